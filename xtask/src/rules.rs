@@ -18,7 +18,7 @@ const NOTHING: &str = "not found";
 /// What the rule is about came later.
 const LATER: &str = "later";
 
-const GROUPS: [Group; 10] = [
+const GROUPS: [Group; 12] = [
     Group {
         args: "",
         rules: &[
@@ -47,6 +47,21 @@ const GROUPS: [Group; 10] = [
             ("erase-gate", "seed 12"),
             ("drop-early", LATER),
         ],
+    },
+    Group {
+        args: "--stack zns",
+        rules: &[
+            ("zone-save", LATER),
+            ("reset-record", LATER),
+            ("program-order", LATER),
+            ("preflush-drain", LATER),
+            ("torn-pages", LATER),
+            ("stale-records", LATER),
+        ],
+    },
+    Group {
+        args: "--stack zns --set ftl.buffer.power_safe=true",
+        rules: &[("buffer-save", LATER)],
     },
     Group { args: "--stack ssd --edge-cases", rules: &[("torn-units", "seed 55")] },
     Group {

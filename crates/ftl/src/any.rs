@@ -16,7 +16,6 @@ use nandscape_rt::Nanos;
 
 /// The choices that make an FTL. Equal choices make equal devices; what a run decides is an [`FtlRun`].
 #[derive(Clone, PartialEq, Eq, Debug)]
-#[expect(clippy::large_enum_variant, reason = "a device has one, which is read when it is made")]
 pub enum FtlConfig {
     /// A pblk.
     Pblk(Config),

@@ -32,7 +32,7 @@ const fn cuts(name: &'static str, args: &'static str, cuts: u64) -> Row {
 pub(super) const GROUPS: [&str; 2] = ["compositions", "million"];
 
 /// Every campaign. A stack that ships has one of its own, and so has a file system on it.
-pub(super) const ROWS: [Row; 50] = [
+pub(super) const ROWS: [Row; 54] = [
     seeds("pblk-10000", "", 1, 10_000),
     seeds("pblk-faults-10000", "--faults 1000", 1, 10_000),
     seeds("pblk-unreadable-10000", "--unreadable 100", 100_000, 10_000),
@@ -53,6 +53,10 @@ pub(super) const ROWS: [Row; 50] = [
         10_000,
     ),
     seeds("ssd-edge-cases-10000", "--stack ssd --edge-cases", 1, 10_000),
+    seeds("zns-10000", "--stack zns", 1, 10_000),
+    seeds("zns-power-safe-10000", "--stack zns --set ftl.buffer.power_safe=true", 1, 10_000),
+    seeds("zns-edge-cases-10000", "--stack zns --edge-cases", 1, 10_000),
+    seeds("zns-prototype-10000", "--stack zns-prototype", 1, 10_000),
     cuts("ext4-ssd-2000", "--fs ext4 --stack ssd --oracle-every 20", 2_000),
     cuts("f2fs-ssd-5000", "--fs f2fs --oracle-every 20", 5_000),
     cuts(

@@ -13,7 +13,6 @@ use crate::device::resets::LostCopy;
 use crate::device::subject::{DeviceUnderTest, Power, TriggerMode};
 use crate::draw::plan::{CutPlan, Trigger};
 use crate::outcome::Counts;
-use nandscape_block::zone::ZoneStatus;
 use nandscape_block::{
     BlockError, Completion, Done, Lba, Payload, Reply, SectorData, Submit, Token,
 };
@@ -376,20 +375,21 @@ impl<'a, 'h, S: DeviceUnderTest> Driver<'a, 'h, S> {
         result: Result<Reply, BlockError>,
     ) -> Result<(), CheckFailure> {
         self.model.complete(issue, result.is_ok());
-        match result {
-            Ok(reply) => self.heard(request, Some(&reply)),
-            Err(
-                BlockError::ReadOnly(_)
-                | BlockError::Io { .. }
-                | BlockError::Zone { status: ZoneStatus::ReadOnly, .. },
-            ) if self.faulty => {
-                self.counts.refused += 1;
-                self.heard(request, None)
-            }
-            Err(error) => {
-                Err(CheckFailure::new(format!("request #{} failed: {error}", issue.number())))
-            }
+        let error = match result {
+            Ok(reply) => return self.heard(request, Some(&reply)),
+            Err(error) => error,
+        };
+        let is_due = match error {
+            BlockError::ReadOnly(_) | BlockError::Io { .. } => true,
+            BlockError::Zone { status, .. } => self.host.may_refuse(request, status),
+            _ => false,
+        };
+        if !is_due || !self.faulty {
+            let number = issue.number();
+            return Err(CheckFailure::new(format!("request #{number} failed: {error}")));
         }
+        self.counts.refused += 1;
+        self.heard(request, None)
     }
 
     fn heard(&mut self, request: &Request, reply: Option<&Reply>) -> Result<(), CheckFailure> {

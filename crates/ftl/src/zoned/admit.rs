@@ -7,6 +7,7 @@
 use super::ZonedFtl;
 use super::zone::{NO_CHUNK, PageState, Request};
 use crate::error::FtlError;
+use nandscape_block::zone::ZoneId;
 use nandscape_block::{Flags, SectorData};
 use nandscape_media::OpenChannel;
 use nandscape_rt::Nanos;
@@ -16,6 +17,9 @@ impl<M: OpenChannel> ZonedFtl<M> {
     pub(super) fn open_zone(&mut self, zone: u32) -> Result<bool, FtlError> {
         if self.zones.get(zone).generation > 0 {
             return Ok(true);
+        }
+        if !self.can_save_another()? {
+            return Ok(false);
         }
         let reserve = self.config.spare_needed(&self.geometry, &self.sizes);
         for die in 0..self.shape.dies {
@@ -27,18 +31,36 @@ impl<M: OpenChannel> ZonedFtl<M> {
             if erasing > 0 {
                 return Ok(false);
             }
-            if free == 0 {
+            if free <= self.kept {
                 self.fail_zone(zone)?;
                 return Ok(true);
             }
         }
         for die in 0..self.shape.dies {
             let unit = &mut self.units[self.shape.unit(zone, die) as usize];
-            let chunk = unit.free.pop_front().unwrap_or(NO_CHUNK);
+            let chunk = unit.take(self.kept).unwrap_or(NO_CHUNK);
             self.zones.chunks_mut(zone)[die as usize] = chunk;
         }
         self.begin_generation(zone);
         Ok(true)
+    }
+
+    /// Whether the spare chunks hold what one more zone has in its buffer. They are provided for as many zones as may
+    /// be active, so one that is full, finished or reset and has programs in flight is waited for.
+    fn can_save_another(&self) -> Result<bool, FtlError> {
+        let most = self.config.zone.max_active as usize;
+        if self.sizes.buffer == 0 || most == 0 {
+            return Ok(true);
+        }
+        let (mut buffered, mut draining) = (0, false);
+        for &zone in &self.dirty {
+            let entry = self.zones.get(zone);
+            let counts = entry.used > 0 && !entry.failed;
+            buffered += usize::from(counts);
+            let is_active = self.table.info(ZoneId(zone))?.state.is_active();
+            draining |= counts && entry.in_flight > 0 && !is_active;
+        }
+        Ok(buffered < most || !draining)
     }
 
     /// What is written to a zone from now on belongs together.
@@ -50,7 +72,7 @@ impl<M: OpenChannel> ZonedFtl<M> {
         }
     }
 
-    /// Admits as much of a write as fits; whether that was all.
+    /// Admits as much of a write as fits; whether that was all, or the rest will never be: media failed the zone.
     pub(super) fn admit(&mut self, zone: u32, request: &mut Request) -> Result<bool, FtlError> {
         while request.done < request.sectors {
             let left = request.sectors - request.done;

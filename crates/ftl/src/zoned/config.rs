@@ -4,7 +4,6 @@
 //! the save log (`savelog.rs`), twice over, since its live part is written again before its old chunks are erased,
 //! for what a power-safe buffer saves when power fails, and one into which a chunk is copied whose program failed.
 
-use super::shape::Shape;
 use crate::device;
 use crate::error::FtlError;
 use crate::face::DeviceSize;
@@ -296,18 +295,29 @@ impl Config {
         on_unit.min(active) + LIVE_SLACK
     }
 
+    /// Chunks of a unit's save log before its live part is written again.
+    pub(super) fn log_chunks(&self, geometry: &Geometry, sizes: &Sizes) -> u32 {
+        (self.live_saves(geometry, sizes) + 1).div_ceil(geometry.sectors / geometry.ws_opt)
+    }
+
     /// Spare chunks that a unit needs to keep every promise.
     pub(super) fn spare_needed(&self, geometry: &Geometry, sizes: &Sizes) -> u32 {
         if sizes.buffer == 0 {
             return 1;
         }
-        let rows = geometry.sectors / geometry.ws_opt;
-        let live = self.live_saves(geometry, sizes);
-        let log = 2 * (live + 1).div_ceil(rows);
+        let log = 2 * self.log_chunks(geometry, sizes);
+        1 + log + self.residual_chunks(geometry, sizes)
+    }
+
+    /// Those among them that a power-safe buffer fills when power fails.
+    pub(super) fn residual_chunks(&self, geometry: &Geometry, sizes: &Sizes) -> u32 {
+        if !self.keeps_buffer() {
+            return 0;
+        }
         let buffered = sizes.buffer / geometry.ws_opt;
         let of_zone = buffered.div_ceil(self.zone.dies / self.zone.instances) + 1;
-        let residual = if self.keeps_buffer() { (live * (of_zone + 1)).div_ceil(rows) } else { 0 };
-        1 + log + residual
+        let rows = geometry.sectors / geometry.ws_opt;
+        (self.live_saves(geometry, sizes) * (of_zone + 1)).div_ceil(rows)
     }
 
     fn check_spare(&self, geometry: &Geometry, sizes: &Sizes) -> Result<(), FtlError> {
@@ -319,10 +329,5 @@ impl Config {
             return refuse("ftl.zone.spare_chunks", why);
         }
         Ok(())
-    }
-
-    /// The arithmetic of places.
-    pub(super) fn shape(&self, geometry: &Geometry, sizes: &Sizes) -> Shape {
-        Shape::new(geometry, sizes, self.zone.dies, self.zone.instances)
     }
 }

@@ -87,10 +87,6 @@ pub(super) struct Waiters {
 }
 
 impl Waiters {
-    pub(super) fn push(&mut self, waiter: Waiter) {
-        self.all.push(waiter);
-    }
-
     /// How a flush for PREFLUSH ended, once; `None` while it goes on.
     pub(super) fn take_preflush(&mut self, flush: u64) -> Option<Result<(), BlockError>> {
         let index = self.preflushed.iter().position(|(done, _)| *done == flush)?;
@@ -126,6 +122,12 @@ impl Waiters {
 }
 
 impl<M: OpenChannel> ZonedFtl<M> {
+    /// Has something wait until it is durable; it may be, or can never be.
+    pub(super) fn wait(&mut self, waiter: Waiter) {
+        self.waiters.all.push(waiter);
+        self.stirred = true;
+    }
+
     /// Everything of a zone before this sector is durable.
     fn durable(&self, zone: u32) -> u64 {
         let mut durable = u64::MAX;
@@ -214,7 +216,7 @@ impl<M: OpenChannel> ZonedFtl<M> {
             let at = waiter.at.max(self.front.link().command(self.now));
             return Ok(Submit::Done(Done::new(at, waiter.result.map(|()| Reply::None))));
         }
-        self.waiters.push(waiter);
+        self.wait(waiter);
         Ok(Submit::Pending)
     }
 
@@ -228,7 +230,7 @@ impl<M: OpenChannel> ZonedFtl<M> {
             return Ok(None);
         }
         self.waiters.next_preflush += 1;
-        self.waiters.push(waiter);
+        self.wait(waiter);
         Ok(Some(flush))
     }
 

@@ -12,6 +12,7 @@ use nandscape_rt::Nanos;
 
 /// The media, with the region that it holds beside the zones.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "a device has one")]
 pub(super) enum Front<M> {
     /// No such region.
     Bare { media: M, link: HostLink },

@@ -94,6 +94,8 @@ pub struct ZonedFtl<M> {
     zones: Zones,
     pages: PagePool,
     units: Box<[Unit]>,
+    /// Erased chunks of each unit that are kept for what a power-safe buffer holds when power fails.
+    kept: u32,
     /// Zones with pages in the buffer or a mark that media lack.
     dirty: BTreeSet<u32>,
     /// Zones on which something waits.
@@ -106,6 +108,8 @@ pub struct ZonedFtl<M> {
     /// Those of the page-mapped region, on their way.
     from_front: Vec<Completion>,
     stopped: Option<BlockError>,
+    /// What waits may go on although nothing completed: a zone failed, or something new waits.
+    stirred: bool,
     next_generation: u32,
     /// Number of the next record of the save log.
     next_record: u64,
@@ -149,7 +153,8 @@ impl<M: OpenChannel> ZonedFtl<M> {
         run: FtlRun,
         now: Nanos,
     ) -> Self {
-        let shape = config.shape(&geometry, &sizes);
+        let ZoneConfig { dies, instances, .. } = config.zone;
+        let shape = Shape::new(&geometry, &sizes, dies, instances);
         let caps = caps(&geometry, &sizes, &config, &run);
         let units = vec![Unit::default(); geometry.total_units() as usize];
         Self {
@@ -157,6 +162,7 @@ impl<M: OpenChannel> ZonedFtl<M> {
             zones: Zones::new(&sizes, &shape),
             pages: PagePool::default(),
             units: units.into_boxed_slice(),
+            kept: config.residual_chunks(&geometry, &sizes),
             dirty: BTreeSet::new(),
             waiting: BTreeSet::new(),
             waiters: Waiters::default(),
@@ -164,6 +170,7 @@ impl<M: OpenChannel> ZonedFtl<M> {
             done: Vec::new(),
             from_front: Vec::new(),
             stopped: None,
+            stirred: false,
             next_generation: 1,
             next_record: 1,
             keys: Vec::with_capacity(shape.page as usize),
@@ -289,6 +296,14 @@ impl<M: OpenChannel> ZonedFtl<M> {
 
     /// Serves a bio that is fit for the device.
     fn serve(&mut self, bio: Bio, token: Token) -> Result<Submit, FtlError> {
+        let submit = self.serve_one(bio, token)?;
+        if std::mem::take(&mut self.stirred) {
+            self.pump()?;
+        }
+        Ok(submit)
+    }
+
+    fn serve_one(&mut self, bio: Bio, token: Token) -> Result<Submit, FtlError> {
         let random = self.sizes.random_sectors;
         match bio.op {
             Op::Read => Ok(self.read(bio, token)),

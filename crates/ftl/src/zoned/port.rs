@@ -65,7 +65,10 @@ impl<M: OpenChannel> ZonedFtl<M> {
         if let Some(flush) = request.awaits {
             match self.waiters.take_preflush(flush) {
                 None => return Ok(None),
-                Some(Err(error)) => return Ok(Some(self.refused(error))),
+                Some(Err(error)) => {
+                    self.abort_writes(zone, &error)?;
+                    return Ok(Some(self.refused(error)));
+                }
                 Some(Ok(())) => request.awaits = None,
             }
         }
@@ -77,6 +80,9 @@ impl<M: OpenChannel> ZonedFtl<M> {
         }
         if !self.admit(zone, request)? {
             return Ok(None);
+        }
+        if request.done < request.sectors {
+            return Ok(Some(self.refused(read_only(zone))));
         }
         let stalled = self.now - request.since;
         self.counts.host.stall_ns_max = self.counts.host.stall_ns_max.max(stalled);
@@ -97,7 +103,7 @@ impl<M: OpenChannel> ZonedFtl<M> {
         if self.is_covered(&entry) {
             return Ok(Submit::Done(Done::new(at, Ok(reply))));
         }
-        self.waiters.push(Waiter::write(request.token, entry, reply, at, request.since));
+        self.wait(Waiter::write(request.token, entry, reply, at, request.since));
         Ok(Submit::Pending)
     }
 
@@ -110,7 +116,7 @@ impl<M: OpenChannel> ZonedFtl<M> {
         if entries.is_empty() {
             return Ok(self.submit_to_front(bio, token));
         }
-        self.waiters.push(Waiter::held(bio, token, entries, self.now));
+        self.wait(Waiter::held(bio, token, entries, self.now));
         Ok(Submit::Pending)
     }
 
@@ -185,6 +191,22 @@ impl<M: OpenChannel> ZonedFtl<M> {
         Ok(served)
     }
 
+    /// What is queued behind a write that was refused fails, too, and the write pointer is where the zone ends.
+    #[cold]
+    fn abort_writes(&mut self, zone: u32, error: &BlockError) -> Result<(), FtlError> {
+        let is_reset = |request: &Request| matches!(request.op, Op::Zone(_, ZoneAction::Reset));
+        while let Some(request) = self.zones.get_mut(zone).queue.pop_front() {
+            if is_reset(&request) {
+                self.zones.get_mut(zone).queue.push_front(request);
+                return Ok(());
+            }
+            self.complete(request.token, Done::new(self.now, Err(error.clone())));
+        }
+        let end = self.start_of(zone).plus(self.zones.get(zone).admitted);
+        self.table.power_cut(ZoneId(zone), end)?;
+        Ok(())
+    }
+
     /// Hands out a completion, at its time or later.
     pub(super) fn complete(&mut self, token: Token, done: Done) {
         self.done.push(Completion { token, done });
@@ -194,6 +216,7 @@ impl<M: OpenChannel> ZonedFtl<M> {
     #[cold]
     pub(super) fn fail_zone(&mut self, zone: u32) -> Result<(), FtlError> {
         self.zones.get_mut(zone).failed = true;
+        self.stirred = true;
         self.table.fail(ZoneId(zone), ZoneState::ReadOnly)?;
         Ok(())
     }

@@ -54,7 +54,7 @@ impl<M: OpenChannel> ZonedFtl<M> {
         let (zone, stream, index, filled) = (page.zone, page.stream, page.index, page.filled());
         debug_assert!(finished || filled == self.shape.page_sectors(stream, index));
         let (die, row) = self.shape.die_of(stream, index);
-        loop {
+        while !self.zones.get(zone).failed {
             let unit = self.shape.unit(zone, die);
             let at = self.shape.at(unit, self.zones.chunks(zone)[die as usize], row);
             let outcome = self.write_page(id, at)?;
@@ -71,11 +71,11 @@ impl<M: OpenChannel> ZonedFtl<M> {
             let ready = self.pages.get(id).ready.max(outcome.at);
             self.pages.get_mut(id).ready = ready;
             if !self.relocate(zone, die, row)? {
-                self.pages.get_mut(id).state = PageState::Stuck;
                 self.fail_zone(zone)?;
-                return Ok(self.now);
             }
         }
+        self.pages.get_mut(id).state = PageState::Stuck;
+        Ok(self.now)
     }
 
     fn write_page(&mut self, id: PageId, at: Ppa) -> Result<Outcome, FtlError> {
@@ -162,7 +162,7 @@ impl<M: OpenChannel> ZonedFtl<M> {
     pub(super) fn relocate(&mut self, zone: u32, die: u32, rows: u32) -> Result<bool, FtlError> {
         let unit = self.shape.unit(zone, die);
         let from = self.zones.chunks(zone)[die as usize];
-        while let Some(to) = self.units[unit as usize].free.pop_front() {
+        while let Some(to) = self.units[unit as usize].take(self.kept) {
             let Some(at) = self.copy_rows(zone, die, (from, to), rows)? else {
                 // Its erase fails, and takes it out of use.
                 self.erase(unit, to, super::After::Free)?;

@@ -9,7 +9,7 @@
 //! - A finished zone is marked on media by the first flush that follows: its last page is programmed, padded with
 //!   sectors that are known as unwritten.
 
-use super::zone::{Mark, NO_CHUNK, PageState, Request, ResetStage};
+use super::zone::{Mark, NO_CHUNK, PageState, Request, ResetStage, read_only};
 use super::{After, ZonedFtl};
 use crate::error::FtlError;
 use crate::kind::OmittedRule;
@@ -25,7 +25,8 @@ impl<M: OpenChannel> ZonedFtl<M> {
         request: &mut Request,
     ) -> Result<Option<Submit>, FtlError> {
         if request.stage == ResetStage::Waiting && !self.begin_reset(zone, request)? {
-            return Ok(None);
+            let is_lost = self.zones.get(zone).failed;
+            return Ok(is_lost.then(|| self.refused(read_only(zone))));
         }
         if self.zones.get(zone).resetting > 0 {
             return Ok(None);
@@ -57,6 +58,9 @@ impl<M: OpenChannel> ZonedFtl<M> {
         }
         if self.zones.get(zone).saved_first {
             if !self.run.omits(OmittedRule::ResetRecord) && !self.save_reset(zone)? {
+                if self.has_no_room(self.first_unit(zone)) {
+                    self.fail_zone(zone)?;
+                }
                 return Ok(false);
             }
             let unit = self.first_unit(zone);
@@ -122,12 +126,12 @@ impl<M: OpenChannel> ZonedFtl<M> {
         entry.mark = Mark::Due;
         entry.finishes = entry.finishes.wrapping_add(1);
         self.dirty.insert(zone);
-        // Records of zones that are not active are not provided for.
+        // Records and buffers of zones that are not active are not provided for.
         let has_records = (0..self.shape.streams).any(|stream| {
             let last = self.zones.stream(zone, stream).pages.back();
             last.is_some_and(|&id| self.pages.get(id).saving > 0)
         });
-        if has_records { self.mark(zone).map(drop) } else { Ok(()) }
+        if has_records || self.config.keeps_buffer() { self.mark(zone).map(drop) } else { Ok(()) }
     }
 
     /// Programs what says that a zone is finished; whether it could.

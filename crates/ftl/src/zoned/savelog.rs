@@ -32,13 +32,11 @@ impl<M: OpenChannel> ZonedFtl<M> {
     /// Saves the sectors that a page holds; whether there is a place for them yet.
     pub(super) fn save_page(&mut self, id: PageId) -> Result<bool, FtlError> {
         let (unit, zone) = (self.unit_of_page(id), self.pages.get(id).zone);
-        if !self.make_room(unit)? {
-            if self.has_no_room(unit) {
-                self.fail_zone(zone)?;
-            }
-            return Ok(false);
+        let is_saved = self.make_room(unit)? && self.write_sectors_record(id)?;
+        if !is_saved && self.has_no_room(unit) {
+            self.fail_zone(zone)?;
         }
-        self.write_sectors_record(id)
+        Ok(is_saved)
     }
 
     /// Writes the record of a zone's reset; whether there is a place for it yet.
@@ -48,35 +46,58 @@ impl<M: OpenChannel> ZonedFtl<M> {
     }
 
     /// Whether no chunk of a unit is free or will be without further work.
-    fn has_no_room(&self, unit: u32) -> bool {
+    pub(super) fn has_no_room(&self, unit: u32) -> bool {
         let unit = &self.units[unit as usize];
-        unit.free.is_empty() && unit.erasing == 0 && unit.log.old.is_empty()
+        unit.free.len() as u32 <= self.kept && unit.erasing == 0 && unit.log.old.is_empty()
     }
 
     /// Whether a unit has a place for a record; begins another chunk where need be.
     fn make_room(&mut self, unit: u32) -> Result<bool, FtlError> {
+        let most = self.config.log_chunks(&self.geometry, &self.sizes);
         let log = &self.units[unit as usize].log;
         if !log.set.is_empty() && log.row < self.shape.rows {
             return Ok(true);
         }
+        if (log.set.len() as u32) < most {
+            return Ok(self.extend(unit));
+        }
         if !log.old.is_empty() || log.erasing {
             return Ok(false);
         }
-        let Some(chunk) = self.units[unit as usize].free.pop_front() else { return Ok(false) };
-        let log = &mut self.units[unit as usize].log;
-        log.old.extend(log.set.drain(..));
-        log.set.push(chunk);
-        log.row = 0;
-        let (live, resets) = (log.live.clone(), log.resets.clone());
-        for id in live {
-            if self.pages.get(id).state != PageState::Done {
-                self.write_sectors_record(id)?;
+        loop {
+            let has_room = self.write_again(unit)?;
+            if has_room || self.units[unit as usize].free.len() as u32 <= self.kept {
+                return Ok(has_room);
             }
         }
-        for zone in resets {
-            self.write_reset_record(zone)?;
+    }
+
+    /// Writes everything that still counts into other chunks, after which the old ones are erased; whether there is
+    /// room then.
+    fn write_again(&mut self, unit: u32) -> Result<bool, FtlError> {
+        let old = std::mem::take(&mut self.units[unit as usize].log.set);
+        let mut all = self.extend(unit);
+        let (live, resets) = {
+            let log = &self.units[unit as usize].log;
+            (log.live.clone(), log.resets.clone())
+        };
+        for id in live {
+            all = all
+                && (self.pages.get(id).state == PageState::Done
+                    || self.write_sectors_record(id)?);
         }
-        self.units[unit as usize].log.old_until = self.next_record - 1;
+        for zone in resets {
+            all = all && self.write_reset_record(zone)?;
+        }
+        let log = &mut self.units[unit as usize].log;
+        if !all {
+            // The old ones are needed.
+            log.set.splice(0..0, old);
+            log.row = self.shape.rows;
+            return Ok(false);
+        }
+        log.old.extend(old);
+        log.old_until = log.issued;
         self.erase_old(unit)?;
         Ok(self.units[unit as usize].log.row < self.shape.rows || self.extend(unit))
     }
@@ -84,7 +105,7 @@ impl<M: OpenChannel> ZonedFtl<M> {
     /// Adds a chunk to the log of a unit; whether there is one.
     fn extend(&mut self, unit: u32) -> bool {
         let unit = &mut self.units[unit as usize];
-        let chunk = unit.free.pop_front();
+        let chunk = unit.take(self.kept);
         unit.log.set.extend(chunk);
         unit.log.row = if chunk.is_some() { 0 } else { unit.log.row };
         chunk.is_some()
@@ -167,6 +188,7 @@ impl<M: OpenChannel> ZonedFtl<M> {
             let outcome = self.program_record(at, number, data)?;
             self.counts.sectors.pad += u64::from(self.shape.page);
             if outcome.status == Status::Ok {
+                self.units[unit as usize].log.issued = number;
                 return Ok(Some((outcome.at, number)));
             }
             self.counts.media_errors.program_failures += 1;

@@ -142,7 +142,7 @@ mod tests {
         Shape::new(&GEOMETRY, &sizes, dies, streams)
     }
 
-    /// Every sector of a zone has a place of its own on the dies of its stream, and pages fill rows in order.
+    /// Every sector of a zone has another place on the dies of its stream, and pages fill rows in order.
     #[test]
     fn sectors_have_places() {
         for (dies, streams) in [(1, 1), (4, 1), (8, 1), (4, 2), (8, 4), (3, 1)] {

@@ -15,7 +15,8 @@ pub(super) struct UnitLog {
     pub(super) old: VecDeque<u32>,
     /// They may be erased when the record with this number is on media.
     pub(super) old_until: u64,
-    /// The last record on media.
+    /// The last record that was sent to media, and the last one there.
+    pub(super) issued: u64,
     pub(super) completed: u64,
     /// The first of `old` is being erased.
     pub(super) erasing: bool,
@@ -43,6 +44,11 @@ pub(super) struct Unit {
 }
 
 impl Unit {
+    /// Takes an erased chunk, if more than so many are left.
+    pub(super) fn take(&mut self, kept: u32) -> Option<u32> {
+        if self.free.len() as u32 > kept { self.free.pop_front() } else { None }
+    }
+
     /// Bytes of RAM.
     pub(super) fn bytes(&self) -> u64 {
         let words = self.free.capacity()

@@ -35,7 +35,7 @@ pub(super) enum PageState {
 /// A page of a zone.
 #[derive(Clone, Default, Debug)]
 pub(super) struct Page {
-    /// A number of its own, for what completes after it was released.
+    /// A number that no other page had, for what completes after it was released.
     pub(super) stamp: u64,
     pub(super) zone: u32,
     pub(super) stream: u32,

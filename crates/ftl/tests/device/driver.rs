@@ -2,8 +2,12 @@
 
 #[path = "../common/driver.rs"]
 mod any;
+#[path = "../common/busy.rs"]
+mod busy;
 
 pub(crate) use any::holds;
+
+pub(crate) use busy::keep_busy;
 
 use nandscape_ftl::device::config::{BufferConfig, Config};
 use nandscape_ftl::{DeviceFtl, Ftl, FtlRun};

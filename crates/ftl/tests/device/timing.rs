@@ -1,7 +1,7 @@
 //! Ceilings of NVMeVirt's 970 Pro (`ssd_config.h`; the sums are those of its request paths).
 
-use crate::driver::Driver;
-use nandscape_block::{Bio, BlockDevice, Completion, Flags, Lba, Payload, Submit, Token};
+use crate::driver::{Driver, keep_busy};
+use nandscape_block::{Bio, Flags, Lba, Payload};
 use nandscape_ftl::device::config::Config;
 use nandscape_ftl::{Ftl, FtlRun};
 use nandscape_media::{Faults, Geometry};
@@ -62,36 +62,6 @@ fn a_buffered_write_takes_no_nand() {
     let begun = driver.now;
     let done = driver.run(write(100, 1).with(Flags::FUA));
     assert_eq!(done.at - begun, Nanos(5_680 + 8 * 5_120 + 185_000));
-}
-
-/// Keeps `depth` bios in flight until `count` have completed; how long that took.
-fn keep_busy(driver: &mut Driver, depth: u64, count: u64, bio: impl Fn(u64) -> Bio) -> Nanos {
-    let begun = driver.now;
-    let (mut sent, mut ended) = (0, 0);
-    let mut known = std::collections::BinaryHeap::new();
-    while ended < count {
-        while sent < count && sent - ended < depth {
-            if let Submit::Done(done) = driver.ftl.submit(driver.now, bio(sent), Token(sent)) {
-                assert!(done.result.is_ok());
-                known.push(std::cmp::Reverse(done.at));
-            }
-            sent += 1;
-        }
-        let next = known.peek().map(|at| at.0);
-        let now = driver.ftl.next_event().into_iter().chain(next).min().expect("in flight");
-        driver.now = driver.now.max(now);
-        let mut done: Vec<Completion> = Vec::new();
-        driver.ftl.advance(driver.now, &mut done);
-        for completion in done {
-            assert!(completion.done.result.is_ok());
-            known.push(std::cmp::Reverse(completion.done.at));
-        }
-        while known.peek().is_some_and(|at| at.0 <= driver.now) {
-            known.pop();
-            ended += 1;
-        }
-    }
-    driver.now - begun
 }
 
 /// 16 units that take 40.96 us over the channel and 185 us of tPROG for 32 KiB: 2.32 GB/s.

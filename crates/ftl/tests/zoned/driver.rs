@@ -2,8 +2,11 @@
 
 #[path = "../common/driver.rs"]
 mod any;
+#[path = "../common/busy.rs"]
+mod busy;
 
 pub(crate) use any::holds;
+pub(crate) use busy::keep_busy;
 
 use nandscape_ftl::zoned::{Config, ZoneConfig};
 use nandscape_ftl::{Ftl, FtlRun, ZonedFtl};
@@ -62,8 +65,18 @@ impl Driver {
     }
 
     pub(crate) fn with(timing: &str, faults: Faults, config: Config, run: FtlRun) -> Self {
+        Self::on(GEOMETRY, timing, faults, config, run)
+    }
+
+    pub(crate) fn on(
+        geometry: Geometry,
+        timing: &str,
+        faults: Faults,
+        config: Config,
+        run: FtlRun,
+    ) -> Self {
         let link = DeviceTiming::preset(timing).expect("a preset").link;
-        let media = media(GEOMETRY, timing, faults);
+        let media = media(geometry, timing, faults);
         let ftl = ZonedFtl::format(media, config.clone(), run, link).expect("fits");
         Self::of(ftl, Setup { config, run, link, cuts: Stream::new(5, "cuts") })
     }

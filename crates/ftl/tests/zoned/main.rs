@@ -1,18 +1,18 @@
 //! A zoned SSD on virtual NAND: it follows the rules of zones, what it stores can be read, what it promised survives
 //! power cuts, and its latencies are NVMeVirt's.
 
+mod ceilings;
 mod driver;
 mod load;
 mod model;
+mod promises;
 
-use driver::{Driver, config, holds};
+use driver::{Driver, config};
 use load::{Command, Load, drawn};
-use nandscape_block::zone::{ZoneAction, ZoneId};
-use nandscape_block::{Bio, BlockDevice, Flags, Lba, Op};
+use nandscape_block::BlockDevice;
+use nandscape_block::zone::ZoneId;
 use nandscape_ftl::device::config::BufferConfig;
 use nandscape_ftl::zoned::{Config, ZoneConfig};
-use nandscape_ftl::{Detail, Ftl, FtlRun, OmittedRule};
-use nandscape_media::Faults;
 use nandscape_rt::Stream;
 
 fn power_safe(config: Config) -> Config {
@@ -33,7 +33,7 @@ fn with_random() -> Config {
     config.pages.instances = 2;
     config.pages.op_hundredths = 6_000;
     config.pages.buffer.size_bytes = 16 << 12;
-    config.random_bytes = 2 * 48 << 12;
+    config.random_bytes = (2 * 48) << 12;
     config
 }
 
@@ -106,27 +106,4 @@ fn the_device_follows_the_rules() {
 #[test]
 fn power_cuts_leave_prefixes() {
     all_run(40, Some(30));
-}
-#[test]
-fn zz_debug() {
-    let kind: usize = std::env::var("KIND").unwrap().parse().unwrap();
-    let seed: u64 = std::env::var("SEED").unwrap().parse().unwrap();
-    let timing = std::env::var("TIMING").unwrap();
-    let period: u64 = std::env::var("PERIOD").unwrap().parse().unwrap();
-    let mut load = Load::new(Driver::new(&timing, configs()[kind].clone()));
-    let mut rng = Stream::new(seed, "commands");
-    let caps = load.driver.ftl.caps().clone();
-    let zones = (0..).map_while(|zone| caps.zone(ZoneId(zone))).count() as u32;
-    for _ in 0..300 {
-        let command = if period > 0 && rng.below(period) == 0 {
-            Command::Cut { percent: rng.below(120) }
-        } else {
-            drawn(&mut rng, zones)
-        };
-        println!("{} {command:?}", load.driver.now.0);
-        load = load.run(command).unwrap();
-    }
-    if let Err(e) = load.drain() {
-        println!("{e}\n{:?}", load.driver.ftl);
-    }
 }

@@ -20,6 +20,7 @@ use crate::device::model::{Mismatch, Object};
 use crate::device::request::Request;
 use crate::draw::plan::Plan;
 use log::Log;
+use nandscape_block::zone::ZoneStatus;
 use nandscape_block::{DeviceCaps, Lba, RegionKind, Reply, SectorData};
 use nandscape_rt::Stream;
 use random::Random;
@@ -71,6 +72,11 @@ pub(crate) trait HostView {
     /// What the reply contradicts.
     fn ended(&mut self, _request: &Request, _reply: Option<&Reply>) -> Result<(), String> {
         Ok(())
+    }
+
+    /// Whether a zone may refuse a request like this where media fail.
+    fn may_refuse(&self, _request: &Request, _status: ZoneStatus) -> bool {
+        false
     }
 
     /// Power was cut: what is in flight will never be answered.

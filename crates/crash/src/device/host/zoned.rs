@@ -14,8 +14,8 @@ use crate::device::load::{LoadSource, Next};
 use crate::device::model::{Mismatch, Object, tag_of, written_by};
 use crate::device::request::{Request, Sender};
 use crate::draw::plan::Plan;
-use nandscape_block::zone::{ZoneId, ZoneInfo, ZoneState};
-use nandscape_block::{DeviceCaps, Flags, Lba, RegionKind, Reply, SectorData, Tag};
+use nandscape_block::zone::{ZoneId, ZoneInfo, ZoneState, ZoneStatus};
+use nandscape_block::{DeviceCaps, Flags, Lba, Region, RegionKind, Reply, SectorData, Tag};
 use nandscape_rt::Stream;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -34,6 +34,8 @@ struct Zone {
     writes: u32,
     /// An append or a reset is in flight.
     exclusive: bool,
+    /// A reset is, or was when power was cut and nothing is known of it since.
+    resetting: bool,
     /// The media failed: it is written no more.
     failed: bool,
     resets: Vec<Reset>,
@@ -57,8 +59,9 @@ impl Zone {
         self.writes == 0 && !self.exclusive
     }
 
+    /// Whether it may be active. One of which a write was refused need not be where the host has it.
     fn is_active(&self) -> bool {
-        self.written > 0 && self.written < self.capacity
+        self.failed || self.written > 0 && self.written < self.capacity
     }
 
     /// Whether a zone that shows one content cannot show the other: a reset was between them, and the
@@ -96,6 +99,8 @@ pub(crate) struct Zoned<'a> {
     zones: Vec<Zone>,
     /// Zones that may be written and not full; 0: any number.
     active_max: usize,
+    /// What the length of a write to a zone is a multiple of.
+    granule: u64,
     window: u32,
     scan_window: u32,
     /// The number of the last request.
@@ -118,21 +123,26 @@ impl<'a> Zoned<'a> {
             written: 0,
             writes: 0,
             exclusive: false,
+            resetting: false,
             failed: false,
             resets: Vec::new(),
         });
-        let limits = caps.regions().filter_map(|region| match region.kind {
-            RegionKind::Zones(limits) => Some(limits.max_active as usize),
+        let of_zones = |region: Region| match region.kind {
+            RegionKind::Zones(limits) => Some(limits),
             _ => None,
-        });
+        };
+        let limits = || caps.regions().filter_map(of_zones);
+        let active = limits().map(|limits| limits.max_active as usize);
+        let granule = limits().map(|limits| limits.write_sectors).max().unwrap_or(1);
         let random = caps.regions().filter(|region| region.kind == RegionKind::Random);
-        let window = window_of(caps);
+        let window = window_of(caps).next_multiple_of(granule);
         Self {
             plan,
             sectors: caps.sectors,
             random: random.map(|region| region.range).collect(),
             zones: zones.collect(),
-            active_max: limits.filter(|most| *most > 0).min().unwrap_or(0),
+            active_max: active.filter(|most| *most > 0).min().unwrap_or(0),
+            granule: granule.into(),
             window,
             scan_window: if plan.unreadable { 1 } else { window },
             last_sent: 0,
@@ -238,7 +248,7 @@ impl<'a> Zoned<'a> {
         let at_limit =
             self.active_max > 0 && self.zones.iter().filter(active).count() >= self.active_max;
         if at_limit && self.zones[index].written == 0 {
-            index = self.zones.iter().position(Zone::is_active)?;
+            index = self.zones.iter().position(|zone| zone.is_active() && !zone.failed)?;
         }
         let zone = &self.zones[index];
         if zone.written == zone.capacity {
@@ -248,7 +258,8 @@ impl<'a> Zoned<'a> {
             return None;
         }
         let at = Lba(zone.start + zone.written);
-        let sectors = u64::from(sectors).min(zone.capacity - zone.written) as u32;
+        let whole = u64::from(sectors).next_multiple_of(self.granule);
+        let sectors = whole.min(zone.capacity - zone.written) as u32;
         let appends = zone.append && zone.is_idle() && self.rng.chance(0.3);
         Some(match appends {
             true => Request::Append(zone.id, at, sectors, flags, sender),
@@ -273,9 +284,14 @@ impl<'a> Zoned<'a> {
             if info.start.0 != zone.start || written > zone.capacity {
                 return Err(format!("an impossible report: {info:?}"));
             }
-            if self.phase == Phase::Finish && written != zone.written {
+            let failed = zone.failed || info.state.is_failed();
+            if self.phase == Phase::Finish && written != zone.written && !failed {
                 let host = zone.start + zone.written;
                 return Err(format!("a write pointer other than {host}: {info:?}"));
+            }
+            // A reset that power was cut on may be lost: what the zone holds is of the generation before it.
+            if self.phase == Phase::Inspect && std::mem::take(&mut zone.resetting) && written > 0 {
+                zone.resets.pop();
             }
             zone.failed = matches!(info.state, ZoneState::ReadOnly | ZoneState::Offline);
             zone.written = written;
@@ -338,6 +354,7 @@ impl HostView for Zoned<'_> {
             Request::Reset(_, lba, _) => {
                 if let Some(zone) = self.zone_of(lba) {
                     zone.exclusive = true;
+                    zone.resetting = true;
                     zone.written = 0;
                     zone.resets.push(Reset { number, until: None });
                 }
@@ -358,6 +375,7 @@ impl HostView for Zoned<'_> {
             (Request::Append(_, lba, ..) | Request::Reset(_, lba, _), reply) => {
                 if let Some(zone) = self.zone_of(lba) {
                     zone.exclusive = false;
+                    zone.resetting = false;
                     zone.failed |= reply.is_none();
                 }
                 match reply {
@@ -370,6 +388,23 @@ impl HostView for Zoned<'_> {
             (Request::Report(..), Some(Reply::Zones(infos))) => self.learn(infos),
             (Request::Report(..), _) => Err("a report without zones".into()),
             _ => Ok(()),
+        }
+    }
+
+    /// A zone that media failed is read-only: it is not written and not reset. A write that was refused moves the
+    /// write pointer back, so that its zone may be active where the host has it full; and the completion of another
+    /// write to the zone may come first.
+    fn may_refuse(&self, request: &Request, status: ZoneStatus) -> bool {
+        let others_fail = |lba: u64| {
+            let of = self.zones.iter().find(|zone| zone.range().contains(&lba));
+            of.is_some_and(|zone| zone.failed || zone.writes > 1)
+        };
+        match (*request, status) {
+            (_, ZoneStatus::ReadOnly) => true,
+            (Request::Reset(..), ZoneStatus::InvalidTransition) => true,
+            (Request::Write(lba, ..), ZoneStatus::NotAtWritePointer) => others_fail(lba.0),
+            (_, ZoneStatus::TooManyActive) => self.zones.iter().any(|zone| zone.failed),
+            _ => false,
         }
     }
 

@@ -2,7 +2,7 @@
 //! 1. the first and the last page of every written chunk are read, and every record of the save log (`scan.rs`);
 //! 2. of each zone the highest generation counts that was not reset and whose first sector is there. Its content is
 //!    the longest prefix of which every sector is on media, or in the save log (`prefix.rs`);
-//! 3. chunks that hold nothing of that are erased;
+//! 3. chunks that hold nothing of that are erased, those of the save log the oldest first;
 //! 4. what the save log holds of pages that are partly filled goes into the buffer, and is saved again;
 //! 5. a chunk that was written too far, torn, or closed by a failed program is copied to a spare one, so that its zone
 //!    can be written on at its write pointer;
@@ -110,9 +110,9 @@ impl<M: OpenChannel> ZonedFtl<M> {
         let mut scan = self.scan()?;
         self.next_generation = scan.generation_max + 1;
         self.next_record = scan.record_max + 1;
-        let prefixes: Vec<_> =
+        let mut prefixes: Vec<_> =
             (0..self.sizes.zones).filter_map(|zone| self.prefix(zone, &scan)).collect();
-        self.erase_garbage(&mut scan, &prefixes)?;
+        self.erase_garbage(&mut scan, &mut prefixes)?;
         for prefix in &prefixes {
             self.load(prefix)?;
         }
@@ -125,11 +125,10 @@ impl<M: OpenChannel> ZonedFtl<M> {
             self.complete_pages(prefix)?;
         }
         self.settle_all()?;
-        for (unit, chunks) in scan.old_logs() {
-            self.units[unit as usize].log.old.extend(chunks);
-            self.erase_old(unit)?;
+        if self.zones.all.iter().all(|zone| !zone.failed) {
+            scan.release_logs();
         }
-        self.settle_all()?;
+        self.erase_old_logs(&mut scan)?;
         self.reset_all_counts();
         Ok(())
     }
@@ -146,21 +145,25 @@ impl<M: OpenChannel> ZonedFtl<M> {
     }
 
     /// Erases what no prefix needs, and fills the pools.
-    fn erase_garbage(&mut self, scan: &mut Scan, prefixes: &[Prefix]) -> Result<(), FtlError> {
-        for prefix in prefixes {
+    fn erase_garbage(&mut self, scan: &mut Scan, prefixes: &mut [Prefix]) -> Result<(), FtlError> {
+        for prefix in &*prefixes {
             prefix.chunks.iter().zip(0..).for_each(|(&chunk, die)| {
                 scan.keep(self.shape.unit(prefix.zone, die), chunk);
             });
-            for (at, _) in prefix.saved() {
-                let ChunkId { unit: UnitId(unit), chunk } = self.geometry.chunk_of(at);
-                scan.keep_log(unit, chunk);
-            }
         }
-        let keeps_old = self.run.omits(OmittedRule::StaleRecords);
-        for (unit, chunk) in scan.garbage(keeps_old) {
+        let saved = prefixes.iter_mut().flat_map(Prefix::saved).map(|(page, _)| page).collect();
+        let chosen = scan.choose(&saved, &self.geometry);
+        for (page, at) in prefixes.iter_mut().flat_map(Prefix::saved) {
+            *at = chosen.get(&page).copied().unwrap_or(*at);
+        }
+        for (unit, chunk) in scan.take_garbage() {
             self.erase(unit, chunk, After::Free)?;
         }
         self.settle_all()?;
+        if self.run.omits(OmittedRule::StaleRecords) {
+            scan.drop_logs();
+        }
+        self.erase_old_logs(scan)?;
         for (unit, chunk) in std::mem::take(&mut scan.free) {
             self.units[unit as usize].free.push_back(chunk);
         }
@@ -168,6 +171,15 @@ impl<M: OpenChannel> ZonedFtl<M> {
         for (number, unit) in (0..).map(UnitId).zip(units.iter_mut()) {
             let erases = |&chunk: &u32| front.media().chunk(ChunkId { unit: number, chunk }).erases;
             unit.free.make_contiguous().sort_by_key(|chunk| (erases(chunk), *chunk));
+        }
+        Ok(())
+    }
+
+    /// Erases chunks of the save log that nothing needs, one after the other.
+    fn erase_old_logs(&mut self, scan: &mut Scan) -> Result<(), FtlError> {
+        while let Some((unit, chunk)) = scan.take_old_log() {
+            self.erase(unit, chunk, After::Free)?;
+            self.settle_all()?;
         }
         Ok(())
     }
@@ -246,7 +258,7 @@ impl<M: OpenChannel> ZonedFtl<M> {
             let unit = self.shape.unit(zone, die);
             let chunk = self.zones.chunks(zone)[die as usize];
             if chunk == NO_CHUNK {
-                let free = self.units[unit as usize].free.pop_front();
+                let free = self.units[unit as usize].take(self.kept);
                 match free {
                     Some(chunk) => self.zones.chunks_mut(zone)[die as usize] = chunk,
                     None => self.fail_zone(zone)?,

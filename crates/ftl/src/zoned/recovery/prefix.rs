@@ -3,7 +3,7 @@
 use super::super::ZonedFtl;
 use super::super::zone::NO_CHUNK;
 use super::program::UNWRITTEN;
-use super::scan::Scan;
+use super::scan::{SavedPage, Scan};
 use nandscape_media::{OpenChannel, Ppa};
 
 /// Where a page of a prefix is that does not follow its predecessors on media.
@@ -45,17 +45,21 @@ pub(super) struct Prefix {
 }
 
 impl Prefix {
-    /// What it has in the save log.
-    pub(super) fn saved(&self) -> impl Iterator<Item = (Ppa, u32)> + '_ {
-        let pages = self.streams.iter().flat_map(|stream| &stream.pages);
-        pages.filter_map(|page| match *page {
-            Source::Saved(at, sectors) => Some((at, sectors)),
-            Source::Media | Source::Part(..) => None,
+    /// Its pages in the save log, and where each is.
+    pub(super) fn saved(&mut self) -> impl Iterator<Item = (SavedPage, &mut Ppa)> + '_ {
+        let (zone, generation) = (self.zone, self.generation);
+        (0..).zip(&mut self.streams).flat_map(move |(stream, of)| {
+            let pages = (of.on_media..).zip(&mut of.pages);
+            pages.filter_map(move |(index, page)| match page {
+                Source::Saved(at, _) => Some(((zone, generation, stream, index), at)),
+                Source::Media | Source::Part(..) => None,
+            })
         })
     }
 
     pub(super) fn has_saved_pages(&self) -> bool {
-        self.saved().next().is_some()
+        let mut pages = self.streams.iter().flat_map(|stream| &stream.pages);
+        pages.any(|page| matches!(page, Source::Saved(..)))
     }
 }
 
@@ -154,9 +158,11 @@ impl<M: OpenChannel> ZonedFtl<M> {
                 (Source::Media, if is_last { self.written_of(at, whole) } else { whole })
             } else {
                 let saved = scan.saved.get(&(zone, generation, stream, index));
-                match saved.filter(|(_, sectors)| *sectors > 0) {
-                    Some(&(at, sectors)) => (Source::Saved(at, sectors), sectors.min(whole)),
-                    None => return pages,
+                match saved.and_then(|(places, sectors)| Some((*places.first()?, *sectors))) {
+                    Some((at, sectors)) if sectors > 0 => {
+                        (Source::Saved(at, sectors), sectors.min(whole))
+                    }
+                    _ => return pages,
                 }
             };
             if sectors > 0 || source == Source::Media {

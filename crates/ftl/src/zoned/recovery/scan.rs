@@ -8,7 +8,8 @@ use crate::common::oob::key_lba;
 use crate::error::FtlError;
 use crate::kind::OmittedRule;
 use nandscape_block::Lba;
-use nandscape_media::{ChunkId, ChunkState, Internal, Kind, OpenChannel, Ppa, UnitId};
+use nandscape_media::{ChunkId, ChunkState, Geometry, Internal, Kind, OpenChannel, Ppa, UnitId};
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A chunk of a zone.
@@ -23,14 +24,27 @@ pub(super) struct ZoneChunk {
 pub(super) type SavedPage = (u32, u32, u32, u32);
 
 /// A chunk of the save log.
-#[derive(Clone, Copy, Debug)]
-struct LogChunk {
-    unit: u32,
-    chunk: u32,
+#[derive(Clone, Debug)]
+pub(super) struct LogChunk {
+    pub(super) unit: u32,
+    pub(super) chunk: u32,
     /// The number of its first record.
     number: u64,
-    has_resets: bool,
+    /// Zones and generations whose first sectors it holds, and those that it says were reset.
+    first_pages: Vec<(u32, u32)>,
+    resets: Vec<(u32, u32)>,
+    /// Something that counts is nowhere else.
     keep: bool,
+}
+
+impl LogChunk {
+    /// Whether a reset that it records hides something that another one holds.
+    fn hides(&self, other: &Self) -> bool {
+        let hidden = |(zone, generation): &(u32, u32)| {
+            self.resets.iter().any(|(of, last)| of == zone && generation <= last)
+        };
+        other.number < self.number && other.first_pages.iter().any(hidden)
+    }
 }
 
 /// Everything found.
@@ -38,8 +52,8 @@ struct LogChunk {
 pub(super) struct Scan {
     /// The longest chunk of each zone, generation and die.
     pub(super) chunks: BTreeMap<(u32, u32, u32), ZoneChunk>,
-    /// Where most sectors of a page are saved, and how many; the oldest such place.
-    pub(super) saved: BTreeMap<SavedPage, (Ppa, u32)>,
+    /// Where most sectors of a page are saved, and how many.
+    pub(super) saved: BTreeMap<SavedPage, (Vec<Ppa>, u32)>,
     /// The last generation that was reset, by zone.
     pub(super) resets: BTreeMap<u32, u32>,
     /// Zones that were finished, with their generation.
@@ -61,35 +75,56 @@ impl Scan {
         }
     }
 
-    /// A zone needs a record on this chunk.
-    pub(super) fn keep_log(&mut self, unit: u32, chunk: u32) {
-        for log in self.logs.iter_mut().filter(|log| (log.unit, log.chunk) == (unit, chunk)) {
-            log.keep = true;
+    /// Of the places at which each of these pages is saved one, so that few chunks of the save log are needed: they
+    /// are marked.
+    pub(super) fn choose(
+        &mut self,
+        pages: &BTreeSet<SavedPage>,
+        geometry: &Geometry,
+    ) -> BTreeMap<SavedPage, Ppa> {
+        let mut chosen = BTreeMap::new();
+        let mut left: BTreeSet<SavedPage> = pages.clone();
+        while !left.is_empty() {
+            let mut held = BTreeMap::<ChunkId, Vec<(SavedPage, Ppa)>>::new();
+            for page in &left {
+                for &at in self.saved.get(page).into_iter().flat_map(|(places, _)| places) {
+                    held.entry(geometry.chunk_of(at)).or_default().push((*page, at));
+                }
+            }
+            let most = held.into_iter().max_by_key(|(id, pages)| (pages.len(), Reverse(*id)));
+            let Some((id, pages)) = most else { break };
+            for (page, at) in pages {
+                left.remove(&page);
+                chosen.insert(page, at);
+            }
+            let is_it = |log: &&mut LogChunk| (log.unit, log.chunk) == (id.unit.0, id.chunk);
+            self.logs.iter_mut().filter(is_it).for_each(|log| log.keep = true);
         }
+        chosen
     }
 
-    /// Chunks that nothing needs. Of the save log those without records of resets; all others follow when what they
-    /// hide is gone.
-    pub(super) fn garbage(&mut self, keeps_logs: bool) -> Vec<(u32, u32)> {
-        let mut garbage: Vec<_> = std::mem::take(&mut self.written).into_iter().collect();
-        let needed = |log: &LogChunk| log.keep || log.has_resets || keeps_logs;
-        garbage.extend(self.logs.iter().filter(|l| !needed(l)).map(|log| (log.unit, log.chunk)));
-        self.logs.retain(needed);
-        if keeps_logs {
-            self.logs.clear();
-        }
-        garbage
+    /// Written chunks that no zone needs, and none of the save log.
+    pub(super) fn take_garbage(&mut self) -> BTreeSet<(u32, u32)> {
+        std::mem::take(&mut self.written)
     }
 
-    /// The chunks of the save log that are left, the oldest of each unit first.
-    pub(super) fn old_logs(&self) -> BTreeMap<u32, Vec<u32>> {
-        let mut logs = self.logs.clone();
-        logs.sort_by_key(|log| log.number);
-        let mut by_unit = BTreeMap::<u32, Vec<u32>>::new();
-        for log in logs {
-            by_unit.entry(log.unit).or_default().push(log.chunk);
-        }
-        by_unit
+    /// The oldest chunk of the save log that nothing needs: what its resets hide is gone.
+    pub(super) fn take_old_log(&mut self) -> Option<(u32, u32)> {
+        self.logs.sort_by_key(|log| log.number);
+        let is_free = |log: &LogChunk| !log.keep && !self.logs.iter().any(|other| log.hides(other));
+        let index = self.logs.iter().position(is_free)?;
+        let log = self.logs.remove(index);
+        Some((log.unit, log.chunk))
+    }
+
+    /// What the save log held counts elsewhere from now on.
+    pub(super) fn release_logs(&mut self) {
+        self.logs.iter_mut().for_each(|log| log.keep = false);
+    }
+
+    /// Forgets the save log, whose chunks are never erased.
+    pub(super) fn drop_logs(&mut self) {
+        self.logs.clear();
     }
 }
 
@@ -227,7 +262,9 @@ impl<M: OpenChannel> ZonedFtl<M> {
         wp: u32,
     ) -> Result<nandscape_rt::Nanos, FtlError> {
         let mut end = self.now;
-        let mut log = LogChunk { unit, chunk, number: u64::MAX, has_resets: false, keep: false };
+        let (first_pages, resets) = (Vec::new(), Vec::new());
+        let number = u64::MAX;
+        let mut log = LogChunk { unit, chunk, number, first_pages, resets, keep: false };
         for row in 0..wp / self.shape.page {
             let at = self.shape.at(unit, chunk, row);
             let (now, page) = (self.now, self.shape.page);
@@ -250,7 +287,7 @@ impl<M: OpenChannel> ZonedFtl<M> {
         let owner = key_lba(oob.key).and_then(|lba| self.owner(lba));
         let Some((zone, stream, local)) = owner else { return };
         if oob.aux & RESET != 0 {
-            log.has_resets = true;
+            log.resets.push((zone, generation));
             let last = scan.resets.entry(zone).or_default();
             *last = (*last).max(generation);
         } else if oob.aux & FINISHED != 0 {
@@ -263,10 +300,15 @@ impl<M: OpenChannel> ZonedFtl<M> {
                 })
                 .count() as u32;
             let page = (zone, generation, stream, local / self.shape.page);
-            let kept = scan.saved.entry(page).or_insert((at, count));
-            let older = |kept: Ppa| media.oob(kept).seq >> 6;
-            if count > kept.1 || (count == kept.1 && number < older(kept.0)) {
-                *kept = (at, count);
+            if (page.2, page.3) == (0, 0) {
+                log.first_pages.push((zone, generation));
+            }
+            let kept = scan.saved.entry(page).or_insert((Vec::new(), count));
+            if count > kept.1 {
+                *kept = (Vec::new(), count);
+            }
+            if count == kept.1 {
+                kept.0.push(at);
             }
         }
     }

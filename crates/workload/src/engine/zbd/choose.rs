@@ -16,7 +16,7 @@ pub(in crate::engine) enum Choice {
     Reset(u32),
     /// Its rate does not allow it before this instant.
     Late(Nanos),
-    /// Wait until something of its own is back.
+    /// Wait until one of the job's I/Os is back.
     Wait,
     /// Wait for other jobs.
     Blocked,
