@@ -41,7 +41,7 @@ const MAX_TRIES: u32 = 4;
 impl Volume {
     /// Sections that so many dirty pages take (`get_blocktype_secs`).
     fn sections_for(&self, pages: u64) -> u32 {
-        pages.div_ceil(self.capacity().least().into()) as u32
+        pages.div_ceil(self.capacity().of_section().into()) as u32
     }
 
     /// Sections that are kept for cleaning (`reserved_sections`).

@@ -32,7 +32,7 @@ impl Volume {
         let is_dirty = |section: &u32| {
             let valid = segments.section_valid(*section);
             valid > 0
-                && valid < capacity.of_section(*section)
+                && valid < capacity.of_section()
                 && !segments.is_open_section(*section)
                 && !segments.is_prepared_section(*section)
         };
@@ -100,7 +100,12 @@ impl Volume {
         let threshold_s = self.options.age_threshold.0 / 1_000_000_000;
         let mut ages = self.victim_ages.get();
         let mut choose = |threshold_s| {
-            age_threshold::choose(&candidates, &mut ages, threshold_s, segments.capacity().least())
+            age_threshold::choose(
+                &candidates,
+                &mut ages,
+                threshold_s,
+                segments.capacity().of_section(),
+            )
         };
         let chosen = choose(threshold_s);
         // A volume that was not mounted for so long has no old sections.
@@ -147,7 +152,7 @@ impl Ages {
     /// What cleaning a section is worth (`get_cb_cost`): much free space, and old data.
     fn benefit(&self, segments: &Segments, section: u32, per_section: u32, valid: u32) -> u64 {
         let mtime = section_mtime(segments, section, per_section);
-        let per_segment = segments.capacity().least() / segments.capacity().segments();
+        let per_segment = segments.capacity().of_section() / segments.capacity().segments();
         let utilisation =
             u64::from(valid / segments.capacity().segments()) * 100 / u64::from(per_segment.max(1));
         let age = match self.newest.checked_sub(self.oldest).filter(|span| *span > 0) {

@@ -158,23 +158,22 @@ struct Meta {
     payload: u32,
 }
 
-/// Segments of the main area in which something can be written (`f2fs_get_usable_segments`), and blocks of them.
+/// Segments of the main area in which something is written, and blocks of them: a section before the first zone is used
+/// as far as zones are, which mkfs.f2fs does not count so.
 ///
 /// # Errors
 /// The metadata does not fit before the first zone.
 fn usable(zones: &ZoneGeometry, layout: &Layout) -> Result<(u32, u64), MkfsError> {
     let main = layout.main_start().0;
-    let Some(before) = zones.first.checked_sub(main) else {
+    if main > zones.first {
         return Err(MkfsError::Options(format!(
             "the metadata takes {} MiB, and the device has {} MiB that are writable at random",
             main / 256,
             zones.first / 256
         )));
-    };
-    let sections = layout.sections() - before / zones.blocks;
-    let segments =
-        before / BLOCKS_PER_SEGMENT + sections * zones.capacity.div_ceil(BLOCKS_PER_SEGMENT);
-    Ok((segments, u64::from(before) + u64::from(sections) * u64::from(zones.capacity)))
+    }
+    let segments = layout.sections() * zones.capacity.div_ceil(BLOCKS_PER_SEGMENT);
+    Ok((segments, u64::from(layout.sections()) * u64::from(zones.capacity)))
 }
 
 /// Segments and sections of a zone as options have them: on a device with zones, a zone is a section.
