@@ -18,7 +18,7 @@ const NOTHING: &str = "not found";
 /// What the rule is about came later.
 const LATER: &str = "later";
 
-const GROUPS: [Group; 12] = [
+const GROUPS: [Group; 13] = [
     Group {
         args: "",
         rules: &[
@@ -150,6 +150,16 @@ const GROUPS: [Group; 12] = [
             ("roll-version", LATER),
             ("roll-checkpoint", LATER),
             ("growth-tail", LATER),
+        ],
+    },
+    Group {
+        args: "--fs f2fs --base adversary-zoned",
+        rules: &[
+            ("zone-early-reset", LATER),
+            ("zone-lost-reset", LATER),
+            ("zone-stale-log", LATER),
+            ("zone-finish", LATER),
+            ("moved-flush", LATER),
         ],
     },
     Group {

@@ -211,6 +211,7 @@ impl DataPath for Volume {
         let placed = match is_moving {
             true => {
                 self.note_page(inode, at, from, start);
+                inode.note_cleaned();
                 PlacedPages::Moved(self.metadata_in_flight.send())
             }
             false => {

@@ -172,6 +172,9 @@ impl Volume {
         let moved = self.move_section(section, kind).await;
         self.cleaning.set(None);
         moved?;
+        if self.omits(OmittedRule::ZoneEarlyReset) {
+            self.reset_prefree().await;
+        }
         let mut counts = self.gc_counts.get();
         match kind {
             GcKind::Foreground => {

@@ -63,6 +63,8 @@ pub(crate) struct InodeLists {
     pub(crate) appended: RefCell<BTreeSet<u32>>,
     /// Those of which data were written in place that may not be durable (`UPDATE_INO`).
     pub(crate) updated: RefCell<BTreeSet<u32>>,
+    /// Those of which cleaning moved a page that may not be durable at its new place.
+    pub(crate) moved: RefCell<BTreeSet<u32>>,
 }
 
 /// What of an inode its node page does not have.
@@ -244,6 +246,11 @@ impl Inode {
     /// Data were written that may not be durable.
     pub(crate) fn note_appended(&self) {
         self.lists.appended.borrow_mut().insert(self.number);
+    }
+
+    /// Cleaning moved one of its pages, which may not be durable.
+    pub(crate) fn note_cleaned(&self) {
+        self.lists.moved.borrow_mut().insert(self.number);
     }
 
     /// Data were written over where they lay, and may not be durable. What cleaning has read of them is old.

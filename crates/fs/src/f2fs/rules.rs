@@ -42,6 +42,8 @@ omitted_rules! {
     AppendedFlush = "appended-flush",
     /// An fsync of a file whose data were written in place does not flush the device.
     UpdatedFlush = "updated-flush",
+    /// The nodes of an fsync may be durable before a page of the file that cleaning moved.
+    MovedFlush = "moved-flush",
     /// An fsync does not wait for its nodes before the flush.
     FsyncNodeWait = "fsync-node-wait",
     /// An fsync of a renamed file writes no checkpoint.
@@ -57,7 +59,7 @@ omitted_rules! {
     // Zones.
     /// Blocks are submitted as operations come to it, and not in the order of their logs.
     ZoneOrder = "zone-order",
-    /// Zones of freed sections are reset before the checkpoint.
+    /// Zones of sections that cleaning emptied are reset before the checkpoint.
     ZoneEarlyReset = "zone-early-reset",
     /// A mount does not reset zones of free sections: a reset that was lost stays lost.
     ZoneLostReset = "zone-lost-reset",

@@ -1,7 +1,18 @@
 //! F2FS on zones: devices in memory whose zones are sections.
 
+use crate::common::volume::run;
 use nandscape_block::zone::ZoneLimits;
-use nandscape_block::{DeviceCaps, Region, RegionKind};
+use nandscape_block::{AsyncDevice, DeviceCaps, FakeDevice, Payload, Region, RegionKind, Tag};
+use nandscape_fs::MountedFs;
+use nandscape_fs::cache::CacheConfig;
+use nandscape_fs::contract::{Caller, Data, FileSystem, FsError, Io};
+use nandscape_fs::f2fs::mkfs::{MkfsOptions, mkfs};
+use nandscape_fs::f2fs::{F2fs, MountOptions, OmittedRule, ZoneGeometry};
+use nandscape_rt::combine::join_all;
+use nandscape_rt::{Handle, Nanos};
+
+const ME: Caller = Caller { thread: 0, core: 0, uid: 0, gid: 0 };
+const PAGE: u64 = 4_096;
 
 /// Sectors of a segment.
 const SEGMENT: u64 = 512;
@@ -25,4 +36,79 @@ pub(crate) fn zoned(segments: u64, capacity: u64, mib: u64) -> DeviceCaps {
         Region::new(random..sectors, RegionKind::Zones(limits)),
     ];
     DeviceCaps { regions: regions.into(), ..DeviceCaps::conventional(sectors) }
+}
+
+type Device = AsyncDevice<FakeDevice>;
+
+/// A volume on small zones of a device that answers after 20 us.
+async fn made(rt: &Handle) -> Device {
+    let caps = zoned(1, 512, 128);
+    let zones = ZoneGeometry::of(&caps).expect("zones that can be sections");
+    let fake = FakeDevice::new(caps).expect("zones").with_latency(Nanos::from_us(20));
+    let device = AsyncDevice::new(rt, fake);
+    let options = MkfsOptions { zones, ..MkfsOptions::new(1) };
+    mkfs(&device.erased(), &options).await.expect("mkfs");
+    device
+}
+
+async fn mounted(rt: &Handle, device: &Device, options: &MountOptions) -> F2fs {
+    F2fs::mount(rt, device.erased(), options.clone()).await.expect("a mount").0
+}
+
+fn page(tag: u64) -> Data {
+    Data::Sectors(Payload::Run(Tag::new(tag)), 1)
+}
+
+/// Rewrites and syncs files whose nodes are read again before they are written, all at once; writes that waited for
+/// their turn, and how the syncs ended.
+async fn sync_beside_others(
+    rt: &Handle,
+    omit: Option<OmittedRule>,
+) -> (u64, Vec<Result<(), FsError>>) {
+    let cache = CacheConfig {
+        pages: 96,
+        dirty_percent: 90,
+        background_percent: 90,
+        ..CacheConfig::default()
+    };
+    let options = MountOptions { nat_entries: 0, cache, omit, ..MountOptions::default() };
+    let device = made(rt).await;
+    let fs = mounted(rt, &device, &options).await;
+    let mut files = Vec::new();
+    for number in 0..900 {
+        let name = format!("{number}");
+        let ino = fs.create(ME, fs.root(), name.as_bytes(), 0o644).await.expect("a file").ino;
+        if number % 75 == 0 {
+            files.push(ino);
+        }
+    }
+    let tasks = (0..).zip(files).map(|(tag, ino)| {
+        let fs = fs.clone();
+        rt.spawn("writer", async move {
+            for round in 0..40 {
+                // Each page has another node.
+                for at in [0, 1_000, 2_100, 3_200] {
+                    fs.write_all(ME, ino, at * PAGE, page(tag * 1_000 + round), Io::Buffered)
+                        .await?;
+                }
+                fs.fsync(ME, ino).await?;
+            }
+            Ok(())
+        })
+    });
+    let ended = join_all(tasks.collect::<Vec<_>>()).await;
+    let ended = ended.into_iter().map(|ended| ended.expect("runs to its end")).collect();
+    (fs.counts().detail.count("zones", "waits").unwrap_or(0), ended)
+}
+
+/// Blocks that were allocated before others of their log and come to the device after them: they wait, or the zone
+/// refuses them.
+#[test]
+fn writes_wait_for_their_turn() {
+    run(async |rt| {
+        let (waits, ended) = sync_beside_others(&rt, None).await;
+        assert!(waits > 0 && ended.iter().all(Result::is_ok), "{waits} waits: {ended:?}");
+        let (_, ended) = sync_beside_others(&rt, Some(OmittedRule::ZoneOrder)).await;
+        assert!(ended.iter().any(Result::is_err), "the zones took every write");
+    });
 }

@@ -40,13 +40,13 @@ impl ZonedVolume {
         let front = u64::from(zones.first).saturating_sub(main) / blocks;
         let journal = if journals { JOURNAL_ZONES } else { 0 };
         let behind = ((caps.sectors - u64::from(zones.first)) / blocks).saturating_sub(journal);
-        let usable = front * blocks + behind * capacity;
+        let sections = front + behind;
         let for_files = USER_BLOCKS.div_ceil(capacity);
-        let reserved = (front + behind).saturating_sub(LOGS + for_files + SPARE).max(RESERVED_MIN);
+        let reserved = sections.saturating_sub(LOGS + for_files + SPARE).max(RESERVED_MIN);
         let segments = capacity.div_ceil(SEGMENT);
-        let counted = front * blocks / SEGMENT + behind * segments;
+        let counted = sections * segments;
         let reserved_segments = reserved * segments;
-        let shown = (counted * USER_BLOCKS).div_ceil(usable.max(1));
+        let shown = (segments * USER_BLOCKS).div_ceil(capacity);
         let hidden = counted.saturating_sub(shown + reserved_segments);
         let whole = counted.saturating_sub(reserved_segments).max(1);
         Some(Self {

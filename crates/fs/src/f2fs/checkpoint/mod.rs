@@ -95,7 +95,7 @@ impl Volume {
         for (at, bytes) in sit {
             self.write_meta(at, bytes);
         }
-        if self.omits(OmittedRule::EarlyDiscard) || self.omits(OmittedRule::ZoneEarlyReset) {
+        if self.omits(OmittedRule::EarlyDiscard) {
             self.discard_prefree().await;
         }
         let pack = self.build_pack(version, reason)?;
@@ -192,6 +192,7 @@ impl Volume {
             // All of it was on the device before the flush.
             self.inode_lists.appended.borrow_mut().clear();
             self.inode_lists.updated.borrow_mut().clear();
+            self.inode_lists.moved.borrow_mut().clear();
         }
         let preflush = !self.omits(OmittedRule::CheckpointPreflush);
         let durable = !self.omits(OmittedRule::CheckpointFua);

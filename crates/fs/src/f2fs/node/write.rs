@@ -196,7 +196,7 @@ impl Volume {
         let file = fsync.and_then(|marks| self.inodes.get(marks.ino));
         let owner = file.map(|inode| inode.pages.owner());
         let sync = if fsync.is_some() { Flags::SYNC } else { Flags::NONE };
-        let is_ordered = fsync.is_some() && self.options.ordered_data;
+        let is_ordered = fsync.is_some_and(|marks| self.follows_data(marks.ino));
         let first = if is_ordered { Flags::PREFLUSH } else { Flags::NONE };
         let arrival = self.write_blocks(batch.blocks, owner, (Flags::META | sync, first));
         let volume = Rc::clone(self);
@@ -206,6 +206,13 @@ impl Volume {
             ended
         };
         self.finish_runs(batch.runs, arrival);
+    }
+
+    /// Whether the nodes of a file's fsync must not be durable before its data: what cleaning moved was covered at its old
+    /// place.
+    fn follows_data(&self, ino: u32) -> bool {
+        let is_moved = self.inode_lists.moved.borrow().contains(&ino);
+        self.options.ordered_data || (is_moved && !self.omits(OmittedRule::MovedFlush))
     }
 
     /// Waits until node pages are on the device.

@@ -1,6 +1,6 @@
 //! The order in which blocks of logs are sent where sections are zones: that in which they were allocated, as a zone
 //! takes writes at its write pointer only (`io_order_lock` in fs/f2fs/segment.c). Operations allocate in one order and
-//! submit in another; whoever comes early waits for its turn ([`zones`](crate::f2fs::zoned)).
+//! submit in another; one that comes early waits for its turn ([`zoned`](crate::f2fs::zoned)).
 //!
 //! Also across sections: the zone that a log leaves is full before the next one is opened, so that no more zones are
 //! active than there are logs.
