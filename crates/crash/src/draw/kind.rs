@@ -5,7 +5,7 @@ use crate::draw::device;
 use crate::draw::draws::{Draws, KindDraw};
 use crate::draw::pblk::composition::Pins;
 use crate::draw::pblk::config as pblk;
-use crate::draw::zoned;
+use crate::draw::zoned::{self, ZonesWanted};
 use nandscape_ftl::{FtlConfig, FtlKind, FtlRun};
 
 /// The kind that seeds draw where neither a stack nor a kind is given.
@@ -16,12 +16,13 @@ pub(crate) fn draw_of(
     kind: FtlKind,
     given: Option<&FtlConfig>,
     pins: &Pins,
+    zones: Option<ZonesWanted>,
     draws: &mut Draws<'_>,
 ) -> Box<dyn KindDraw> {
     match kind {
         pblk::KIND => Box::new(pblk::ConfigDraw::begin(given, *pins, draws)),
         device::KIND => Box::new(device::ConfigDraw::begin(given)),
-        zoned::KIND => Box::new(zoned::ConfigDraw::begin(given, draws)),
+        zoned::KIND => Box::new(zoned::ConfigDraw::begin(given, zones, draws)),
     }
 }
 

@@ -12,6 +12,7 @@ use crate::draw::kind::{DEFAULT, describe, draw_of};
 use crate::draw::pblk::composition::Pins;
 use crate::draw::plan::Plan;
 use crate::draw::sample::{log_uniform, pick};
+use crate::draw::zoned::ZonesWanted;
 use crate::draw::{edge_cases, geometry};
 use nandscape_ftl::{FtlConfig, FtlKind, FtlRun, OmittedRule};
 use nandscape_media::{ChunkId, Delays, DeviceTiming, Geometry, LinkTiming, NandTiming, UnitId};
@@ -60,6 +61,8 @@ pub struct Options {
     pub sectors_max: u32,
     /// Sectors that media have at least: smaller shapes get longer chunks.
     pub media_sectors_min: u64,
+    /// Zones that a zoned SSD has for a file system.
+    pub zones: Option<ZonesWanted>,
     /// Devices at the edges of what may be.
     pub edge_cases: bool,
 }
@@ -81,6 +84,7 @@ impl Default for Options {
             sectors_min: 16,
             sectors_max: 8_192,
             media_sectors_min: 0,
+            zones: None,
             edge_cases: false,
         }
     }
@@ -137,7 +141,13 @@ impl Scenario {
             streams: &mut Stream::new(seed, &format!("streams-{number}")),
         };
         let given = options.stack.as_ref();
-        let kind = draw_of(options.kind(), given.map(|stack| &stack.config), &options.pins, draws);
+        let kind = draw_of(
+            options.kind(),
+            given.map(|stack| &stack.config),
+            &options.pins,
+            options.zones,
+            draws,
+        );
         let edges = &mut Stream::new(seed, &format!("scenario-odd-{number}"));
         let geometry = draw_shape(options, &*kind, draws, edges);
         let timing = given.map_or_else(|| draw_timing(draws.rng), |stack| stack.timing.clone());

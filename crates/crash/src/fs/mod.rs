@@ -22,7 +22,7 @@ use crate::device::drive::CheckFailure;
 use crate::device::target::{broken, draw_device, without_device};
 use crate::draw::scenario::Options;
 use crate::outcome::{SeedOutcome, Violation};
-use draw::zones::adversary_caps;
+use draw::zones::{adversary_caps, wanted};
 use nandscape_block::AdversaryDevice;
 use nandscape_fs::contract::FsError;
 use nandscape_rt::{Nanos, Stream};
@@ -64,6 +64,7 @@ pub fn run_fs_seed(seed: u64, options: &FsOptions, oracle: Option<&dyn Oracle>) 
                 sectors_min: options.volume_sectors(),
                 sectors_max: options.device_sectors(),
                 media_sectors_min: options.media_sectors_min(),
+                zones: Some(wanted(options.journals())),
                 ..(**flash).clone()
             };
             match draw_device(seed, &flash) {

@@ -1,6 +1,7 @@
 //! Volumes on zones as small as campaigns need them: the logs, a section for each of them that a mount after a power cut
 //! may take, what cleaning needs, and a few for files.
 
+use crate::draw::zoned::ZonesWanted;
 use nandscape_block::zone::ZoneLimits;
 use nandscape_block::{DeviceCaps, Region, RegionKind};
 use nandscape_fs::f2fs::ZoneGeometry;
@@ -21,6 +22,17 @@ const SPARE: u64 = 4;
 const USER_BLOCKS: u64 = 3_584;
 /// Zones of a GC journal.
 const JOURNAL_ZONES: u64 = 2;
+
+/// What a volume needs of the zones of an SSD.
+pub(in crate::fs) const fn wanted(journals: bool) -> ZonesWanted {
+    ZonesWanted {
+        segment: SEGMENT,
+        areas: AREA_SEGMENTS * SEGMENT,
+        sections: LOGS + RESERVED_MIN + SPARE + if journals { JOURNAL_ZONES } else { 0 },
+        files: USER_BLOCKS,
+        active: LOGS as u32 + 1,
+    }
+}
 
 /// What follows for a volume from the zones of its device.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -67,10 +79,10 @@ pub(in crate::fs) fn adversary_caps(seed: u64, journals: bool) -> DeviceCaps {
     let capacity = if rng.chance(0.5) { zone_sectors } else { below };
     let max_active = [7, 8, 14, 0][rng.below(4) as usize];
     let max_open = [0, 3, max_active][rng.below(3) as usize];
-    let random = zone_sectors + (AREA_SEGMENTS * SEGMENT).next_multiple_of(zone_sectors);
-    let random = random + if rng.chance(0.25) { (1 + rng.below(3)) * zone_sectors } else { 0 };
-    let sections = LOGS + RESERVED_MIN + USER_BLOCKS.div_ceil(capacity) + SPARE + rng.below(3);
-    let zones = sections + if journals { JOURNAL_ZONES } else { 0 };
+    let wanted = wanted(journals);
+    let random = wanted.random(zone_sectors)
+        + if rng.chance(0.25) { (1 + rng.below(3)) * zone_sectors } else { 0 };
+    let zones = wanted.zones(capacity) + rng.below(3);
     let limits = ZoneLimits {
         zone_sectors,
         capacity,
