@@ -38,8 +38,12 @@ pub const SHIPPED: &[(&str, &str)] = &[
     ("f2fs-lfs-ssd", include_str!("../../stacks/f2fs-lfs-ssd.toml")),
     ("f2fs-ssd", include_str!("../../stacks/f2fs-ssd.toml")),
     ("f2fs-gcj-ssd", include_str!("../../stacks/f2fs-gcj-ssd.toml")),
+    ("f2fs-zns", include_str!("../../stacks/f2fs-zns.toml")),
+    ("f2fs-gcj-zns", include_str!("../../stacks/f2fs-gcj-zns.toml")),
     ("f2fs-970pro", include_str!("../../stacks/f2fs-970pro.toml")),
     ("f2fs-vanilla-970pro", include_str!("../../stacks/f2fs-vanilla-970pro.toml")),
+    ("zf2fs-970pro", include_str!("../../stacks/zf2fs-970pro.toml")),
+    ("zf2fs-16g", include_str!("../../stacks/zf2fs-16g.toml")),
     ("bench-8g", include_str!("../../stacks/bench-8g.toml")),
 ];
 
