@@ -73,10 +73,14 @@ impl Load {
     /// The jobs of a shipped stack, each with the device that it runs on.
     pub(crate) fn of_stack(name: &str) -> Vec<(&'static str, Self)> {
         let whole = Stack::load(name, &["media.payload=tags"]).unwrap();
-        if whole.toml.contains("kind = \"zoned\"") {
+        if !whole.toml.contains("kind = \"zoned\"") {
+            return JOBS.map(|(load, _)| (load, Self::aged(name))).into();
+        }
+        if whole.fs.is_none() {
             return ZONED_JOBS.map(|(load, _)| (load, Self(whole.clone()))).into();
         }
-        JOBS.map(|(load, _)| (load, Self::aged(name))).into()
+        let whole = Stack::load(name, &["media.payload=tags", "host.memory=16MiB"]).unwrap();
+        JOBS.map(|(load, _)| (load, Self(whole.clone()))).into()
     }
 
     /// A shipped stack, made small.
