@@ -180,6 +180,14 @@ impl Config {
             let why = "the device is to hold a file system already".to_owned();
             return Err(ConfigError { key: "format", why }.into());
         };
+        let random = device.caps().random_range().end;
+        if format.blocks.unwrap_or(device.caps().sectors) > random {
+            let why = format!(
+                "ext4 writes in place, and of this device {} MiB are writable at random",
+                random >> 8
+            );
+            return Err(ConfigError { key: "kind", why }.into());
+        }
         match mkfs(device, format).await {
             Ok(sb) => Ok(formatted(&sb)),
             Err(MkfsError::Device(error)) => Err(FormatError::Device(error)),

@@ -10,6 +10,7 @@ use super::options::{
     VictimPolicy,
 };
 use super::rules::OmittedRule;
+use super::segment::LOGS;
 use super::zones::ZoneGeometry;
 use crate::contract::FsError;
 use crate::kind::{
@@ -258,6 +259,13 @@ impl Config {
         if zones.is_some() && self.mount.allocation != Allocation::Lfs {
             let why = "zones are written at their write pointers: \"lfs\" alone".to_owned();
             return Err(ConfigError { key: "allocation", why });
+        }
+        let journals = self.mount.reclaim == Reclaim::GcJournal;
+        let active = zones.map_or(0, |zones| zones.max_active);
+        if active > 0 && (active as usize) < LOGS + usize::from(journals) {
+            let journal = if journals { " and a GC journal" } else { "" };
+            let why = format!("{LOGS} logs{journal} on a device of {active} active zones");
+            return Err(ConfigError { key: "", why });
         }
         Ok(self.format.clone().map(|format| MkfsOptions { zones, ..format }))
     }

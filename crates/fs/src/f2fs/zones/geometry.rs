@@ -26,6 +26,16 @@ impl ZoneGeometry {
         if !caps.has_zones() {
             return Ok(None);
         }
+        let granules = caps.regions().filter_map(|region| match region.kind {
+            RegionKind::Zones(limits) => Some(limits.write_sectors),
+            _ => None,
+        });
+        if let Some(sectors) = granules.max().filter(|sectors| *sectors > 1) {
+            return Err(format!(
+                "F2FS writes single blocks of 4 KiB, and these zones are written in units of {} KiB",
+                u64::from(sectors) * 4
+            ));
+        }
         let mut regions = caps.regions();
         let (front, zones) = (regions.next(), regions.next());
         let front =
@@ -41,12 +51,6 @@ impl ZoneGeometry {
             return Err(
                 "F2FS takes one region that is writable at random and one of zones".to_owned()
             );
-        }
-        if limits.write_sectors > 1 {
-            return Err(format!(
-                "F2FS writes single blocks of 4 KiB, and these zones are written in units of {} KiB",
-                u64::from(limits.write_sectors) * 4
-            ));
         }
         let segment = u64::from(BLOCKS_PER_SEGMENT);
         if !limits.zone_sectors.is_multiple_of(segment) {
