@@ -164,8 +164,9 @@ impl<M: OpenChannel> ZonedFtl<M> {
         let from = self.zones.chunks(zone)[die as usize];
         while let Some(to) = self.units[unit as usize].take(self.kept) {
             let Some(at) = self.copy_rows(zone, die, (from, to), rows)? else {
-                // Its erase fails, and takes it out of use.
-                self.erase(unit, to, super::After::Free)?;
+                // A reset that does not wait for its erase would leave what was copied.
+                self.zones.get_mut(zone).in_flight += 1;
+                self.erase(unit, to, super::After::Retired(zone))?;
                 continue;
             };
             self.zones.chunks_mut(zone)[die as usize] = to;

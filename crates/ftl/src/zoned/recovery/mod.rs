@@ -125,9 +125,7 @@ impl<M: OpenChannel> ZonedFtl<M> {
             self.complete_pages(prefix)?;
         }
         self.settle_all()?;
-        if self.zones.all.iter().all(|zone| !zone.failed) {
-            scan.release_logs();
-        }
+        scan.release_logs();
         self.erase_old_logs(&mut scan)?;
         self.reset_all_counts();
         Ok(())
@@ -276,7 +274,8 @@ impl<M: OpenChannel> ZonedFtl<M> {
         Ok(())
     }
 
-    /// Programs pages that only the save log held, and marks a zone of which it said that it was finished.
+    /// Programs pages that only the save log held, or saves them again where media take no more of the zone; and marks a
+    /// zone of which the log said that it was finished.
     fn complete_pages(&mut self, prefix: &Prefix) -> Result<(), FtlError> {
         let zone = prefix.zone;
         for stream in 0..self.shape.streams {
@@ -284,8 +283,12 @@ impl<M: OpenChannel> ZonedFtl<M> {
             for id in pages {
                 let page = self.pages.get(id);
                 let is_full = page.filled() == self.shape.page_sectors(stream, page.index);
-                if page.state == PageState::Filling && is_full && !self.zones.get(zone).failed {
-                    self.program(id, false)?;
+                if page.state != PageState::Filling || !is_full {
+                    continue;
+                }
+                self.program(id, false)?;
+                if self.pages.get(id).state == PageState::Stuck {
+                    self.save_page(id)?;
                 }
             }
         }
