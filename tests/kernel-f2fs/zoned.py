@@ -162,10 +162,10 @@ def check(folder, cache):
     return 1 if checks.failed else 0
 
 
-def check_ours(folder, cache, volumes):
+def check_ours(folder, cache, volumes, first):
     """Volumes that our F2FS filled and unmounted. Exit code."""
     checks = Checks()
-    ours.rust("zoned::make", folder, volumes, 0)
+    ours.rust("zoned::make", folder, volumes, first)
     plan = []
     for line in (folder / "zoned").read_text().splitlines():
         name, random, size, capacity = line.split(" ")[:4]
@@ -194,7 +194,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("out", type=pathlib.Path, help="folder for parts and results")
     parser.add_argument("--ours", action="store_true", help="judge volumes of our F2FS")
-    parser.add_argument("--volumes", type=int, default=8, help="--ours: so many (8)")
+    parser.add_argument("--volumes", type=int, default=8, help="--ours: so many (8; at most 16)")
+    parser.add_argument("--first", type=int, default=0, help="--ours: the first seed (0)")
     parser.add_argument("--image", type=pathlib.Path, help="a volume as one image")
     parser.add_argument("--random", type=int, help="its blocks before the zones")
     parser.add_argument("--written", type=pathlib.Path, help="the list of what zones hold")
@@ -210,7 +211,9 @@ def main():
         vm.install()
         if words.image:
             return judge(words.out, words)
-        return check_ours(words.out, words.cache, words.volumes) if words.ours else check(words.out, words.cache)
+        if words.ours:
+            return check_ours(words.out, words.cache, words.volumes, words.first)
+        return check(words.out, words.cache)
     except vm.VmError as error:
         print(f"zoned.py: {error}", file=sys.stderr)
         return 2

@@ -102,6 +102,11 @@ impl PagePool {
         &mut self.pages[id as usize]
     }
 
+    /// Every page, also those that are not in use: they are empty.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Page> {
+        self.pages.iter()
+    }
+
     /// Pages in use.
     pub(super) fn used(&self) -> usize {
         self.pages.len() - self.free.len()

@@ -19,7 +19,7 @@ mod prefix;
 mod scan;
 
 use super::front::Front;
-use super::zone::{Mark, NO_CHUNK, PageState};
+use super::zone::{Mark, NO_CHUNK, Page, PageState};
 use super::{After, Config, ZonedFtl, program};
 use crate::error::FtlError;
 use crate::kind::{FtlRun, OmittedRule};
@@ -125,9 +125,26 @@ impl<M: OpenChannel> ZonedFtl<M> {
             self.complete_pages(prefix)?;
         }
         self.settle_all()?;
-        scan.release_logs();
+        self.release_logs(&mut scan)?;
         self.erase_old_logs(&mut scan)?;
         self.reset_all_counts();
+        Ok(())
+    }
+
+    /// What the save log held counts elsewhere from now on. Where media took it nowhere, the log stays, and zones whose first
+    /// sectors it holds become read-only: it would bring them back after a reset.
+    fn release_logs(&mut self, scan: &mut Scan) -> Result<(), FtlError> {
+        let is_lost = |page: &Page| page.state == PageState::Stuck && page.saving < page.filled();
+        if !self.pages.iter().any(is_lost) {
+            scan.release_logs();
+            return Ok(());
+        }
+        for (zone, generation) in scan.kept_first_pages() {
+            let entry = self.zones.get(zone);
+            if entry.generation == generation && !entry.failed {
+                self.fail_zone(zone)?;
+            }
+        }
         Ok(())
     }
 

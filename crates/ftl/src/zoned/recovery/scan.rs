@@ -117,6 +117,12 @@ impl Scan {
         Some((log.unit, log.chunk))
     }
 
+    /// Zones and generations whose first sectors needed chunks of the save log hold.
+    pub(super) fn kept_first_pages(&self) -> Vec<(u32, u32)> {
+        let kept = self.logs.iter().filter(|log| log.keep);
+        kept.flat_map(|log| log.first_pages.iter().copied()).collect()
+    }
+
     /// What the save log held counts elsewhere from now on.
     pub(super) fn release_logs(&mut self) {
         self.logs.iter_mut().for_each(|log| log.keep = false);
