@@ -152,8 +152,12 @@ impl<M: OpenChannel> ZonedFtl<M> {
         if entry.mark == Mark::Issued {
             entry.mark = Mark::Durable;
         }
+        let is_full = entry.admitted == self.shape.capacity || entry.mark == Mark::Durable;
         if entry.mark != Mark::Due {
             self.dirty.remove(&zone);
+        }
+        if is_full {
+            self.zones.release_room(zone);
         }
     }
 

@@ -95,6 +95,7 @@ impl<M: OpenChannel> ZonedFtl<M> {
             }
             self.zones.stream_mut(zone, stream).first = 0;
         }
+        self.zones.release_room(zone);
         let entry = self.zones.get_mut(zone);
         (entry.admitted, entry.mark) = (0, Mark::None);
         self.dirty.remove(&zone);

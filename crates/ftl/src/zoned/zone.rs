@@ -259,6 +259,15 @@ impl Zones {
         &mut self.streams[zone as usize * self.per_zone.0 + stream as usize]
     }
 
+    /// Gives back the memory of lists of a zone that is written no more, as far as they are empty.
+    pub(super) fn release_room(&mut self, zone: u32) {
+        let first = zone as usize * self.per_zone.0;
+        for stream in &mut self.streams[first..first + self.per_zone.0] {
+            stream.pages.shrink_to_fit();
+        }
+        self.get_mut(zone).queue.shrink_to_fit();
+    }
+
     /// The chunks of a zone, by die.
     #[inline]
     pub(super) fn chunks(&self, zone: u32) -> &[u32] {

@@ -21,7 +21,7 @@
 //! - `verify` reads what writes left in the job's range again, in ascending order and in blocks as they
 //!   were written, behind the writes of each loop; with `time_based`, once at the end, however long it
 //!   takes.
-//! - `zonemode=zbd` makes of each draw what the zones of the device allow ([`zbd`]).
+//! - `zonemode=zbd` makes of each draw what the zones of the device allow (`zbd/`).
 //! - Jobs draw from streams named after their place in the file, name and clone, derived from the
 //!   run's seed and `randseed`; `randrepeat=0` changes nothing, for every run is repeatable.
 
