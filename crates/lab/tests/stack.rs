@@ -284,8 +284,8 @@ fn mistakes_are_answered_with_their_place() {
 /// What the grammar knows and this version lacks is said so, not called a spelling mistake.
 #[test]
 fn keys_and_words_of_later_versions_are_named_as_such() {
-    let found = error(&format!("{MEDIA}\n[ftl]\nkind = \"zoned\"\n"));
-    let expected = "my.toml:12:8: ftl.kind: \"zoned\" is not in this version; expected pblk";
+    let found = error(&format!("{MEDIA}\n[ftl]\nkind = \"interval\"\n"));
+    let expected = "my.toml:12:8: ftl.kind: \"interval\" is not in this version; expected pblk";
     assert!(found.starts_with(expected), "found    {found}\nexpected {expected}");
 }
 
