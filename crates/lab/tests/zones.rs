@@ -59,7 +59,7 @@ fn no_command_is_refused() {
 fn zones_are_reported_where_jobs_left_them() {
     let job = "[w]\ndirect=1\nzonemode=zbd\nrw=write\nbs=256k\niodepth=4\noffset=192m\nsize=640m\nloops=2\n\
                [part]\nstonewall\ndirect=1\nzonemode=zbd\nrw=write\nbs=64k\noffset=832m\nsize=64m\nnumber_ios=100\n";
-    let outcome = run(&["ftl.zone.capacity=48MiB"], job);
+    let outcome = run(&["ftl.zone.capacity=48MiB", "ftl.op_percent=20"], job);
     let zones = outcome.workload.jobs[0].zones.as_ref().expect("zbd");
     assert_eq!((zones.resets, zones.begun, zones.filled), (10, 20, 20));
     assert_eq!(device_counts(&outcome), (10, 0));
