@@ -119,10 +119,18 @@ impl DeviceCaps {
         None
     }
 
+    /// The limits of each zoned region.
+    pub fn zone_limits(&self) -> impl Iterator<Item = ZoneLimits> + '_ {
+        self.regions.iter().filter_map(|region| match region.kind {
+            RegionKind::Zones(limits) => Some(limits),
+            _ => None,
+        })
+    }
+
     /// Whether any region is zoned.
     #[must_use]
     pub fn has_zones(&self) -> bool {
-        self.regions.iter().any(|region| matches!(region.kind, RegionKind::Zones(_)))
+        self.zone_limits().next().is_some()
     }
 
     /// Whether the device moves data by itself, and reports it with upcalls.

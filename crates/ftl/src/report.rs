@@ -3,7 +3,7 @@
 
 use crate::device::DeviceReport;
 use crate::pblk::stats::PblkReport;
-use crate::zoned::ZonedReport;
+use crate::zoned::ZoneCounts;
 use nandscape_rt::counts::Counts;
 use nandscape_rt::{Nanos, counts};
 use serde::Serialize;
@@ -144,8 +144,8 @@ pub enum Detail {
     Pblk(Box<PblkReport>),
     /// A conventional SSD's read-modify-writes.
     Device(DeviceReport),
-    /// A zoned SSD's commands, and its zones by state.
-    Zoned(ZonedReport),
+    /// A zoned SSD's commands.
+    Zoned(ZoneCounts),
 }
 
 impl Default for Detail {

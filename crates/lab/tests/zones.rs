@@ -20,8 +20,8 @@ fn run(set: &[&str], job: &str) -> Outcome {
 
 /// Resets that the device served, and commands that it refused.
 fn device_counts(outcome: &Outcome) -> (u64, u64) {
-    let Detail::Zoned(detail) = &outcome.ftl.detail else { panic!("a zoned SSD") };
-    (detail.counts.resets, detail.counts.refused)
+    let Detail::Zoned(counts) = &outcome.ftl.detail else { panic!("a zoned SSD") };
+    (counts.resets, counts.refused)
 }
 
 fn report(outcome: &Outcome) -> &ZoneReport {

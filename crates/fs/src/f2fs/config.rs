@@ -10,7 +10,6 @@ use super::options::{
     VictimPolicy,
 };
 use super::rules::OmittedRule;
-use super::segment::LOGS;
 use super::zones::ZoneGeometry;
 use crate::contract::FsError;
 use crate::kind::{
@@ -261,12 +260,8 @@ impl Config {
             return Err(ConfigError { key: "allocation", why });
         }
         let journals = self.mount.reclaim == Reclaim::GcJournal;
-        let active = zones.map_or(0, |zones| zones.max_active);
-        if active > 0 && (active as usize) < LOGS + usize::from(journals) {
-            let journal = if journals { " and a GC journal" } else { "" };
-            let why = format!("{LOGS} logs{journal} on a device of {active} active zones");
-            return Err(ConfigError { key: "", why });
-        }
+        let active = zones.map_or(Ok(()), |zones| zones.check_active(journals));
+        active.map_err(|why| ConfigError { key: "", why })?;
         Ok(self.format.clone().map(|format| MkfsOptions { zones, ..format }))
     }
 

@@ -337,7 +337,7 @@ fn find_zones(
     }
     match ZoneGeometry::of(caps) {
         Ok(Some(_)) if !is_zoned => refuse("a volume without blkzoned on a device with zones"),
-        Ok(zones) => Zones::of(zones, layout),
+        Ok(zones) => Zones::of(zones, layout, options.reclaim == Reclaim::GcJournal),
         Err(why) => Err(FsError::Incompatible(why)),
     }
 }
@@ -379,9 +379,8 @@ async fn load_volume(
     }
     let checkpoints = Checkpoints::new(rt, last, (*pack, *crc), most_orphans(&layout));
     let space = Space::new(checkpoint, layout.nids());
-    let journals = options.reclaim == Reclaim::GcJournal;
-    let of_journal = zones.as_ref().filter(|_| journals).map(Zones::journal_capacity);
-    let gc_journal = GcJournal::of(sb.gc_journal(), &options, of_journal.transpose()?)?;
+    let of_zone = zones.as_ref().map(|zones| zones.capacity().of_section());
+    let gc_journal = GcJournal::of(sb.gc_journal(), &options, of_zone)?;
     let meta = special(META_INO);
     let whole = Capacity::whole(layout.segments_per_section());
     let capacity = zones.as_ref().map_or(whole, Zones::capacity);

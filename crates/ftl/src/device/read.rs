@@ -5,8 +5,9 @@
 use super::DeviceFtl;
 use super::region::pages::Piece;
 use crate::common::l2p::MapEntry;
+use crate::common::reads::{self, Found};
 use crate::error::FtlError;
-use nandscape_block::{Bio, BlockError, Done, Flags, Lba, Payload, Reply, SectorData, Tag};
+use nandscape_block::{Bio, BlockError, Done, Flags, Lba, Payload, SectorData, Tag};
 use nandscape_media::{Cause, DataOut, OpenChannel, Ppa};
 use nandscape_rt::Nanos;
 
@@ -30,23 +31,13 @@ impl<M: OpenChannel> DeviceFtl<M> {
     pub(super) fn read(&mut self, bio: &Bio) -> Done {
         let wants_data = self.run.keep_content && !bio.flags.has(Flags::NO_DATA);
         self.counts.host.read += u64::from(bio.sectors);
-        match self.read_sectors(bio.lba, bio.sectors) {
-            Ok((at, None)) => {
-                let reply = if wants_data { Reply::Data(self.contents(bio)) } else { Reply::None };
-                Done::new(at, Ok(reply))
-            }
-            Ok((at, Some(error))) => Done::new(at, Err(error)),
-            Err(error) => Done::new(self.now, Err(error.into())),
-        }
+        let found = self.read_sectors(bio.lba, bio.sectors);
+        reads::done(self.now, found, || wants_data.then(|| self.contents(bio)))
     }
 
     /// Reserves the time of a read, instance by instance, and checks every sector: when the last arrives, and
     /// the first error.
-    fn read_sectors(
-        &mut self,
-        lba: Lba,
-        sectors: u32,
-    ) -> Result<(Nanos, Option<BlockError>), FtlError> {
+    fn read_sectors(&mut self, lba: Lba, sectors: u32) -> Found {
         let end = lba.plus(u64::from(sectors));
         let (first, last) = (self.pages.unit_of(lba), self.pages.unit_of(Lba(end.0 - 1)));
         let instances = self.instances.len() as u64;

@@ -7,8 +7,9 @@
 
 use super::Pblk;
 use crate::common::l2p::MapEntry;
+use crate::common::reads::{self, Found};
 use crate::error::FtlError;
-use nandscape_block::{Bio, BlockError, Done, Flags, Lba, Payload, Reply, SectorData, Tag};
+use nandscape_block::{Bio, BlockError, Done, Flags, Lba, Payload, SectorData, Tag};
 use nandscape_media::{Cause, Internal, OpenChannel, Ppa, Status};
 use nandscape_rt::Nanos;
 
@@ -26,24 +27,13 @@ impl<M: OpenChannel> Pblk<M> {
     pub(super) fn read(&mut self, bio: &Bio) -> Done {
         let wants_data = self.run.keep_content && !bio.flags.has(Flags::NO_DATA);
         self.stats.host.read += u64::from(bio.sectors);
-        let result = self.read_sectors(bio.lba, bio.sectors);
-        match result {
-            Ok((at, None)) => {
-                let reply = if wants_data { Reply::Data(self.contents(bio)) } else { Reply::None };
-                Done::new(at, Ok(reply))
-            }
-            Ok((at, Some(error))) => Done::new(at, Err(error)),
-            Err(error) => Done::new(self.now, Err(error.into())),
-        }
+        let found = self.read_sectors(bio.lba, bio.sectors);
+        reads::done(self.now, found, || wants_data.then(|| self.contents(bio)))
     }
 
     /// Reserves the time and checks every sector. When the last arrives, and the first error.
     #[inline]
-    pub(super) fn read_sectors(
-        &mut self,
-        first: Lba,
-        sectors: u32,
-    ) -> Result<(Nanos, Option<BlockError>), FtlError> {
+    pub(super) fn read_sectors(&mut self, first: Lba, sectors: u32) -> Found {
         let mut end = self.now;
         let mut error = None;
         let (mut ring_hits, mut unwritten) = (0, 0);

@@ -2,7 +2,6 @@
 
 use crate::report::{FlushTime, HostIo, MediaErrors, SectorCounts};
 use nandscape_rt::counts;
-use nandscape_rt::counts::Counts;
 use serde::Serialize;
 
 /// Everything counted of the zones since the last reset.
@@ -43,46 +42,5 @@ counts! {
         pub saved_sectors: u64,
         /// Chunks whose content went to a spare one.
         pub relocated_chunks: u64,
-    }
-}
-
-/// Zones by state.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize)]
-pub struct ZoneStates {
-    /// Nothing written.
-    pub empty: u32,
-    /// Opened by a write.
-    pub implicitly_opened: u32,
-    /// Opened by a command.
-    pub explicitly_opened: u32,
-    /// Has data and is not open.
-    pub closed: u32,
-    /// Cannot be written further.
-    pub full: u32,
-    /// Can only be read.
-    pub read_only: u32,
-    /// Gone.
-    pub offline: u32,
-}
-
-/// What only a zoned SSD reports.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize)]
-pub struct ZonedReport {
-    /// Counts of the period.
-    #[serde(flatten)]
-    pub counts: ZoneCounts,
-    /// Zones by state at its end.
-    pub zones: ZoneStates,
-}
-
-impl Counts for ZonedReport {
-    /// The states are those of the later end.
-    fn add(&mut self, later: &Self) {
-        self.counts.add(&later.counts);
-        self.zones = later.zones;
-    }
-
-    fn since(&self, earlier: &Self) -> Self {
-        Self { counts: self.counts.since(&earlier.counts), zones: self.zones }
     }
 }

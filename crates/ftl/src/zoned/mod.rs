@@ -45,7 +45,7 @@ mod units;
 mod zone;
 
 pub use config::{Config, Sizes, ZoneConfig};
-pub use counts::{ZoneCounts, ZoneStates, ZonedCounts, ZonedReport};
+pub use counts::{ZoneCounts, ZonedCounts};
 
 use crate::common::events::Events;
 use crate::error::FtlError;

@@ -4,6 +4,7 @@
 use super::ZonedFtl;
 use super::program::LOST;
 use super::zone::PageState;
+use crate::common::reads::{self, Found};
 use crate::error::FtlError;
 use nandscape_block::{
     Bio, BlockError, Done, Flags, Lba, Payload, Reply, SectorData, Submit, Tag, Token,
@@ -57,22 +58,12 @@ impl<M: OpenChannel> ZonedFtl<M> {
     fn read_zones(&mut self, bio: &Bio) -> Done {
         let wants_data = self.run.keep_content && !bio.flags.has(Flags::NO_DATA);
         self.counts.host.read += u64::from(bio.sectors);
-        match self.read_sectors(bio.lba, bio.sectors) {
-            Ok((at, None)) => {
-                let reply = if wants_data { Reply::Data(self.contents(bio)) } else { Reply::None };
-                Done::new(at, Ok(reply))
-            }
-            Ok((at, Some(error))) => Done::new(at, Err(error)),
-            Err(error) => Done::new(self.now, Err(error.into())),
-        }
+        let found = self.read_sectors(bio.lba, bio.sectors);
+        reads::done(self.now, found, || wants_data.then(|| self.contents(bio)))
     }
 
     /// Reserves the time of a read, and checks every sector: when the last arrives, and the first error.
-    fn read_sectors(
-        &mut self,
-        lba: Lba,
-        sectors: u32,
-    ) -> Result<(Nanos, Option<BlockError>), FtlError> {
+    fn read_sectors(&mut self, lba: Lba, sectors: u32) -> Found {
         let ready = self.front.link().read_ready(self.now, sectors);
         let mut reading = Reading { ready, end: ready, hits: 0, unwritten: 0, error: None };
         let (mut at, end) = (lba.0, lba.0 + u64::from(sectors));

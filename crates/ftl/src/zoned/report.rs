@@ -2,7 +2,7 @@
 //! together; a flush counts once.
 
 use super::zone::PageState;
-use super::{ZoneStates, ZonedCounts, ZonedFtl, ZonedReport};
+use super::{ZonedCounts, ZonedFtl};
 use crate::face::{Attach, DeviceSize, EraseUnit, EraseUnitState, Ftl, MemoryUse};
 use crate::kind::{FtlKind, Side};
 use crate::pblk::costs::CpuSpan;
@@ -17,24 +17,6 @@ impl<M: OpenChannel> ZonedFtl<M> {
     pub(super) fn reset_all_counts(&mut self) {
         self.counts = ZonedCounts::default();
         self.in_use_sum = 0;
-    }
-
-    /// Zones by state.
-    fn states(&self) -> ZoneStates {
-        let mut states = ZoneStates::default();
-        for info in self.table.infos() {
-            let count = match info.state {
-                ZoneState::Empty => &mut states.empty,
-                ZoneState::ImplicitlyOpened => &mut states.implicitly_opened,
-                ZoneState::ExplicitlyOpened => &mut states.explicitly_opened,
-                ZoneState::Closed => &mut states.closed,
-                ZoneState::Full => &mut states.full,
-                ZoneState::ReadOnly => &mut states.read_only,
-                ZoneState::Offline => &mut states.offline,
-            };
-            *count += 1;
-        }
-        states
     }
 }
 
@@ -82,7 +64,7 @@ impl<M: OpenChannel> Ftl for ZonedFtl<M> {
         report.gc = front.gc;
         report.media_errors.add(&front.media_errors);
         report.dropped_sectors = front.dropped_sectors;
-        report.detail = Detail::Zoned(ZonedReport { counts: own, zones: self.states() });
+        report.detail = Detail::Zoned(own);
         report
     }
 

@@ -79,8 +79,8 @@ impl Load {
         if whole.fs.is_none() {
             return ZONED_JOBS.map(|(load, _)| (load, Self(whole.clone()))).into();
         }
-        let whole = Stack::load(name, &["media.payload=tags", "host.memory=16MiB"]).unwrap();
-        JOBS.map(|(load, _)| (load, Self(whole.clone()))).into()
+        let mounted = Stack::load(name, &["media.payload=tags", "host.memory=16MiB"]).unwrap();
+        JOBS.map(|(load, _)| (load, Self(mounted.clone()))).into()
     }
 
     /// A shipped stack, made small.

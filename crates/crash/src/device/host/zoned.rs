@@ -15,7 +15,7 @@ use crate::device::model::{Mismatch, Object, tag_of, written_by};
 use crate::device::request::{Request, Sender};
 use crate::draw::plan::Plan;
 use nandscape_block::zone::{ZoneId, ZoneInfo, ZoneState, ZoneStatus};
-use nandscape_block::{DeviceCaps, Flags, Lba, Region, RegionKind, Reply, SectorData, Tag};
+use nandscape_block::{DeviceCaps, Flags, Lba, RegionKind, Reply, SectorData, Tag};
 use nandscape_rt::Stream;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -127,13 +127,8 @@ impl<'a> Zoned<'a> {
             failed: false,
             resets: Vec::new(),
         });
-        let of_zones = |region: Region| match region.kind {
-            RegionKind::Zones(limits) => Some(limits),
-            _ => None,
-        };
-        let limits = || caps.regions().filter_map(of_zones);
-        let active = limits().map(|limits| limits.max_active as usize);
-        let granule = limits().map(|limits| limits.write_sectors).max().unwrap_or(1);
+        let active = caps.zone_limits().map(|limits| limits.max_active as usize);
+        let granule = caps.zone_limits().map(|limits| limits.write_sectors).max().unwrap_or(1);
         let random = caps.regions().filter(|region| region.kind == RegionKind::Random);
         let window = window_of(caps).next_multiple_of(granule);
         Self {
@@ -284,8 +279,9 @@ impl<'a> Zoned<'a> {
             if info.start.0 != zone.start || written > zone.capacity {
                 return Err(format!("an impossible report: {info:?}"));
             }
-            let failed = zone.failed || info.state.is_failed();
-            if self.phase == Phase::Finish && written != zone.written && !failed {
+            let has_failed = info.state.is_failed();
+            let is_known = !zone.failed && !has_failed;
+            if self.phase == Phase::Finish && written != zone.written && is_known {
                 let host = zone.start + zone.written;
                 return Err(format!("a write pointer other than {host}: {info:?}"));
             }
@@ -293,7 +289,7 @@ impl<'a> Zoned<'a> {
             if self.phase == Phase::Inspect && std::mem::take(&mut zone.resetting) && written > 0 {
                 zone.resets.pop();
             }
-            zone.failed = matches!(info.state, ZoneState::ReadOnly | ZoneState::Offline);
+            zone.failed = has_failed;
             zone.written = written;
         }
         Ok(())
@@ -396,7 +392,7 @@ impl HostView for Zoned<'_> {
     /// write to the zone may come first.
     fn may_refuse(&self, request: &Request, status: ZoneStatus) -> bool {
         let others_fail = |lba: u64| {
-            let of = self.zones.iter().find(|zone| zone.range().contains(&lba));
+            let of = self.zone_at(lba).map(|index| &self.zones[index]);
             of.is_some_and(|zone| zone.failed || zone.writes > 1)
         };
         match (*request, status) {

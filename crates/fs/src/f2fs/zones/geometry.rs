@@ -2,6 +2,7 @@
 //! which is a section.
 
 use crate::f2fs::format::BLOCKS_PER_SEGMENT;
+use crate::f2fs::segment::LOGS;
 use nandscape_block::{DeviceCaps, RegionKind};
 
 /// Zones that can be the sections of a volume. Sizes in blocks of 4 KiB.
@@ -26,10 +27,7 @@ impl ZoneGeometry {
         if !caps.has_zones() {
             return Ok(None);
         }
-        let granules = caps.regions().filter_map(|region| match region.kind {
-            RegionKind::Zones(limits) => Some(limits.write_sectors),
-            _ => None,
-        });
+        let granules = caps.zone_limits().map(|limits| limits.write_sectors);
         if let Some(sectors) = granules.max().filter(|sectors| *sectors > 1) {
             return Err(format!(
                 "F2FS writes single blocks of 4 KiB, and these zones are written in units of {} KiB",
@@ -67,6 +65,19 @@ impl ZoneGeometry {
             capacity: fits(limits.capacity)?,
             max_active: limits.max_active,
         }))
+    }
+
+    /// Whether so many zones may be active as are written at once: those of the logs, and one of a GC journal.
+    ///
+    /// # Errors
+    /// Why not.
+    pub(crate) fn check_active(&self, journals: bool) -> Result<(), String> {
+        let most = self.max_active as usize;
+        if most == 0 || most >= LOGS + usize::from(journals) {
+            return Ok(());
+        }
+        let journal = if journals { " and a GC journal" } else { "" };
+        Err(format!("{LOGS} logs{journal} on a device of {most} active zones"))
     }
 
     /// Segments of a zone.

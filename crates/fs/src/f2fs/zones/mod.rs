@@ -6,7 +6,7 @@ mod geometry;
 pub use geometry::ZoneGeometry;
 
 use super::format::{BlockAddr, FormatError, Layout, Place};
-use super::segment::{Capacity, LOGS};
+use super::segment::Capacity;
 use crate::contract::{FsError, Result};
 use nandscape_block::zone::ZoneId;
 use nandscape_block::{Bio, BlockError, Reply};
@@ -48,11 +48,15 @@ pub(crate) struct Zones {
 }
 
 impl Zones {
-    /// The zones of a volume with this layout, if sections are zones.
+    /// The zones of a volume with this layout, if sections are zones, whether the mount uses a GC journal or not.
     ///
     /// # Errors
-    /// [`FsError::Incompatible`] if the volume does not fit the zones.
-    pub(crate) fn of(geometry: Option<ZoneGeometry>, layout: &Layout) -> Result<Option<Self>> {
+    /// [`FsError::Incompatible`] if the volume does not fit the zones, or too few of them may be active.
+    pub(crate) fn of(
+        geometry: Option<ZoneGeometry>,
+        layout: &Layout,
+        journals: bool,
+    ) -> Result<Option<Self>> {
         let Some(geometry) = geometry else { return Ok(None) };
         let main = layout.main_start().0;
         let fits = layout.blocks_per_section() == geometry.blocks
@@ -62,10 +66,7 @@ impl Zones {
             let what = "sections that are not the zones of the device".to_owned();
             return Err(FormatError::Incompatible { place: Place::Superblock(0), what }.into());
         }
-        if geometry.max_active > 0 && (geometry.max_active as usize) < LOGS {
-            let what = format!("{LOGS} logs on a device of {} active zones", geometry.max_active);
-            return Err(FsError::Incompatible(what));
-        }
+        geometry.check_active(journals).map_err(FsError::Incompatible)?;
         Ok(Some(Self {
             first_section: (geometry.first - main) / geometry.blocks,
             geometry,
@@ -79,19 +80,6 @@ impl Zones {
     pub(crate) const fn capacity(&self) -> Capacity {
         let Self { geometry, first_section, .. } = self;
         Capacity::zones(geometry.segments(), *first_section, geometry.capacity)
-    }
-
-    /// Blocks of a zone of the GC journal.
-    ///
-    /// # Errors
-    /// [`FsError::Incompatible`] if the device has too few active zones for one beside those of the logs.
-    pub(crate) fn journal_capacity(&self) -> Result<u32> {
-        let most = self.geometry.max_active;
-        if most > 0 && (most as usize) < LOGS + 1 {
-            let what = format!("{LOGS} logs and a GC journal on a device of {most} active zones");
-            return Err(FsError::Incompatible(what));
-        }
-        Ok(self.geometry.capacity)
     }
 
     /// The zone of a section; none if the section is no zone.

@@ -50,7 +50,7 @@ impl Outcome {
         match &self.ftl.detail {
             Detail::Pblk(detail) => put("pad_units", detail.pad_units.clone().into()),
             Detail::Device(detail) => put("device", json!(detail)),
-            Detail::Zoned(detail) => put("zones", zones(&detail.counts, self.zones.as_ref())),
+            Detail::Zoned(counts) => put("zones", zones(counts, self.zones.as_ref())),
         };
         put("steady", self.not_steady.is_none().into());
         put("steady_reason", self.not_steady.clone().into());
