@@ -138,6 +138,28 @@ fn writes_without_the_zonemode_are_bad_input() {
     assert!(report(&front).zones.iter().all(|zone| zone.state == ZoneState::Empty));
 }
 
+/// What a file system cannot write is refused by what it lacks, at the place in the stack, before anything is written.
+#[test]
+fn file_systems_refuse_zones_that_they_cannot_use() {
+    let job = "[w]\nrw=write\nsize=1m\n";
+    let few = ["ftl.zone.max_open=4", "ftl.zone.max_active=6"];
+    let journalled = "6 logs and a GC journal on a device of 6 active zones";
+    for (stack, set, expected) in [
+        ("zns-prototype", &["fs.kind=f2fs", "media.payload=tags"][..], "units of 128 KiB"),
+        ("zns", &["fs.kind=ext4"], "192 MiB are writable at random"),
+        ("f2fs-zns", &["fs.allocation=adaptive"], "\"lfs\" alone"),
+        ("f2fs-zns", &["ftl.random.size=0"], "a region that is writable at random"),
+        ("f2fs-zns", &["ftl.random.size=64MiB"], "the metadata takes 128 MiB"),
+        ("f2fs-zns", &["ftl.zone.max_open=4", "ftl.zone.max_active=5"], "6 logs on a device of 5"),
+        ("f2fs-gcj-zns", &few, journalled),
+    ] {
+        let error = run_in(stack, set, job, Manner::default()).expect_err(expected).to_string();
+        assert!(error.contains(": fs") && error.contains(expected), "{stack}: {error}");
+    }
+    let mounts = run_in("f2fs-zns", &few, job, Manner::default());
+    assert!(!mounts.unwrap_or_else(|error| panic!("{error}")).workload.failed());
+}
+
 /// Rounds until steady state count zones as they count I/Os: those of the window.
 #[test]
 fn rounds_count_their_zones() {
