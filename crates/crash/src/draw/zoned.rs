@@ -225,10 +225,6 @@ fn with_spare(config: Config, geometry: &Geometry, more: u32) -> Config {
         Config { zone, ..config.clone() }
     };
     let fits = |spare: &u32| of(*spare).sizes(geometry).is_ok();
-    eprintln!(
-        "{geometry:?} {:?}",
-        of((2..SPARE_MAX).find(fits).unwrap_or(SPARE_MAX) + more).sizes(geometry)
-    );
     of((2..SPARE_MAX).find(fits).unwrap_or(SPARE_MAX) + more)
 }
 
