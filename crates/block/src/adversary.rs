@@ -355,7 +355,9 @@ impl AdversaryDevice {
                 Err(BlockError::Unsupported("discards in zones"))
             }
             Op::Discard => Ok(None),
-            Op::FetchUpcall | Op::CompleteUpcall(_) => Err(BlockError::Unsupported("upcalls")),
+            Op::FetchUpcall | Op::AwaitUpcall | Op::CompleteUpcall(_) => {
+                Err(BlockError::Unsupported("upcalls"))
+            }
         }
     }
 }

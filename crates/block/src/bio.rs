@@ -26,6 +26,9 @@ pub enum Op {
     /// Fetch a batch of address migrations that the device made, `sectors` records at most. Without
     /// any the reply is [`crate::Reply::None`].
     FetchUpcall,
+    /// Completes when migrations wait for [`Op::FetchUpcall`], at once if some do. Only of a device with
+    /// [`crate::caps::UpcallSignal::Interrupt`].
+    AwaitUpcall,
     /// Complete the fetched batch with this id: the device forgets the old addresses. The host
     /// promises that its metadata with the new addresses are durable, and that it has submitted
     /// every discard of an old address that it queued before. The barrier is the host's alone: the

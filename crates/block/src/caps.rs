@@ -5,6 +5,7 @@
 use crate::address::Lba;
 use crate::region::{self, Region, RegionError, RegionKind};
 use crate::zone::{ZoneId, ZoneLimits};
+use nandscape_rt::Nanos;
 use std::ops::Range;
 
 /// Whether completed writes with FUA are durable by themselves.
@@ -15,6 +16,33 @@ pub enum Fua {
     Refused,
     /// The device honours the flag.
     Honoured,
+}
+
+/// How the host learns that migrations wait for it.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum UpcallSignal {
+    /// A flag on completions of other bios ([`DeviceCaps::raises_attention`]); without I/O the host learns nothing.
+    #[default]
+    Piggyback,
+    /// The device answers [`crate::Op::AwaitUpcall`].
+    Interrupt,
+    /// The host asks with [`crate::Op::FetchUpcall`] once in so much time.
+    Poll(Nanos),
+}
+
+/// How append-only and device-owned regions are written whose map has an entry per superblock (D2FS, FAST '25, "Coupled
+/// Garbage Collection").
+///
+/// Each such region is divided into superblocks, from its first sector on. A superblock is written in order, from its
+/// first sector on. It is written again when everything in it was discarded and no migration names it; the write of its
+/// first sector begins it anew.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Superblocks {
+    /// Sectors of a superblock.
+    pub sectors: u32,
+    /// Superblocks of a region that can be partly written at once. One more closes the one that was written least
+    /// recently, which takes no more writes, as does everything after a power cut.
+    pub open_max: u32,
 }
 
 /// Capabilities and limits of a device. Sizes in sectors of 4 KiB.
@@ -48,6 +76,10 @@ pub struct DeviceCaps {
     pub keeps_content: bool,
     /// Whether [`crate::BlockDevice::attention`] may report anything but none.
     pub raises_attention: bool,
+    /// How the host learns of migrations. Means something where [`DeviceCaps::has_upcalls`].
+    pub upcall_signal: UpcallSignal,
+    /// Superblocks of append-only and device-owned regions; none: sectors are written in any order.
+    pub superblocks: Option<Superblocks>,
 }
 
 impl DeviceCaps {

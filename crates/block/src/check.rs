@@ -4,7 +4,7 @@
 
 use crate::address::Lba;
 use crate::bio::{Bio, Flags, Op};
-use crate::caps::{DeviceCaps, Fua};
+use crate::caps::{DeviceCaps, Fua, UpcallSignal};
 use crate::error::BlockError;
 use crate::payload::Payload;
 use crate::zone::{ZoneId, ZoneStatus};
@@ -52,13 +52,21 @@ impl Bio {
                 // `sectors` counts zones here: more than there are is no error, none at all is.
                 Self::read(self.lba, self.sectors.min(1)).check_range(caps)?;
             }
-            Op::FetchUpcall | Op::CompleteUpcall(_) if !caps.has_upcalls() => {
+            Op::FetchUpcall | Op::AwaitUpcall | Op::CompleteUpcall(_) if !caps.has_upcalls() => {
                 return Err(BlockError::Unsupported("upcalls"));
+            }
+            Op::AwaitUpcall if caps.upcall_signal != UpcallSignal::Interrupt => {
+                return Err(BlockError::Unsupported("interrupts of upcalls"));
             }
             Op::FetchUpcall if self.sectors == 0 => {
                 return Err(BlockError::Malformed("a fetch of no records"));
             }
-            Op::Flush | Op::FetchUpcall | Op::CompleteUpcall(_) | Op::Read | Op::Write => {}
+            Op::Flush
+            | Op::FetchUpcall
+            | Op::AwaitUpcall
+            | Op::CompleteUpcall(_)
+            | Op::Read
+            | Op::Write => {}
         }
         self.check_bare()
     }

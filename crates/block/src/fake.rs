@@ -239,6 +239,7 @@ impl FakeDevice {
             Op::Zone(zone, action) => self.act(zone, action),
             Op::ZoneReport => Ok(self.report(bio.lba, bio.sectors)),
             Op::FetchUpcall => Ok(self.migrations.fetch(bio.sectors)),
+            Op::AwaitUpcall => Err(BlockError::Unsupported("interrupts of upcalls")),
             Op::CompleteUpcall(id) => self.migrations.complete(id),
             Op::Flush | Op::Discard => self.delegate(bio),
         }

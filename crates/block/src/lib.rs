@@ -25,7 +25,7 @@ pub mod zone;
 pub use address::{Lba, SECTOR_BYTES, SectorBytes};
 pub use adversary::AdversaryDevice;
 pub use bio::{Bio, Flags, FlushScope, Op, Owner, Placement};
-pub use caps::{DeviceCaps, Fua};
+pub use caps::{DeviceCaps, Fua, Superblocks, UpcallSignal};
 pub use device::{Attention, BlockDevice, Completion, Done, Reply, Submit, Token};
 pub use error::BlockError;
 pub use face::{AsyncDevice, Barriers};

@@ -384,7 +384,7 @@ mod tests {
     #[test]
     fn zones_and_upcalls_are_refused() {
         let mut device = MemDevice::new(8);
-        for op in [Op::ZoneReport, Op::FetchUpcall, Op::CompleteUpcall(1)] {
+        for op in [Op::ZoneReport, Op::FetchUpcall, Op::AwaitUpcall, Op::CompleteUpcall(1)] {
             let refused = act(&mut device, Bio::new(op, Lba(0), 1));
             assert!(matches!(refused, Err(BlockError::Unsupported(_))), "{op:?}");
         }

@@ -321,7 +321,7 @@ impl<M: OpenChannel> ZonedFtl<M> {
                 Ok(self.submit_to_front(bio, token))
             }
             Op::Discard => Ok(self.refused(BlockError::Unsupported("discards of zones"))),
-            Op::FetchUpcall | Op::CompleteUpcall(_) => {
+            Op::FetchUpcall | Op::AwaitUpcall | Op::CompleteUpcall(_) => {
                 Ok(self.refused(BlockError::Unsupported("upcalls")))
             }
         }
