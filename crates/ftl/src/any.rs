@@ -1,6 +1,7 @@
 //! Every kind of FTL behind one type. An enum and not `dyn`: a bio of 4 KiB costs one well-predicted branch,
 //! the kinds are compiled once, and a kind that is missing somewhere does not compile.
 
+use crate::coupled::{self, CoupledFtl};
 use crate::device::{self, DeviceFtl};
 use crate::error::FtlError;
 use crate::face::{Attach, DeviceSize, EraseUnit, Ftl, MemoryUse, Rest};
@@ -10,7 +11,9 @@ use crate::pblk::costs::CpuSpan;
 use crate::pblk::{Capacity, Pblk};
 use crate::report::{FtlReport, SectorCounts};
 use crate::zoned::{self, ZonedFtl};
-use nandscape_block::{Bio, BlockDevice, Completion, DeviceCaps, Lba, Op, Submit, Token};
+use nandscape_block::{
+    Attention, Bio, BlockDevice, Completion, DeviceCaps, Lba, Op, Submit, Token,
+};
 use nandscape_media::{Geometry, HostLink, LinkTiming, Linked, OpenChannel};
 use nandscape_rt::Nanos;
 
@@ -23,6 +26,8 @@ pub enum FtlConfig {
     Device(device::Config),
     /// A zoned SSD.
     Zoned(zoned::Config),
+    /// A coupled SSD.
+    Coupled(coupled::Config),
 }
 
 impl FtlConfig {
@@ -33,6 +38,7 @@ impl FtlConfig {
             Self::Pblk(_) => FtlKind::Pblk,
             Self::Device(_) => FtlKind::PageMap,
             Self::Zoned(_) => FtlKind::Zoned,
+            Self::Coupled(_) => FtlKind::Coupled,
         }
     }
 
@@ -52,6 +58,7 @@ impl FtlConfig {
             Self::Pblk(config) => Ok(Capacity::of(geometry, config, chunks)?.size()),
             Self::Device(config) => Ok(config.sizes(geometry)?.device()),
             Self::Zoned(config) => Ok(config.sizes(geometry)?.device()),
+            Self::Coupled(config) => Ok(config.sizes(geometry)?.device(config)),
         }
     }
 
@@ -75,6 +82,10 @@ impl FtlConfig {
             }
             Self::Zoned(config) => {
                 Ok(AnyFtl::Zoned(Box::new(ZonedFtl::format(media, config.clone(), run, link)?)))
+            }
+            Self::Coupled(config) => {
+                let ftl = CoupledFtl::format(media, config.clone(), run, link)?;
+                Ok(AnyFtl::Coupled(Box::new(ftl)))
             }
         }
     }
@@ -105,6 +116,10 @@ impl FtlConfig {
                 let ftl = ZonedFtl::recover(media, config.clone(), run, link, now)?;
                 Ok(AnyFtl::Zoned(Box::new(ftl)))
             }
+            Self::Coupled(config) => {
+                let ftl = CoupledFtl::recover(media, config.clone(), run, link, now)?;
+                Ok(AnyFtl::Coupled(Box::new(ftl)))
+            }
         }
     }
 
@@ -126,6 +141,14 @@ impl FtlConfig {
                 "ftl.zone.spare_chunks",
                 "ftl.zone.instances",
             ],
+            Self::Coupled(_) => &[
+                "ftl.kind",
+                "ftl.op_percent",
+                "ftl.instances",
+                "ftl.random.size",
+                "ftl.rho",
+                "ftl.spare_chunks",
+            ],
         }
     }
 
@@ -134,7 +157,7 @@ impl FtlConfig {
     pub const fn run_only_keys(&self) -> &'static [&'static str] {
         match self {
             Self::Pblk(_) => &["ftl.cpu", "ftl.map_update"],
-            Self::Device(_) | Self::Zoned(_) => &[],
+            Self::Device(_) | Self::Zoned(_) | Self::Coupled(_) => &[],
         }
     }
 
@@ -143,7 +166,7 @@ impl FtlConfig {
     pub fn charges_host(&self) -> bool {
         match self {
             Self::Pblk(config) => !config.cpu.is_free(),
-            Self::Device(_) | Self::Zoned(_) => false,
+            Self::Device(_) | Self::Zoned(_) | Self::Coupled(_) => false,
         }
     }
 
@@ -152,7 +175,7 @@ impl FtlConfig {
     pub fn uses_write_buffers(&self) -> bool {
         match self {
             Self::Pblk(config) => config.uses_write_buffers(),
-            Self::Device(_) | Self::Zoned(_) => false,
+            Self::Device(_) | Self::Zoned(_) | Self::Coupled(_) => false,
         }
     }
 
@@ -164,7 +187,7 @@ impl FtlConfig {
                 MapKind::Cached(map) => Some(map.block_bytes.into()),
                 MapKind::Resident => None,
             },
-            Self::Device(_) | Self::Zoned(_) => None,
+            Self::Device(_) | Self::Zoned(_) | Self::Coupled(_) => None,
         }
     }
 
@@ -175,7 +198,7 @@ impl FtlConfig {
         match self {
             Self::Pblk(config) => (config.discard == Discard::Kernel)
                 .then_some(("ftl.discard", "loses discards by design; campaigns need \"durable\"")),
-            Self::Device(_) | Self::Zoned(_) => None,
+            Self::Device(_) | Self::Zoned(_) | Self::Coupled(_) => None,
         }
     }
 }
@@ -189,6 +212,8 @@ pub enum AnyFtl<M: OpenChannel> {
     Device(Box<DeviceFtl<M>>),
     /// A zoned SSD.
     Zoned(Box<ZonedFtl<M>>),
+    /// A coupled SSD.
+    Coupled(Box<CoupledFtl<M>>),
 }
 
 /// Calls the same method of whichever kind it is.
@@ -198,6 +223,7 @@ macro_rules! of_each {
             AnyFtl::Pblk($ftl) => $call,
             AnyFtl::Device($ftl) => $call,
             AnyFtl::Zoned($ftl) => $call,
+            AnyFtl::Coupled($ftl) => $call,
         }
     };
 }
@@ -221,6 +247,11 @@ impl<M: OpenChannel> BlockDevice for AnyFtl<M> {
     #[inline]
     fn advance(&mut self, now: Nanos, done: &mut Vec<Completion>) {
         of_each!(self, ftl => ftl.advance(now, done));
+    }
+
+    #[inline]
+    fn attention(&self) -> Attention {
+        of_each!(self, ftl => ftl.attention())
     }
 
     #[inline]

@@ -15,6 +15,8 @@ pub enum FtlKind {
     PageMap,
     /// A zoned SSD (NVMe ZNS).
     Zoned,
+    /// An SSD that collects garbage in place of the file system (D2FS).
+    Coupled,
 }
 
 /// Where an FTL runs, and thereby what crosses the host link.
@@ -28,7 +30,7 @@ pub enum Side {
 
 impl FtlKind {
     /// Every kind.
-    pub const ALL: [Self; 3] = [Self::Pblk, Self::PageMap, Self::Zoned];
+    pub const ALL: [Self; 4] = [Self::Pblk, Self::PageMap, Self::Zoned, Self::Coupled];
 
     /// The name in stack files.
     #[must_use]
@@ -37,6 +39,7 @@ impl FtlKind {
             Self::Pblk => "pblk",
             Self::PageMap => "pagemap",
             Self::Zoned => "zoned",
+            Self::Coupled => "coupled",
         }
     }
 
@@ -45,7 +48,7 @@ impl FtlKind {
     pub const fn side(self) -> Side {
         match self {
             Self::Pblk => Side::Host,
-            Self::PageMap | Self::Zoned => Side::Device,
+            Self::PageMap | Self::Zoned | Self::Coupled => Side::Device,
         }
     }
 
@@ -56,6 +59,7 @@ impl FtlKind {
             Self::Pblk => &OmittedRule::PBLK,
             Self::PageMap => &OmittedRule::PAGE_MAP,
             Self::Zoned => &OmittedRule::ZONED,
+            Self::Coupled => &OmittedRule::COUPLED,
         }
     }
 }
@@ -136,6 +140,22 @@ pub enum OmittedRule {
     ResetRecord,
     /// Records that were saved before a power cut are kept after it.
     StaleRecords,
+    /// A victim is erased before the records of what was moved from it are durable.
+    RecordJournal,
+    /// An upcall is complete before the journal has that durably.
+    CompletionDurable,
+    /// A superblock is written again although records name addresses of it.
+    RecordReference,
+    /// A line of copies may be erased before the line that they were made of.
+    VictimOrder,
+    /// A page that is moved again has one record, although the host knows the address between.
+    OfferedMerge,
+    /// A discard of the old address of a page that was moved does not reach it.
+    RedirectedDiscard,
+    /// A mount takes a line for the one that the journal names, whatever its generation.
+    StaleGeneration,
+    /// Redirects end with the first record that leads on from an address.
+    RedirectChain,
 }
 
 impl OmittedRule {
@@ -191,6 +211,26 @@ impl OmittedRule {
         Self::StaleRecords,
     ];
 
+    /// Those of a coupled SSD.
+    const COUPLED: [Self; 16] = [
+        Self::PreflushDrain,
+        Self::LostTrims,
+        Self::BufferSave,
+        Self::ProgramOrder,
+        Self::ZoneSave,
+        Self::TornPages,
+        Self::ResetRecord,
+        Self::CopyCompletion,
+        Self::RecordJournal,
+        Self::CompletionDurable,
+        Self::RecordReference,
+        Self::VictimOrder,
+        Self::OfferedMerge,
+        Self::RedirectedDiscard,
+        Self::StaleGeneration,
+        Self::RedirectChain,
+    ];
+
     /// The name on the command line.
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -223,6 +263,14 @@ impl OmittedRule {
             Self::TornPages => "torn-pages",
             Self::ResetRecord => "reset-record",
             Self::StaleRecords => "stale-records",
+            Self::RecordJournal => "record-journal",
+            Self::CompletionDurable => "completion-durable",
+            Self::RecordReference => "record-reference",
+            Self::VictimOrder => "victim-order",
+            Self::OfferedMerge => "offered-merge",
+            Self::RedirectedDiscard => "redirected-discard",
+            Self::StaleGeneration => "stale-generation",
+            Self::RedirectChain => "redirect-chain",
         }
     }
 

@@ -3,6 +3,7 @@
 
 pub mod any;
 mod common;
+pub mod coupled;
 pub mod device;
 pub mod error;
 pub mod face;
@@ -12,6 +13,7 @@ pub mod report;
 pub mod zoned;
 
 pub use any::{AnyFtl, FtlConfig};
+pub use coupled::CoupledFtl;
 pub use device::DeviceFtl;
 pub use error::FtlError;
 pub use face::{Attach, DeviceSize, EraseUnit, EraseUnitState, Ftl, MemoryUse, Rest};

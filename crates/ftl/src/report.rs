@@ -1,6 +1,7 @@
 //! What an FTL counts between two resets: a common part that every kind fills, and details of the kind.
 //! Sectors are placed sectors: written to media and completed or in flight.
 
+use crate::coupled::CoupledCounts;
 use crate::device::DeviceReport;
 use crate::pblk::stats::PblkReport;
 use crate::zoned::ZoneCounts;
@@ -146,6 +147,8 @@ pub enum Detail {
     Device(DeviceReport),
     /// A zoned SSD's commands.
     Zoned(ZoneCounts),
+    /// A coupled SSD's moves and upcalls.
+    Coupled(CoupledCounts),
 }
 
 impl Default for Detail {
@@ -192,6 +195,7 @@ impl Counts for Detail {
             (Self::Pblk(sum), Self::Pblk(more)) => sum.add(more),
             (Self::Device(sum), Self::Device(more)) => sum.add(more),
             (Self::Zoned(sum), Self::Zoned(more)) => sum.add(more),
+            (Self::Coupled(sum), Self::Coupled(more)) => sum.add(more),
             _ => debug_assert!(false, "reports of different kinds"),
         }
     }
@@ -201,6 +205,7 @@ impl Counts for Detail {
             (Self::Pblk(now), Self::Pblk(before)) => Self::Pblk(Box::new(now.since(before))),
             (Self::Device(now), Self::Device(before)) => Self::Device(now.since(before)),
             (Self::Zoned(now), Self::Zoned(before)) => Self::Zoned(now.since(before)),
+            (Self::Coupled(now), Self::Coupled(before)) => Self::Coupled(now.since(before)),
             _ => self.clone(),
         }
     }

@@ -1,6 +1,7 @@
 //! Kinds of FTL, as far as a campaign has to know them: how a seed draws the configuration of one, and
 //! how that reads. A new kind has a folder beside `pblk/` and an arm in each `match` here.
 
+use crate::draw::coupled;
 use crate::draw::device;
 use crate::draw::draws::{Draws, KindDraw};
 use crate::draw::pblk::composition::Pins;
@@ -23,6 +24,7 @@ pub(crate) fn draw_of(
         pblk::KIND => Box::new(pblk::ConfigDraw::begin(given, *pins, draws)),
         device::KIND => Box::new(device::ConfigDraw::begin(given)),
         zoned::KIND => Box::new(zoned::ConfigDraw::begin(given, zones, draws)),
+        coupled::KIND => Box::new(coupled::ConfigDraw::begin(given)),
     }
 }
 
@@ -31,7 +33,8 @@ pub(crate) fn describe(config: &FtlConfig, run: &FtlRun) -> String {
     let pblk = pblk::of(config).map(|config| pblk::describe(config, run));
     let device = || device::of(config).map(|config| device::describe(config, run));
     let zoned = || zoned::of(config).map(|config| zoned::describe(config, run));
-    pblk.or_else(device).or_else(zoned).unwrap_or_default()
+    let coupled = || coupled::of(config).map(|config| coupled::describe(config, run));
+    pblk.or_else(device).or_else(zoned).or_else(coupled).unwrap_or_default()
 }
 
 /// Cores of the host that an FTL runs on; 1 where it does not.

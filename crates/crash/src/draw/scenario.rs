@@ -5,6 +5,7 @@
 //! Devices are small, so that garbage is collected and lines are reused many times a round, and a
 //! recovery takes little time.
 
+use crate::draw::coupled;
 use crate::draw::draws::{Draws, KindDraw};
 use crate::draw::family::ScenarioFamily;
 use crate::draw::faults::{self, FaultRates};
@@ -157,6 +158,8 @@ impl Scenario {
             ..faults::draw(plan.family, draws.rng)
         });
         let unreadable_one_in = options.unreadable.unwrap_or(faults.unreadable_one_in);
+        let keeps_all = options.kind() != coupled::KIND;
+        let unreadable_one_in = if keeps_all { unreadable_one_in } else { 0 };
         let drawn = Self {
             seed,
             refused,

@@ -87,6 +87,7 @@ impl ZonesWanted {
             capacity_bytes: (size - cut) * SECTOR_BYTES,
             spare_chunks: 2,
             instances: 1,
+            interleave: 1,
             max_open: if max_active == 0 { 0 } else { between(rng, 1, max_active) },
             max_active,
             append: given.append,
@@ -102,7 +103,7 @@ impl ZonesWanted {
 pub(crate) const fn of(config: &FtlConfig) -> Option<&Config> {
     match config {
         FtlConfig::Zoned(config) => Some(config),
-        FtlConfig::Pblk(_) | FtlConfig::Device(_) => None,
+        FtlConfig::Pblk(_) | FtlConfig::Device(_) | FtlConfig::Coupled(_) => None,
     }
 }
 
@@ -157,6 +158,7 @@ impl ConfigDraw {
             capacity_bytes: (held - cut) * SECTOR_BYTES,
             spare_chunks: 2,
             instances,
+            interleave: 1,
             max_open: if max_active == 0 { 0 } else { between(rng, 1, max_active) },
             max_active,
             append: given.append && !rng.chance(0.2),
@@ -184,10 +186,8 @@ impl KindDraw for ConfigDraw {
             let zone = u64::from(ZonesWanted::dies(geometry) * geometry.sectors);
             Geometry { chunks: wanted.random_chunks(geometry, zone), ..*geometry }
         });
-        let pages = match pages.config(&of_pages, draws) {
-            FtlConfig::Device(pages) => pages,
-            FtlConfig::Pblk(_) | FtlConfig::Zoned(_) => self.given.pages.clone(),
-        };
+        let pages = pages.config(&of_pages, draws);
+        let pages = device::of(&pages).unwrap_or(&self.given.pages).clone();
         let zone = match self.wanted {
             Some(wanted) => wanted.zone(geometry, self.given.zone, draws.streams),
             None => self.zone(geometry, draws.streams),

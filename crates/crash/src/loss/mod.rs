@@ -1,6 +1,7 @@
 //! What media lost, and whether a mount can know of it: read from media alone, by what is documented of a
 //! kind's format. A new kind has a file here and an arm in [`of`].
 
+mod coupled;
 mod device;
 mod pblk;
 mod zoned;
@@ -38,11 +39,13 @@ const TRIM_BYTES: usize = 16;
 
 /// That of a kind; none for choices that fit no device of this shape.
 pub(crate) fn of(config: &FtlConfig, geometry: &Geometry) -> Option<Box<dyn Loss>> {
-    use crate::draw::{device::KIND as PAGE_MAP, pblk::config::KIND as PBLK, zoned::KIND as ZONED};
+    use crate::draw::{coupled::KIND as COUPLED, device::KIND as PAGE_MAP};
+    use crate::draw::{pblk::config::KIND as PBLK, zoned::KIND as ZONED};
     match config.kind() {
         PBLK => Some(Box::new(pblk::Lines::of(config, geometry)?)),
         PAGE_MAP => Some(Box::new(device::EraseUnits::of(config)?)),
         ZONED => Some(Box::new(zoned::Zones::of(config, geometry)?)),
+        COUPLED => Some(Box::new(coupled::Nothing)),
     }
 }
 

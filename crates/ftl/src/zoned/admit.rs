@@ -130,25 +130,39 @@ impl<M: OpenChannel> ZonedFtl<M> {
                 true => request.payload.sector(request.done),
                 false => SectorData::Absent,
             };
-            let page = self.pages.get_mut(id);
-            page.data.push(data);
-            page.ready = page.ready.max(arrived);
-            let (index, filled) = (page.index, page.filled());
-            let entry = self.zones.get_mut(zone);
-            entry.admitted += 1;
-            entry.used += 1;
             request.done += 1;
-            if filled == self.shape.page_sectors(stream, index) {
-                programmed = programmed.max(self.program(id, false)?);
-            }
+            programmed = programmed.max(self.push_sector(zone, id, data, arrived)?);
         }
         self.dirty.insert(zone);
         self.clean(zone);
         Ok(programmed)
     }
 
+    /// Puts a sector that is there then into the page that it belongs to, and programs that if it is full; when it is
+    /// programmed.
+    #[inline]
+    pub(super) fn push_sector(
+        &mut self,
+        zone: u32,
+        id: u32,
+        data: SectorData,
+        ready: Nanos,
+    ) -> Result<Nanos, FtlError> {
+        let page = self.pages.get_mut(id);
+        page.data.push(data);
+        page.ready = page.ready.max(ready);
+        let (stream, index, filled) = (page.stream, page.index, page.filled());
+        let entry = self.zones.get_mut(zone);
+        entry.admitted += 1;
+        entry.used += 1;
+        if filled == self.shape.page_sectors(stream, index) {
+            return self.program(id, false);
+        }
+        Ok(ready)
+    }
+
     /// The page that a stream fills, which has this number.
-    fn page_for(&mut self, zone: u32, stream: u32, index: u32) -> u32 {
+    pub(super) fn page_for(&mut self, zone: u32, stream: u32, index: u32) -> u32 {
         if let Some(&id) = self.zones.stream(zone, stream).pages.back()
             && self.pages.get(id).state == PageState::Filling
         {

@@ -31,6 +31,9 @@ pub struct ZoneConfig {
     pub spare_chunks: u32,
     /// Streams into which a zone is cut, one sector each in turn; each has its own channels.
     pub instances: u32,
+    /// Zones that follow each other and share no unit, each on all units of its channels; 1: zones go round all
+    /// units. For firmware that has zones as erase units of its FTL instances.
+    pub interleave: u32,
     /// Zones open at once; 0: no limit.
     pub max_open: u32,
     /// Zones open or closed at once; 0: no limit.
@@ -61,6 +64,7 @@ impl Default for Config {
                 capacity_bytes: 0,
                 spare_chunks: 4,
                 instances: 1,
+                interleave: 1,
                 max_open: 14,
                 max_active: 14,
                 append: true,
@@ -114,6 +118,11 @@ impl Sizes {
             erase_unit_data_sectors: unit,
         }
     }
+}
+
+/// Whether channels divide into so many instances.
+const fn groups_divide(geometry: &Geometry, instances: u32) -> bool {
+    instances > 0 && geometry.groups.is_multiple_of(instances)
 }
 
 fn refuse<T>(key: &'static str, why: String) -> Result<T, FtlError> {
@@ -182,6 +191,12 @@ impl Config {
         if !divides(dies) || !divides(geometry.groups) {
             let why = format!("must divide {dies} dies and {} channels", geometry.groups);
             return refuse("ftl.zone.instances", why);
+        }
+        let of_instance = units.checked_div(self.zone.interleave);
+        let fits = groups_divide(geometry, self.zone.interleave) && of_instance == Some(dies);
+        if self.zone.interleave != 1 && (!fits || instances != 1) {
+            let why = format!("{dies} dies are not those of one of so many instances");
+            return refuse("ftl.instances", why);
         }
         if max_active > 0 && (max_open == 0 || max_open > max_active) {
             let why = format!("must be 1 to ftl.zone.max_active, {max_active}");

@@ -129,7 +129,7 @@ impl<M: OpenChannel> ZonedFtl<M> {
     }
 
     /// Everything of a zone before this sector is durable.
-    fn durable(&self, zone: u32) -> u64 {
+    pub(super) fn durable(&self, zone: u32) -> u64 {
         let mut durable = u64::MAX;
         for stream in 0..self.shape.streams {
             let pages = &self.zones.stream(zone, stream).pages;

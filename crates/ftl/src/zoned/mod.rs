@@ -13,6 +13,7 @@
 //! | `read.rs` | reads |
 //! | `flush.rs`, `savelog.rs` | what waits for durability; pages that are partly filled |
 //! | `recovery/`, `residual.rs` | mounting what a power cut left; saving the buffers when power fails |
+//! | `store.rs` | the zones as other firmware uses them |
 //! | `report.rs`, `check.rs` | counts and sizes; the invariants, checked the slow way |
 //!
 //! Invariants:
@@ -41,8 +42,11 @@ mod reset;
 mod residual;
 mod savelog;
 mod shape;
+mod store;
 mod units;
 mod zone;
+
+pub(crate) use store::Extent;
 
 pub use config::{Config, Sizes, ZoneConfig};
 pub use counts::{ZoneCounts, ZonedCounts};
@@ -153,8 +157,7 @@ impl<M: OpenChannel> ZonedFtl<M> {
         run: FtlRun,
         now: Nanos,
     ) -> Self {
-        let ZoneConfig { dies, instances, .. } = config.zone;
-        let shape = Shape::new(&geometry, &sizes, dies, instances);
+        let shape = Shape::new(&geometry, &sizes, &config.zone);
         let caps = caps(&geometry, &sizes, &config, &run);
         let units = vec![Unit::default(); geometry.total_units() as usize];
         Self {

@@ -86,11 +86,11 @@ impl<M: OpenChannel> ZonedFtl<M> {
         }
         let stalled = self.now - request.since;
         self.counts.host.stall_ns_max = self.counts.host.stall_ns_max.max(stalled);
-        self.admitted(zone, request).map(Some)
+        self.taken(zone, request).map(Some)
     }
 
     /// A write is in: it completes, or waits until it is durable.
-    fn admitted(&mut self, zone: u32, request: &Request) -> Result<Submit, FtlError> {
+    fn taken(&mut self, zone: u32, request: &Request) -> Result<Submit, FtlError> {
         let at = request.arrived.max(self.now);
         let reply = match request.op {
             Op::ZoneAppend(_) => Reply::Appended(request.at),

@@ -36,14 +36,18 @@ impl<M: OpenChannel> ZonedFtl<M> {
     }
 
     /// The keys of a page, and what it says of each sector if that is anything: those from `filled` on are unwritten.
-    fn set_keys(&mut self, (zone, stream, index): (u32, u32, u32), filled: u32) {
+    fn set_keys(&mut self, (zone, stream, index): (u32, u32, u32), filled: u32, lost: u64) {
         let (mut keys, mut aux) = (std::mem::take(&mut self.keys), std::mem::take(&mut self.aux));
         keys.clear();
         aux.clear();
         let first = index * self.shape.page;
         keys.extend((0..self.shape.page).map(|i| self.key(zone, stream, first + i)));
-        if filled < self.shape.page_sectors(stream, index) {
-            aux.extend((0..self.shape.page).map(|i| if i < filled { 0 } else { UNWRITTEN }));
+        if lost != 0 || filled < self.shape.page_sectors(stream, index) {
+            aux.extend((0..self.shape.page).map(|i| match lost >> i & 1 {
+                _ if i >= filled => UNWRITTEN,
+                0 => 0,
+                _ => LOST,
+            }));
         }
         (self.keys, self.aux) = (keys, aux);
     }
@@ -81,8 +85,8 @@ impl<M: OpenChannel> ZonedFtl<M> {
     fn write_page(&mut self, id: PageId, at: Ppa) -> Result<Outcome, FtlError> {
         let page = self.pages.get(id);
         let (place, ready) = ((page.zone, page.stream, page.index), page.ready.max(self.now));
-        let filled = page.filled();
-        self.set_keys(place, filled);
+        let (filled, lost, copies) = (page.filled(), page.lost, page.copies);
+        self.set_keys(place, filled, lost);
         let seq = self.seq(place.0, place.2);
         let pad = self.shape.page - filled;
         let data = &mut self.pages.get_mut(id).data;
@@ -99,7 +103,8 @@ impl<M: OpenChannel> ZonedFtl<M> {
             data: contents,
         };
         let media = self.front.media_mut();
-        media.set_cause(Cause { user: filled as u8, gc: 0, pad: pad as u8 });
+        let (user, gc) = if copies { (0, filled) } else { (filled, 0) };
+        media.set_cause(Cause { user: user as u8, gc: gc as u8, pad: pad as u8 });
         let outcome = media.write(self.now, ready, cmd);
         data.truncate(filled as usize);
         Ok(outcome?)
@@ -216,7 +221,7 @@ impl<M: OpenChannel> ZonedFtl<M> {
         let cause = Cause { user: 0, gc: page as u8, pad: 0 };
         self.front.media_mut().set_cause(cause);
         let read = self.front.media_mut().read(self.now, self.now, source, page, &mut Internal)?;
-        self.set_keys((zone, stream, index), page);
+        self.set_keys((zone, stream, index), page, 0);
         let media = self.front.media();
         let (mut aux, mut data) = (Vec::new(), Vec::new());
         for sector in 0..page {

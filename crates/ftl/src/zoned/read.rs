@@ -3,13 +3,14 @@
 
 use super::ZonedFtl;
 use super::program::LOST;
+use super::store::Extent;
 use super::zone::PageState;
 use crate::common::reads::{self, Found};
 use crate::error::FtlError;
 use nandscape_block::{
     Bio, BlockError, Done, Flags, Lba, Payload, Reply, SectorData, Submit, Tag, Token,
 };
-use nandscape_media::{Cause, DataOut, OpenChannel, Ppa};
+use nandscape_media::{Cause, DataOut, Internal, OpenChannel, Ppa};
 use nandscape_rt::Nanos;
 
 /// Where a sector of a zone is.
@@ -22,12 +23,18 @@ enum Place {
 }
 
 /// A read in progress.
-struct Reading {
+pub(super) struct Reading {
     ready: Nanos,
     end: Nanos,
     hits: u32,
-    unwritten: u32,
+    pub(super) unwritten: u32,
     error: Option<BlockError>,
+}
+
+impl Reading {
+    pub(super) const fn new(ready: Nanos) -> Self {
+        Self { ready, end: ready, hits: 0, unwritten: 0, error: None }
+    }
 }
 
 impl<M: OpenChannel> ZonedFtl<M> {
@@ -65,7 +72,7 @@ impl<M: OpenChannel> ZonedFtl<M> {
     /// Reserves the time of a read, and checks every sector: when the last arrives, and the first error.
     fn read_sectors(&mut self, lba: Lba, sectors: u32) -> Found {
         let ready = self.front.link().read_ready(self.now, sectors);
-        let mut reading = Reading { ready, end: ready, hits: 0, unwritten: 0, error: None };
+        let mut reading = Reading::new(ready);
         let (mut at, end) = (lba.0, lba.0 + u64::from(sectors));
         while at < end {
             let (zone, offset) = self.zone_of(Lba(at));
@@ -73,19 +80,24 @@ impl<M: OpenChannel> ZonedFtl<M> {
             self.read_zone(&mut reading, zone, offset, offset + part)?;
             at += part;
         }
+        Ok(self.arrive(reading))
+    }
+
+    /// Sends to the host what came from no media: when the last sector arrives, and the first error.
+    pub(super) fn arrive(&mut self, mut reading: Reading) -> (Nanos, Option<BlockError>) {
         let elsewhere = reading.hits + reading.unwritten;
         if elsewhere > 0 {
             self.counts.host.buffer_hits += u64::from(reading.hits);
             self.counts.host.unwritten += u64::from(reading.unwritten);
             let (_, link) = self.front.parts();
-            let crossing = link.data_out(elsewhere).piece(self.now, ready, elsewhere);
+            let crossing = link.data_out(elsewhere).piece(self.now, reading.ready, elsewhere);
             reading.end = reading.end.max(crossing.end);
         }
-        Ok((reading.end, reading.error))
+        (reading.end, reading.error)
     }
 
     /// Reads sectors of a zone, stream by stream.
-    fn read_zone(
+    pub(super) fn read_zone(
         &mut self,
         reading: &mut Reading,
         zone: u32,
@@ -105,7 +117,10 @@ impl<M: OpenChannel> ZonedFtl<M> {
                         self.verify(reading, (zone, stream, local), at, sectors);
                         self.read_run(reading, at, sectors)?;
                     }
-                    Place::Buffered(..) => reading.hits += sectors,
+                    Place::Buffered(id, first) => {
+                        reading.hits += sectors;
+                        self.verify_buffered(reading, (zone, stream, local), (id, first), sectors);
+                    }
                 }
                 local += sectors;
             }
@@ -139,6 +154,25 @@ impl<M: OpenChannel> ZonedFtl<M> {
         Place::Media(self.shape.at(self.shape.unit(zone, die), chunk, row).plus(sector))
     }
 
+    /// Checks that the buffer has what was asked for: a copy may have been made of what media had lost.
+    #[inline]
+    fn verify_buffered(
+        &mut self,
+        reading: &mut Reading,
+        (zone, stream, local): (u32, u32, u32),
+        (id, first): (u32, u32),
+        sectors: u32,
+    ) {
+        let lost = self.pages.get(id).lost >> first;
+        if lost == 0 || lost.trailing_zeros() >= sectors {
+            return;
+        }
+        self.counts.media_errors.uncorrectable += 1;
+        let local = local + lost.trailing_zeros();
+        let lba = self.start_of(zone).plus(self.shape.offset(stream, local));
+        reading.error.get_or_insert(BlockError::Io { lba, what: "uncorrectable sector" });
+    }
+
     /// Checks that media have what was asked for.
     fn verify(
         &mut self,
@@ -169,6 +203,36 @@ impl<M: OpenChannel> ZonedFtl<M> {
         let read = media.read(now, reading.ready, at, sectors, &mut link.data_out(sectors))?;
         reading.end = reading.end.max(read.at);
         Ok(())
+    }
+
+    /// Reads sectors of a zone into the firmware's memory; when the last is there.
+    pub(crate) fn read_inside(&mut self, (zone, from, to): Extent) -> Result<Nanos, FtlError> {
+        let (mut end, now) = (self.now, self.now);
+        let mut local = from;
+        while local < to {
+            let sectors = (self.shape.page - local % self.shape.page).min(to - local);
+            if let Place::Media(at) = self.place(zone, 0, local) {
+                let media = self.front.media_mut();
+                media.set_cause(Cause { user: 0, gc: sectors as u8, pad: 0 });
+                end = end.max(media.read(now, now, at, sectors, &mut Internal)?.at);
+            }
+            local += sectors;
+        }
+        Ok(end)
+    }
+
+    /// What a sector of a zone of one stream holds, and whether media have lost it.
+    pub(crate) fn sector(&self, zone: u32, sector: u32) -> (SectorData, bool) {
+        match self.place(zone, 0, sector) {
+            Place::Buffered(id, index) => {
+                let page = self.pages.get(id);
+                (page.data[index as usize].clone(), page.lost >> index & 1 == 1)
+            }
+            Place::Media(at) => {
+                let media = self.front.media();
+                (media.data(at), !media.readable(at) || media.oob(at).aux == LOST)
+            }
+        }
     }
 
     fn contents(&self, bio: &Bio) -> Payload {

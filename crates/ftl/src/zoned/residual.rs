@@ -50,9 +50,10 @@ impl<M: OpenChannel> ZonedFtl<M> {
             return Ok(());
         }
         let generation = self.zones.get(page.zone).generation;
-        let mut data = page.data.clone();
+        let (mut data, lost) = (page.data.clone(), page.lost);
         data.resize(self.shape.page as usize, SectorData::Absent);
         self.set_record(page_keys(self, id), generation);
+        self.note_lost(lost);
         let unit = self.unit_of_page(id);
         self.write_residual(places, unit, &data)
     }

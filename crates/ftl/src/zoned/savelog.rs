@@ -25,8 +25,10 @@ pub(super) const KIND: Kind = Kind::Smeta;
 pub(super) const RESET: u32 = 1 << 31;
 /// That of a zone that was finished.
 pub(super) const FINISHED: u32 = 1 << 30;
+/// That of a sector whose content was lost before it was copied.
+pub(super) const SAVED_LOST: u32 = 1 << 29;
 /// The generation in an auxiliary value.
-pub(super) const GENERATION: u32 = FINISHED - 1;
+pub(super) const GENERATION: u32 = SAVED_LOST - 1;
 
 impl<M: OpenChannel> ZonedFtl<M> {
     /// Saves the sectors that a page holds; whether there is a place for them yet.
@@ -134,9 +136,11 @@ impl<M: OpenChannel> ZonedFtl<M> {
         let unit = self.unit_of_page(id);
         let page = self.pages.get(id);
         let (zone, sectors, stamp, index) = (page.zone, page.filled(), page.stamp, page.index);
+        let lost = page.lost;
         let mut data = page.data.clone();
         data.resize(self.shape.page as usize, SectorData::Absent);
         self.set_record(page_keys(self, id), self.zones.get(zone).generation);
+        self.note_lost(lost);
         let Some((at, number)) = self.write_record(unit, &data)? else { return Ok(false) };
         let page = self.pages.get_mut(id);
         if page.saving == 0 {
@@ -166,6 +170,12 @@ impl<M: OpenChannel> ZonedFtl<M> {
         self.keys = keys;
         self.aux.clear();
         self.aux.resize(self.shape.page as usize, aux);
+    }
+
+    /// Says of sectors of the next record that their content is lost.
+    pub(super) fn note_lost(&mut self, lost: u64) {
+        let marked = self.aux.iter_mut().enumerate().filter(|(sector, _)| lost >> sector & 1 == 1);
+        marked.for_each(|(_, aux)| *aux |= SAVED_LOST);
     }
 
     /// Writes the next record of a unit; when it is on media, and its number. `None` without a place for it.

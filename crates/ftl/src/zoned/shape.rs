@@ -3,10 +3,11 @@
 //! - Zone *z* lies on `dies` parallel units that follow each other, from unit `z * dies` on, round the device
 //!   (NVMeVirt, `zns_ftl.c`: zone number times `DIES_PER_ZONE`); neighbouring units are on different channels.
 //! - Its sectors go to one-shot pages round these dies: page *p* to die `p % dies`, row `p / dies` of its chunk.
+//! - Interleaved zones lie on the units of one FTL instance each, in turn: on neighbouring channels, all of their units.
 //! - With several streams, sector *s* goes to stream `s % streams`, and within it to dies of that stream alone, which
 //!   have neighbouring channels (the conventional emulator of the D2FS artifact: 4 KiB to each of its instances).
 
-use super::config::Sizes;
+use super::config::{Sizes, ZoneConfig};
 use nandscape_media::{AddressFormat, ChunkId, Geometry, Ppa, UnitId};
 
 /// The arithmetic of places.
@@ -25,11 +26,14 @@ pub(super) struct Shape {
     stream_groups: u32,
     groups: u32,
     stream_units: u32,
+    /// Zones that follow each other and have channels of their own.
+    interleave: u32,
     format: AddressFormat,
 }
 
 impl Shape {
-    pub(super) const fn new(geometry: &Geometry, sizes: &Sizes, dies: u32, streams: u32) -> Self {
+    pub(super) const fn new(geometry: &Geometry, sizes: &Sizes, zone: &ZoneConfig) -> Self {
+        let (dies, streams) = (zone.dies, zone.instances);
         Self {
             streams,
             dies,
@@ -40,6 +44,7 @@ impl Shape {
             stream_groups: geometry.groups / streams,
             groups: geometry.groups,
             stream_units: geometry.total_units() / streams,
+            interleave: zone.interleave,
             format: geometry.format(),
         }
     }
@@ -96,6 +101,11 @@ impl Shape {
     /// The parallel unit of a die of a zone.
     #[inline]
     pub(super) const fn unit(&self, zone: u32, die: u32) -> u32 {
+        if self.interleave > 1 {
+            let groups = self.groups / self.interleave;
+            let group = zone % self.interleave * groups + die % groups;
+            return die / groups * self.groups + group;
+        }
         let (stream, die) = (die / self.stream_dies, die % self.stream_dies);
         let place = zone as u64 * self.stream_dies as u64 + die as u64;
         let index = (place % self.stream_units as u64) as u32;
@@ -112,6 +122,7 @@ impl Shape {
 
 #[cfg(test)]
 mod tests {
+    use super::super::config::Config;
     use super::*;
     use std::collections::BTreeSet;
 
@@ -139,7 +150,8 @@ mod tests {
             buffer: 16,
             zone_chunk_sectors: u64::from(dies) * 12,
         };
-        Shape::new(&GEOMETRY, &sizes, dies, streams)
+        let zone = ZoneConfig { dies, instances: streams, ..Config::default().zone };
+        Shape::new(&GEOMETRY, &sizes, &zone)
     }
 
     /// Every sector of a zone has another place on the dies of its stream, and pages fill rows in order.
@@ -176,6 +188,15 @@ mod tests {
         }
         let all: BTreeSet<_> = (0..8).map(|die| striped.unit(1, die)).collect();
         assert_eq!(all.len(), 8);
+    }
+
+    /// Interleaved zones divide the units between them.
+    #[test]
+    fn interleaved_zones_have_channels_of_their_own() {
+        let zone = ZoneConfig { dies: 4, interleave: 2, ..Config::default().zone };
+        let shape = Shape { interleave: zone.interleave, ..shape(4, 1, 48) };
+        let units = |zone| (0..4).map(|die| shape.unit(zone, die)).collect::<Vec<_>>();
+        assert_eq!([units(0), units(1), units(2)], [[0, 1, 4, 5], [2, 3, 6, 7], [0, 1, 4, 5]]);
     }
 
     /// A page that the capacity cuts holds less.

@@ -49,6 +49,10 @@ pub(super) struct Page {
     pub(super) ready: Nanos,
     /// Content of the sectors that are in it.
     pub(super) data: Vec<SectorData>,
+    /// Those whose content was lost before it was copied, a bit each.
+    pub(super) lost: u64,
+    /// It holds copies that firmware made, and nothing of the host.
+    pub(super) copies: bool,
 }
 
 impl Page {

@@ -71,6 +71,8 @@ pub(crate) struct Log<'a> {
     fixed: Range<u64>,
     /// Append-only regions, each with its next address.
     logs: Vec<(Range<u64>, u64)>,
+    /// Sectors of the superblocks in which they are written; 1: any free address will do.
+    superblock: u64,
     upcalls: bool,
     /// Sectors outside of the fixed slots that may hold data at once.
     live_max: u64,
@@ -97,6 +99,8 @@ pub(crate) struct Log<'a> {
     settled: Moment,
     /// The host needs free addresses.
     starved: bool,
+    /// The device takes no more flushes: no address will be free.
+    hopeless: bool,
     completing: Option<u64>,
     completed: Option<u64>,
     window: u32,
@@ -122,6 +126,7 @@ impl<'a> Log<'a> {
             plan,
             next_object: 1 + fixed.end - fixed.start,
             fixed,
+            superblock: caps.superblocks.map_or(1, |of| of.sectors.into()),
             logs,
             upcalls: caps.has_upcalls(),
             live_max,
@@ -139,6 +144,7 @@ impl<'a> Log<'a> {
             quiet: 0,
             settled: 0,
             starved: false,
+            hopeless: false,
             completing: None,
             completed: None,
             window,
@@ -214,7 +220,12 @@ impl<'a> Log<'a> {
             return None;
         };
         let most = u64::from(sectors).min(slots - slot).min(room);
-        let end = self.logs[log].0.end.min(at + most);
+        let start = self.logs[log].0.start;
+        let end = match self.superblock {
+            1 => self.logs[log].0.end,
+            step => start + ((at - start) / step + 1) * step,
+        };
+        let end = end.min(at + most);
         let sectors = (at..end).take_while(|lba| !self.at.contains_key(lba)).count() as u64;
         self.logs[log].1 = at + sectors;
         for i in 0..sectors {
@@ -229,11 +240,27 @@ impl<'a> Log<'a> {
         Some(Request::Write(Lba(at), sectors as u32, flags, sender))
     }
 
-    /// The next free address of a log, round the region.
+    /// The next free address of a log, round the region. A superblock is begun when all of it is free.
     fn free_address(&self, log: usize) -> Option<u64> {
         let (range, head) = &self.logs[log];
+        if self.superblock > 1 {
+            let within = (head - range.start) % self.superblock;
+            if within > 0 {
+                return Some(*head);
+            }
+            let step = self.superblock as usize;
+            let mut starts =
+                (*head..range.end).step_by(step).chain((range.start..*head).step_by(step));
+            return starts.find(|&at| self.at.range(at..at + self.superblock).next().is_none());
+        }
         let mut round = (*head..range.end).chain(range.start..*head);
         round.find(|lba| !self.at.contains_key(lba))
+    }
+
+    /// The superblock that a log writes takes no more: the next one is another.
+    fn leave_superblock(&mut self, log: usize) {
+        let (range, next) = &mut self.logs[log];
+        *next = range.start + (*next - range.start).next_multiple_of(self.superblock);
     }
 
     /// Gives a slot another object, or none.
@@ -265,6 +292,9 @@ impl<'a> Log<'a> {
 
     /// The next thing to do for free addresses and completed batches, if there is one.
     fn upkeep(&mut self) -> Option<Next> {
+        if self.hopeless {
+            return None;
+        }
         if let Some(discard) = self.discard() {
             return Some(Next::Submit(discard));
         }
@@ -373,6 +403,7 @@ impl<'a> Log<'a> {
     }
 
     fn on_flush(&mut self, ok: bool) {
+        self.hopeless |= !ok;
         if let Some((sent, quiet)) = self.flushes.pop_front().filter(|_| ok) {
             self.covered = self.covered.max(sent);
             self.settled = self.settled.max(quiet);
@@ -580,7 +611,10 @@ impl HostView for Log<'_> {
                 self.release(lba, sectors);
             }
             Request::Flush(sender) if sender.file().is_none() => self.on_flush(reply.is_some()),
-            Request::FetchUpcall(_) => self.on_fetch(reply)?,
+            Request::FetchUpcall(_) => {
+                self.hopeless |= reply.is_none();
+                self.on_fetch(reply)?;
+            }
             Request::CompleteUpcall(id) => self.on_complete(id),
             _ => {}
         }
@@ -590,7 +624,8 @@ impl HostView for Log<'_> {
 
     fn power_cut(&mut self) {
         (self.reads, self.fetching, self.completing, self.completed) = (0, None, None, None);
-        (self.starved, self.flushes) = (false, VecDeque::new());
+        (self.starved, self.hopeless, self.flushes) = (false, false, VecDeque::new());
+        (0..self.logs.len()).for_each(|log| self.leave_superblock(log));
         while let Some(batch) = self.batches.pop_back() {
             self.go_back(batch);
         }

@@ -19,8 +19,10 @@ mod prefix;
 mod scan;
 
 use super::front::Front;
+use super::program::{self, LOST};
+use super::savelog::SAVED_LOST;
 use super::zone::{Mark, NO_CHUNK, Page, PageState};
-use super::{After, Config, ZonedFtl, program};
+use super::{After, Config, ZonedFtl};
 use crate::error::FtlError;
 use crate::kind::{FtlRun, OmittedRule};
 use nandscape_block::SectorData;
@@ -238,7 +240,12 @@ impl<M: OpenChannel> ZonedFtl<M> {
         };
         let content = |sector| self.content(at.plus(sector));
         let data: Vec<SectorData> = (0..sectors).map(content).collect();
-        self.pages.get_mut(id).data.extend(data);
+        let mark = if matches!(source, Source::Saved(..)) { SAVED_LOST } else { LOST };
+        let is_lost = |sector: &u32| self.front.media().oob(at.plus(*sector)).aux & mark != 0;
+        let lost = (0..sectors).filter(is_lost).fold(0, |lost, sector| lost | 1 << sector);
+        let page = self.pages.get_mut(id);
+        page.data.extend(data);
+        page.lost = lost;
         self.pages.get_mut(id).ready = self.now;
         self.zones.get_mut(zone).used += sectors;
         self.dirty.insert(zone);

@@ -35,7 +35,7 @@ pub(super) fn read_keys(
     Ok((config, join([buffer_text, titled("ftl.gc", gc)?])))
 }
 
-fn read_buffer(
+pub(super) fn read_buffer(
     mut buffer: Section<'_>,
     plain: BufferConfig,
 ) -> Result<(BufferConfig, String), StackError> {

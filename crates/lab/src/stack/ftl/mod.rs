@@ -1,6 +1,7 @@
 //! The `[ftl]` section of a stack file. Its key `kind` comes first and chooses the reader of all others;
 //! a key that only another kind has is refused with that kind's name.
 
+mod coupled;
 mod device;
 mod pblk;
 mod zoned;
@@ -31,7 +32,7 @@ const VICTIM: Words<Victim> = Words {
 const DEFAULT_KIND: &str = FtlKind::Pblk.name();
 
 /// Kinds that a later version will serve.
-const LATER: [&str; 2] = ["interval", "coupled"];
+const LATER: [&str; 1] = ["interval"];
 
 /// Reads the FTL's section.
 pub(super) fn read(mut ftl: Section<'_>, host: &Host) -> Result<(FtlConfig, String), StackError> {
@@ -52,6 +53,10 @@ pub(super) fn read(mut ftl: Section<'_>, host: &Host) -> Result<(FtlConfig, Stri
             let (config, text) = zoned::read(ftl)?;
             Ok((FtlConfig::Zoned(config), text))
         }
+        FtlKind::Coupled => {
+            let (config, text) = coupled::read(ftl)?;
+            Ok((FtlConfig::Coupled(config), text))
+        }
     }
 }
 
@@ -69,6 +74,7 @@ const fn keys(kind: FtlKind) -> &'static [&'static str] {
         FtlKind::Pblk => &pblk::KEYS,
         FtlKind::PageMap => &device::KEYS,
         FtlKind::Zoned => &zoned::KEYS,
+        FtlKind::Coupled => &coupled::KEYS,
     }
 }
 

@@ -39,6 +39,7 @@ fn read_zone(mut zone: Section<'_>, plain: ZoneConfig) -> Result<(ZoneConfig, St
         capacity_bytes,
         spare_chunks,
         instances,
+        interleave: plain.interleave,
         max_open,
         max_active,
         append,

@@ -1,0 +1,162 @@
+//! What a seed chooses about a coupled SSD: its instances, superblocks, address space and buffers.
+
+use crate::draw::device;
+use crate::draw::draws::{Draws, KindDraw};
+use crate::draw::sample::{between, pick};
+use nandscape_block::{SECTOR_BYTES, UpcallSignal};
+use nandscape_ftl::coupled::Config;
+use nandscape_ftl::device::config::BufferConfig;
+use nandscape_ftl::{FtlConfig, FtlKind, FtlRun};
+use nandscape_media::Geometry;
+use nandscape_rt::{Nanos, Stream};
+
+/// The kind.
+pub(crate) const KIND: FtlKind = FtlKind::Coupled;
+/// The most overprovisioning that is drawn, in hundredths of a percent.
+const MOST_OP: u32 = 8_500;
+/// The most chunks per unit.
+const CHUNKS_MAX: u32 = 400;
+/// The most spare chunks.
+const SPARE_MAX: u32 = 24;
+/// Superblocks of a region that the host writes at once, and free lines at which collection begins, at most.
+const OPEN_MAX: u32 = 3;
+const GC_LINES_MAX: u32 = 3;
+/// The most sectors of the page-mapped region.
+const RANDOM_MAX: u64 = 128;
+
+/// The choices, if they are a coupled SSD's.
+pub(crate) const fn of(config: &FtlConfig) -> Option<&Config> {
+    match config {
+        FtlConfig::Coupled(config) => Some(config),
+        FtlConfig::Pblk(_) | FtlConfig::Device(_) | FtlConfig::Zoned(_) => None,
+    }
+}
+
+/// The draw of a coupled SSD.
+pub(crate) struct ConfigDraw {
+    given: Config,
+}
+
+impl ConfigDraw {
+    /// That of a stack's choices, else of the kind's defaults.
+    pub(crate) fn begin(given: Option<&FtlConfig>) -> Self {
+        Self { given: given.and_then(of).cloned().unwrap_or_default() }
+    }
+
+    /// Choices that need the most space.
+    fn largest(&self, geometry: &Geometry) -> Config {
+        let page = u64::from(geometry.ws_opt) * SECTOR_BYTES;
+        let instances = self.given.pages.instances.min(geometry.groups);
+        let buffer =
+            BufferConfig { size_bytes: 4 * page * u64::from(instances), ..self.given.pages.buffer };
+        let pages = nandscape_ftl::device::Config {
+            instances,
+            op_hundredths: 5_000,
+            map_unit_bytes: SECTOR_BYTES as u32,
+            buffer,
+            ..self.given.pages.clone()
+        };
+        Config {
+            pages,
+            random_bytes: RANDOM_MAX * SECTOR_BYTES,
+            op_hundredths: 5_000,
+            open_max: OPEN_MAX,
+            gc_lines: GC_LINES_MAX,
+            buffer_bytes: 4 * page,
+            spare_chunks: SPARE_MAX,
+            ..self.given.clone()
+        }
+    }
+}
+
+impl KindDraw for ConfigDraw {
+    /// Device FTLs are refused on NAND with rules for hosts. There are chunks for the journal, and for lines beside those
+    /// that hold no data.
+    fn fit(&self, shape: Geometry, _sectors_max: u32, draws: &mut Draws<'_>) -> Geometry {
+        let groups = 1 << shape.groups.ilog2();
+        let shape = Geometry { groups, mw_cunits: 0, maxoc: 0, maxocpu: 0, ..shape };
+        let with = |chunks| Geometry { chunks, ..shape };
+        let fits = |chunks: &u32| {
+            let geometry = with(*chunks);
+            self.largest(&geometry).sizes(&geometry).is_ok()
+        };
+        let least = (24..CHUNKS_MAX).step_by(4).find(fits).unwrap_or(CHUNKS_MAX);
+        with(least + between(draws.rng, 0, 8))
+    }
+
+    fn config(&self, geometry: &Geometry, draws: &mut Draws<'_>) -> FtlConfig {
+        let most = self.given.pages.instances.min(geometry.groups);
+        let instances = 1 << between(draws.streams, 0, most.ilog2());
+        let page = u64::from(geometry.ws_opt) * SECTOR_BYTES;
+        let drawn = device::ConfigDraw::of(self.given.pages.clone()).config(geometry, draws);
+        let pages = device::of(&drawn).cloned().unwrap_or_default();
+        let unit_bytes = SECTOR_BYTES as u32;
+        let size_bytes = (2 << between(draws.streams, 0, 2)) * page * u64::from(instances);
+        let buffer = BufferConfig { size_bytes, ..pages.buffer };
+        let pages = nandscape_ftl::device::Config {
+            instances,
+            op_hundredths: between(draws.rng, 3_000, 6_000),
+            map_unit_bytes: unit_bytes,
+            buffer,
+            ..pages
+        };
+        let drawn = Config {
+            pages,
+            random_bytes: (8 + draws.rng.below(RANDOM_MAX - 8)) * SECTOR_BYTES,
+            rho_percent: between(draws.rng, 130, 300),
+            op_hundredths: MOST_OP,
+            gc_lines: between(draws.rng, 1, GC_LINES_MAX),
+            open_max: between(draws.rng, 1, OPEN_MAX),
+            buffer_bytes: u64::from(between(draws.rng, 2, 5)) * page,
+            spare_chunks: 2,
+            upcall: [
+                self.given.upcall,
+                UpcallSignal::Piggyback,
+                UpcallSignal::Interrupt,
+                UpcallSignal::Poll(Nanos::from_us(100)),
+            ][pick(draws.rng, &[2, 1, 1, 1])],
+            partition_bits: [20, self.given.partition_bits][pick(draws.rng, &[1, 1])],
+        };
+        let drawn = with_spare(drawn, geometry, between(draws.rng, 1, 3));
+        let least = least_op(&drawn, geometry);
+        let op_hundredths = between(draws.rng, least, (least + 2_000).min(MOST_OP));
+        FtlConfig::Coupled(Config { op_hundredths, ..drawn })
+    }
+
+    fn with_edge_cases(&self, config: FtlConfig, rng: &mut Stream) -> FtlConfig {
+        let FtlConfig::Coupled(drawn) = config else { return config };
+        let power_safe = drawn.pages.buffer.power_safe || rng.chance(0.3);
+        let buffer = BufferConfig { power_safe, ..drawn.pages.buffer };
+        let pages = nandscape_ftl::device::Config { buffer, ..drawn.pages };
+        let spare_chunks = drawn.spare_chunks + if power_safe { between(rng, 2, 8) } else { 0 };
+        FtlConfig::Coupled(Config { pages, spare_chunks, ..drawn })
+    }
+}
+
+/// The least overprovisioning that leaves a device of this shape what it must keep free.
+fn least_op(config: &Config, geometry: &Geometry) -> u32 {
+    let fits =
+        |&op_hundredths: &u32| Config { op_hundredths, ..config.clone() }.sizes(geometry).is_ok();
+    (500..MOST_OP).step_by(50).find(fits).unwrap_or(MOST_OP)
+}
+
+/// The fewest spare chunks with which a device of this shape keeps its promises, and some more.
+fn with_spare(config: Config, geometry: &Geometry, more: u32) -> Config {
+    let of = |spare_chunks| Config { spare_chunks, ..config.clone() };
+    let fits = |spare: &u32| of(*spare).sizes(geometry).is_ok();
+    of((2..SPARE_MAX).find(fits).unwrap_or(SPARE_MAX) + more)
+}
+
+/// The choices on one line, with a space before each.
+pub(crate) fn describe(config: &Config, run: &FtlRun) -> String {
+    let Config { random_bytes, rho_percent, op_hundredths, gc_lines, open_max, .. } = config;
+    format!(
+        " random={random_bytes} rho={rho_percent}% op-lines={op_hundredths} gc-lines={gc_lines} open={open_max} \
+         line-buffer={} spare={} upcall={:?} bits={}{}",
+        config.buffer_bytes,
+        config.spare_chunks,
+        config.upcall,
+        config.partition_bits,
+        device::describe(&config.pages, run)
+    )
+}

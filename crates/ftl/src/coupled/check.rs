@@ -1,0 +1,96 @@
+//! The invariants, checked the slow way: for tests and campaigns.
+
+use super::CoupledFtl;
+use super::lines::{LineState, NONE};
+use super::space::Class;
+use crate::face::Ftl;
+use nandscape_block::Lba;
+use nandscape_media::OpenChannel;
+use std::collections::{BTreeMap, BTreeSet};
+
+fn hold(holds: bool, what: impl FnOnce() -> String) -> Result<(), String> {
+    if holds { Ok(()) } else { Err(what()) }
+}
+
+impl<M: OpenChannel> CoupledFtl<M> {
+    pub(super) fn check(&self) -> Result<(), String> {
+        self.flash.check_invariants()?;
+        self.check_lines()?;
+        self.check_records()?;
+        let own = self.counts.own;
+        hold(own.moved == own.opened + own.merged, || {
+            format!(
+                "{} pages moved, {} records opened, {} merged",
+                own.moved, own.opened, own.merged
+            )
+        })?;
+        let (open, ended) = (self.records.open(), own.completed + own.deleted);
+        hold(own.opened + self.counts.carried == open + ended, || {
+            format!("{} records opened, {open} are open, {ended} ended", own.opened)
+        })
+    }
+
+    /// Map, lines and zones agree.
+    fn check_lines(&self) -> Result<(), String> {
+        let mut live = 0;
+        for line in 0..self.lines.count() {
+            let of = *self.lines.get(line);
+            let bits: u32 = self.lines.bitmap(line).iter().map(|word| word.count_ones()).sum();
+            hold(bits == of.valid, || format!("line {line} has {bits} bits, not {}", of.valid))?;
+            live += u64::from(of.valid);
+            let is_held = matches!(of.state, LineState::Open | LineState::Closed);
+            hold(is_held == (of.logical != NONE), || format!("line {line} is {of:?}"))?;
+            if is_held {
+                hold(self.lines.of(of.logical) == Some(line), || {
+                    format!("line {line} is not that of logical line {}", of.logical)
+                })?;
+                let generation = self.flash.generation(line);
+                hold(generation == of.generation, || {
+                    format!("line {line} was opened as {}, and is {generation}", of.generation)
+                })?;
+                let instance = self.space.instance(of.logical);
+                hold(instance == line % self.space.instances, || {
+                    format!("line {line} serves instance {instance}")
+                })?;
+            }
+            let is_empty = of.state != LineState::Free || self.flash.admitted(line) == 0;
+            hold(is_empty, || format!("line {line} is free and holds something"))?;
+        }
+        hold(live == self.lines.live(), || {
+            format!("{live} valid sectors, not {}", self.lines.live())
+        })
+    }
+
+    /// Records name what is there, and their references are counted.
+    fn check_records(&self) -> Result<(), String> {
+        let class_of = |lba: Lba| {
+            let at = self.space.superblock(lba);
+            at.map_or(Class::Data, |at| self.space.class(at.superblock))
+        };
+        let (mut named, mut count) = (BTreeMap::new(), 0);
+        let (mut olds, mut news) = (BTreeSet::new(), BTreeSet::new());
+        for (old, new) in Class::ALL.into_iter().flat_map(|of| self.records.list(class_of, of)) {
+            count += 1;
+            hold(olds.insert(old) && news.insert(new), || {
+                format!("{old} to {new} is there twice")
+            })?;
+            for lba in [old, new] {
+                let (logical, _) = self.space.line(lba).ok_or(format!("a record names {lba}"))?;
+                *named.entry(logical).or_insert(0) += 1;
+            }
+            let home = self.space.line(old).and_then(|(logical, _)| self.lines.of(logical));
+            hold(home.is_none(), || format!("{old} was moved to {new}, and its line is there"))?;
+        }
+        hold(count == self.records.open(), || {
+            format!("{count} records, not {}", self.records.open())
+        })?;
+        for logical in 0..self.space.logical_lines() {
+            let names = named.get(&logical).copied().unwrap_or(0);
+            let known = self.lines.references(logical);
+            hold(names == known, || {
+                format!("{names} names in logical line {logical}, not {known}")
+            })?;
+        }
+        Ok(())
+    }
+}

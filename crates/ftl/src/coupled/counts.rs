@@ -1,0 +1,51 @@
+//! What a coupled SSD counts.
+
+use crate::report::GcCounts;
+use nandscape_rt::Nanos;
+use nandscape_rt::counts;
+use serde::Serialize;
+
+/// Everything counted here since the last reset; what the media side counts is counted there.
+#[derive(Clone, Copy, PartialEq, Default, Debug)]
+pub(super) struct Counts {
+    /// Collection of lines.
+    pub(super) gc: GcCounts,
+    /// Sectors of regions that the host discarded.
+    pub(super) discarded: u64,
+    /// Records that were open at the last reset.
+    pub(super) carried: u64,
+    /// Longest time that a write waited for a line.
+    pub(super) stall_ns_max: Nanos,
+    /// What only this kind counts.
+    pub(super) own: CoupledCounts,
+}
+
+counts! {
+    /// What only a coupled SSD counts. Pages moved are those of records opened and merged; records opened are open still,
+    /// completed or deleted.
+    #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize)]
+    pub struct CoupledCounts {
+        /// Pages that collection moved.
+        pub moved: u64,
+        /// Records that were opened.
+        pub opened: u64,
+        /// Moves of pages whose records had not been offered.
+        pub merged: u64,
+        /// Records whose pages were discarded before they were offered.
+        pub deleted: u64,
+        /// Records of completed upcalls.
+        pub completed: u64,
+        /// Upcalls that the host fetched.
+        pub upcalls: u64,
+        /// Records in them.
+        pub sent: u64,
+        /// Sectors of the journal written.
+        pub journal_sectors: u64,
+        /// Flushes of the journal.
+        pub journal_flushes: u64,
+        /// Snapshots taken, and their sectors.
+        pub snapshots: u64,
+        /// Sectors of snapshots written.
+        pub snapshot_sectors: u64,
+    }
+}

@@ -1,0 +1,309 @@
+//! Coupled garbage collection (D2FS, "Coupled Garbage Collection"), per instance: the victim is the closed line with the
+//! fewest valid sectors. Each of these goes to the line that collection writes for its class, which has addresses in the
+//! class's region of the device; a record says so. Then the victim is mapped no more, and is erased when copies and
+//! records are durable.
+//!
+//! - A line that holds copies is erased only after the lines that they were made of are (it is *pinned*): until then the
+//!   journal could send a mount back to the old copy.
+//! - Copies of a line in the firmware's hands are made at once, and take their time on media from there.
+//! - Instances collect when a superblock is opened and too few lines are free or on their way to that.
+
+use super::journal::Entry;
+use super::lines::LineState;
+use super::records::Moved;
+use super::space::{Class, LogicalLine};
+use super::{CoupledFtl, Own};
+use crate::error::FtlError;
+use crate::kind::OmittedRule;
+use nandscape_block::zone::ZoneAction;
+use nandscape_block::{BlockDevice, BlockError, Done, Lba};
+use nandscape_media::OpenChannel;
+use std::collections::VecDeque;
+
+/// The line that collection writes for a class in an instance.
+#[derive(Clone, Copy, Debug)]
+struct Target {
+    logical: LogicalLine,
+    line: u32,
+    /// The next sector.
+    next: u32,
+}
+
+/// What must be durable before a line is erased.
+#[derive(Clone, Copy, Debug)]
+struct Copies {
+    line: u32,
+    generation: u32,
+    end: u32,
+}
+
+/// A victim whose pages were moved.
+#[derive(Debug)]
+struct Leaving {
+    line: u32,
+    copies: Vec<Copies>,
+    /// The position of the journal after its records.
+    position: u64,
+    /// Its erase was sent.
+    erasing: bool,
+}
+
+/// The state of collection.
+#[derive(Debug)]
+pub(super) struct Collection {
+    /// The lines that it writes for each class, and the next one where the victim needs it.
+    targets: Box<[[VecDeque<Target>; 2]]>,
+    /// Where the search for free addresses goes on.
+    next: Box<[[u32; 2]]>,
+    leaving: VecDeque<Leaving>,
+    /// Lines on their way to being free, per instance.
+    coming: Box<[u32]>,
+}
+
+impl Collection {
+    pub(super) fn new(instances: u32) -> Self {
+        let instances = instances as usize;
+        Self {
+            targets: vec![<[VecDeque<Target>; 2]>::default(); instances].into_boxed_slice(),
+            next: vec![[0; 2]; instances].into_boxed_slice(),
+            leaving: VecDeque::new(),
+            coming: vec![0; instances].into_boxed_slice(),
+        }
+    }
+
+    /// A line of an instance is on its way to being free, or has arrived there.
+    pub(super) fn comes(&mut self, instance: u32, begins: bool) {
+        let count = &mut self.coming[instance as usize];
+        *count = if begins { *count + 1 } else { count.saturating_sub(1) };
+    }
+
+    /// Whether a victim must be erased before a line.
+    pub(super) fn is_pinned(&self, line: u32) -> bool {
+        self.leaving.iter().flat_map(|of| &of.copies).any(|copies| copies.line == line)
+    }
+
+    /// Bytes of RAM.
+    pub(super) fn bytes(&self) -> u64 {
+        let copies: usize = self.leaving.iter().map(|of| of.copies.capacity()).sum();
+        (self.targets.len() * (4 * size_of::<Target>() + 3 * size_of::<u32>())
+            + self.leaving.capacity() * size_of::<Leaving>()
+            + copies * size_of::<Copies>()) as u64
+    }
+}
+
+impl<M: OpenChannel> CoupledFtl<M> {
+    /// Collects as long as too few lines of an instance are free or on their way to that; whether more than `reserve`
+    /// are free.
+    ///
+    /// # Errors
+    /// No line will be free.
+    pub(super) fn make_free(&mut self, instance: u32, reserve: u32) -> Result<bool, FtlError> {
+        let coming = |ftl: &Self| ftl.coming_free(instance);
+        while self.lines.free(instance) + coming(self) <= self.config.gc_lines.max(reserve) {
+            if !self.collect(instance)? {
+                break;
+            }
+        }
+        if self.lines.free(instance) > reserve {
+            return Ok(true);
+        }
+        // Events bring lines, and so does a host that completes upcalls.
+        let may_come = coming(self) > 0 || self.flash.next_event().is_some();
+        if may_come || self.records.open() > 0 { Ok(false) } else { Err(self.exhausted()) }
+    }
+
+    /// Lines of an instance that are about to be free.
+    fn coming_free(&self, instance: u32) -> u32 {
+        self.gc.coming[instance as usize]
+    }
+
+    /// Moves what is valid of the victim of an instance; whether there was one from which something is gained.
+    fn collect(&mut self, instance: u32) -> Result<bool, FtlError> {
+        let Self { lines, flash, .. } = self;
+        let Some(victim) = lines.victim(instance, |line| flash.is_idle(line)) else {
+            return Ok(false);
+        };
+        let valid = self.lines.get(victim).valid;
+        let is_gain = valid < self.sizes.line_sectors;
+        let most = u64::from(self.sizes.journal.records);
+        if !is_gain || self.records.open() + u64::from(valid) > most {
+            return Ok(false);
+        }
+        let logical = self.lines.get(victim).logical;
+        let class = self.space.class(logical / self.space.instances);
+        if !self.make_room(instance, class, valid)? {
+            return Ok(false);
+        }
+        self.counts.gc.victims += 1;
+        self.counts.gc.victim_valid += u64::from(valid);
+        self.counts.gc.victim_data += u64::from(self.sizes.line_sectors);
+        let copies = self.move_all(victim, class)?;
+        self.lines.unmap(victim, LineState::Leaving);
+        self.gc.comes(instance, true);
+        let position = self.want_durable();
+        self.gc.leaving.push_back(Leaving { line: victim, copies, position, erasing: false });
+        Ok(true)
+    }
+
+    /// Whether collection has places for so many sectors of a class; opens another line for them where need be.
+    fn make_room(&mut self, instance: u32, class: Class, sectors: u32) -> Result<bool, FtlError> {
+        let slot = (instance as usize, class.index());
+        let targets = &self.gc.targets[slot.0][slot.1];
+        let left: u32 = targets.iter().map(|of| self.sizes.line_sectors - of.next).sum();
+        if left >= sectors {
+            return Ok(true);
+        }
+        let Some(logical) = self.next_address(instance, class) else { return Ok(false) };
+        if !self.open_line(logical)? {
+            return Ok(false);
+        }
+        let Some(line) = self.lines.of(logical) else { return Ok(false) };
+        let number = logical / self.space.instances - self.space.owned(class).start;
+        self.gc.next[slot.0][slot.1] = (number + 1) % self.space.superblocks;
+        self.gc.targets[slot.0][slot.1].push_back(Target { logical, line, next: 0 });
+        Ok(true)
+    }
+
+    /// The next logical line of an instance to which pages of a class can be moved.
+    fn next_address(&self, instance: u32, class: Class) -> Option<LogicalLine> {
+        let owned = self.space.owned(class);
+        let from = self.gc.next[instance as usize][class.index()];
+        let round = (from..self.space.superblocks).chain(0..from);
+        round.map(|number| self.space.line_of(owned.start + number, instance)).find(|&logical| {
+            match self.run.omits(OmittedRule::RecordReference) {
+                true => self.lines.of(logical).is_none(),
+                false => !self.lines.is_in_use(logical),
+            }
+        })
+    }
+
+    /// Copies everything that is valid of a line; where the copies are.
+    fn move_all(&mut self, victim: u32, class: Class) -> Result<Vec<Copies>, FtlError> {
+        let instance = victim % self.space.instances;
+        let mut copies: Vec<Copies> = Vec::new();
+        let mut next = self.lines.next_valid(victim, 0);
+        while let Some(first) = next {
+            let mut end = first + 1;
+            while end < self.sizes.line_sectors && self.lines.is_valid(victim, end) {
+                end += 1;
+            }
+            let ready = self.flash.read_inside((victim, first, end))?;
+            for sector in first..end {
+                let copy = self.flash.copy_of(victim, sector, ready);
+                let Some(Target { logical, line, next: to }) = self.target(instance, class)? else {
+                    return Err(self.exhausted());
+                };
+                self.flash.append_copy(line, copy)?;
+                self.lines.mark(line, to, true);
+                let from = self.space.address(self.lines.get(victim).logical, sector);
+                self.record_move(class, from, self.space.address(logical, to))?;
+                let generation = self.lines.get(line).generation;
+                match copies.last_mut().filter(|copies| copies.line == line) {
+                    Some(copies) => copies.end = to + 1,
+                    None => copies.push(Copies { line, generation, end: to + 1 }),
+                }
+                self.counts.own.moved += 1;
+            }
+            next = self.lines.next_valid(victim, end);
+        }
+        Ok(copies)
+    }
+
+    /// The place for the next copy of a class, which is taken by that.
+    fn target(&mut self, instance: u32, class: Class) -> Result<Option<Target>, FtlError> {
+        let (instance, class) = (instance as usize, class.index());
+        while let Some(target) = self.gc.targets[instance][class].front_mut() {
+            if target.next < self.sizes.line_sectors {
+                let place = *target;
+                target.next += 1;
+                return Ok(Some(place));
+            }
+            let full = target.line;
+            self.gc.targets[instance][class].pop_front();
+            self.close_line(full)?;
+        }
+        Ok(None)
+    }
+
+    fn record_move(&mut self, class: Class, from: Lba, to: Lba) -> Result<(), FtlError> {
+        let old = match self.records.moved(class, from, to) {
+            Moved::Opened => {
+                self.refer(from, true);
+                self.refer(to, true);
+                self.counts.own.opened += 1;
+                from
+            }
+            Moved::Merged(old) => {
+                self.refer(from, false);
+                self.refer(to, true);
+                self.counts.own.merged += 1;
+                old
+            }
+        };
+        self.note(Entry::Moved { old, from, to })
+    }
+
+    /// Erases victims whose copies and records are durable, and sends on what keeps lines from those that wait for them.
+    pub(super) fn pump_leaving(&mut self) -> Result<(), FtlError> {
+        for index in 0..self.gc.leaving.len() {
+            if self.gc.leaving[index].erasing {
+                continue;
+            }
+            let line = self.gc.leaving[index].line;
+            if !self.may_leave(index)? {
+                continue;
+            }
+            self.gc.leaving[index].erasing = true;
+            // What completes at once takes its entry away.
+            self.lines.enter(line, LineState::Resetting);
+            self.act_on_line(line, ZoneAction::Reset, Own::Reset(line))?;
+            self.stirred = true;
+            return Ok(());
+        }
+        Ok(())
+    }
+
+    /// Whether a victim may be erased; does what can be done about it where lines are short.
+    fn may_leave(&mut self, index: usize) -> Result<bool, FtlError> {
+        let Leaving { line, ref copies, position, .. } = self.gc.leaving[index];
+        let omits = self.run.omits(OmittedRule::VictimOrder);
+        let is_pinned = |of: &Leaving| of.copies.iter().any(|copies| copies.line == line);
+        if !omits && self.gc.leaving.iter().any(is_pinned) {
+            return Ok(false);
+        }
+        let flash = &self.flash;
+        let is_durable = |of: &Copies| {
+            flash.generation(of.line) != of.generation || flash.is_durable(of.line, of.end)
+        };
+        let late = copies.iter().find(|of| !is_durable(of)).map(|of| of.line);
+        if let Some(late) = late.filter(|_| !self.run.omits(OmittedRule::CopyCompletion)) {
+            if self.flash.is_failed(late) {
+                return Err(self.exhausted());
+            }
+            let free = self.lines.free(line % self.space.instances);
+            if self.writes.wait() || free <= super::write::RESERVE {
+                self.flash.make_durable(late)?;
+            }
+            return Ok(false);
+        }
+        let is_noted = self.persist.journal.is_durable(position);
+        Ok(is_noted || self.run.omits(OmittedRule::RecordJournal))
+    }
+
+    /// The erase of a line has ended.
+    pub(super) fn reset_done(&mut self, line: u32, done: Done) -> Result<(), FtlError> {
+        let index = self.gc.leaving.iter().position(|of| of.erasing && of.line == line);
+        if let Some(of) = index.and_then(|index| self.gc.leaving.remove(index)) {
+            for copies in &of.copies {
+                self.settle_line(copies.line)?;
+            }
+        }
+        self.gc.comes(line % self.space.instances, false);
+        match done.result {
+            Ok(_) => self.lines.release(line),
+            Err(BlockError::PowerLost) => return Err(FtlError::PowerLost),
+            Err(_) => self.lines.enter(line, LineState::Failed),
+        }
+        Ok(())
+    }
+}

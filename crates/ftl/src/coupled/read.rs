@@ -1,0 +1,94 @@
+//! Reads: each sector from where its address has it, or, where its page was moved, from where the records lead.
+
+use super::CoupledFtl;
+use crate::common::reads;
+use crate::error::FtlError;
+use crate::zoned::Extent;
+use nandscape_block::{Bio, BlockError, Flags, Lba, Payload, SectorData, Submit, Tag, Token};
+use nandscape_media::OpenChannel;
+
+impl<M: OpenChannel> CoupledFtl<M> {
+    /// Serves a read; its outcome is known at once.
+    pub(super) fn serve_read(&mut self, bio: Bio, token: Token) -> Result<Submit, FtlError> {
+        if self.is_random(&bio) {
+            return Ok(self.submit_as_is(bio, token));
+        }
+        if bio.lba.0 < self.sizes.random_sectors {
+            return Ok(self.refused(BlockError::Unsupported("reads across regions")));
+        }
+        let mut extents = std::mem::take(&mut self.extents);
+        extents.clear();
+        let unwritten = self.find_extents(&bio, &mut extents);
+        let found = self.flash.read_extents(extents.iter().copied(), bio.sectors, unwritten);
+        self.extents = extents;
+        let found = found.map(|(at, error)| (at, error.map(|error| self.named(&bio, error))));
+        let wants_data = self.run.keep_content && !bio.flags.has(Flags::NO_DATA);
+        let done = reads::done(self.now, found, || wants_data.then(|| self.contents(&bio)));
+        Ok(Submit::Done(done))
+    }
+
+    /// Where a sector is: its line, and the sector of that. None of one that holds nothing.
+    #[inline]
+    pub(super) fn find(&self, lba: Lba) -> Option<(u32, u32)> {
+        let (logical, sector) = self.space.line(lba)?;
+        if let Some(line) = self.lines.of(logical) {
+            return self.is_there(line, sector).then_some((line, sector));
+        }
+        if !self.lines.is_referenced(logical) {
+            return None;
+        }
+        let at = self.records.resolve(lba);
+        let (logical, sector) = self.space.line(at).filter(|_| at != lba)?;
+        let line = self.lines.of(logical)?;
+        self.is_there(line, sector).then_some((line, sector))
+    }
+
+    #[inline]
+    fn is_there(&self, line: u32, sector: u32) -> bool {
+        self.lines.is_valid(line, sector) && sector < self.flash.admitted(line)
+    }
+
+    /// The runs of sectors that a read is of, line by line; how many of its sectors hold nothing.
+    fn find_extents(&self, bio: &Bio, extents: &mut Vec<Extent>) -> u32 {
+        let instances = self.space.instances;
+        let mut unwritten = 0;
+        for turn in 0..instances.min(bio.sectors) {
+            let first = extents.len();
+            for index in (turn..bio.sectors).step_by(instances as usize) {
+                let Some((line, sector)) = self.find(bio.lba.plus(index.into())) else {
+                    unwritten += 1;
+                    continue;
+                };
+                match extents[first..].last_mut() {
+                    Some((of, _, end)) if *of == line && *end == sector => *end += 1,
+                    _ => extents.push((line, sector, sector + 1)),
+                }
+            }
+        }
+        unwritten
+    }
+
+    fn contents(&self, bio: &Bio) -> Payload {
+        let content = |index: u32| match self.find(bio.lba.plus(index.into())) {
+            Some((line, sector)) => self.flash.sector(line, sector).0,
+            None => SectorData::Tag(Tag::ZERO),
+        };
+        Payload::collect((0..bio.sectors).map(content).collect())
+    }
+
+    /// An error of the media side, with the host's address of the sector.
+    fn named(&self, bio: &Bio, error: BlockError) -> BlockError {
+        let (BlockError::Io { lba, .. } | BlockError::Corrupt { lba, .. }) = error else {
+            return error;
+        };
+        let is_it = |host: &Lba| {
+            self.find(*host).is_some_and(|(line, sector)| self.flash.address(line, sector) == lba)
+        };
+        let host = (0..bio.sectors).map(|index| bio.lba.plus(index.into())).find(is_it);
+        match (error, host) {
+            (BlockError::Io { what, .. }, Some(lba)) => BlockError::Io { lba, what },
+            (BlockError::Corrupt { kind, .. }, Some(lba)) => BlockError::Corrupt { kind, lba },
+            (error, _) => error,
+        }
+    }
+}

@@ -1,0 +1,340 @@
+//! Making a device, and mounting what a power cut left:
+//! 1. the lines come up as zones, each with a prefix of what was written to it (`zoned/recovery/`);
+//! 2. the newest snapshot that is whole is read, and replayed on it what the ring has from there on;
+//! 3. a logical line keeps its line if that has the generation with which it was opened, and its valid sectors as far as
+//!    they are there. A move counts if its copy is there: otherwise the page is where it was, as its victim is not erased;
+//! 4. a snapshot of that is taken, so that no later mount needs what follows;
+//! 5. lines that nothing needs are erased, and those that are partly written closed.
+//!
+//! Nothing is erased before the snapshot is durable, so a power cut during recovery leaves the next one the same work.
+
+use super::config::Config;
+use super::journal::{Entry, Journal, JournalSector};
+use super::lines::{LineState, NONE};
+use super::snapshot::{Head, Snapshot};
+use super::space::Class;
+use super::{CoupledFtl, Own};
+use crate::error::FtlError;
+use crate::face::Ftl;
+use crate::kind::{FtlRun, OmittedRule};
+use crate::zoned::ZonedFtl;
+use nandscape_block::zone::ZoneAction;
+use nandscape_block::{
+    Bio, BlockDevice, BlockError, Lba, Reply, SECTOR_BYTES, SectorBytes, Submit, Token,
+};
+use nandscape_media::{LinkTiming, OpenChannel};
+use nandscape_rt::Nanos;
+use std::collections::BTreeMap;
+
+/// A logical line as the journal has it.
+#[derive(Clone, Debug)]
+struct Replayed {
+    line: u32,
+    generation: u32,
+    bits: Vec<u64>,
+}
+
+/// What snapshot and journal say.
+#[derive(Default)]
+struct Replay {
+    lines: BTreeMap<u32, Replayed>,
+    /// Open records by old address: their class, when they were opened, new address.
+    records: BTreeMap<u64, (Class, u64, Lba)>,
+    opened: u64,
+}
+
+impl<M: OpenChannel> CoupledFtl<M> {
+    /// Makes a fresh device on `media`, below a link with this timing, beginning at time zero.
+    ///
+    /// # Errors
+    /// The choice that does not fit the geometry, too many bad chunks, or that power went off.
+    pub fn format(
+        media: M,
+        config: Config,
+        run: FtlRun,
+        link: LinkTiming,
+    ) -> Result<Self, FtlError> {
+        let geometry = *media.geometry();
+        let sizes = config.sizes(&geometry)?;
+        let below = config.flash(&geometry, sizes.page_sectors());
+        let flash = ZonedFtl::format(media, below, run, link)?;
+        let mut ftl = Self::assemble(flash, config, sizes, run);
+        ftl.take_snapshot()?;
+        ftl.reset_counts();
+        Ok(ftl)
+    }
+
+    /// Mounts what is on `media`, below a link with this timing, beginning at `now`.
+    ///
+    /// # Errors
+    /// The media comes back with the reason: power went off again, the choices do not fit, or the media holds
+    /// something else.
+    pub fn recover(
+        media: M,
+        config: Config,
+        run: FtlRun,
+        link: LinkTiming,
+        now: Nanos,
+    ) -> Result<Self, (M, FtlError)> {
+        let geometry = *media.geometry();
+        let sizes = match config.sizes(&geometry) {
+            Ok(sizes) => sizes,
+            Err(error) => return Err((media, error)),
+        };
+        let below = config.flash(&geometry, sizes.page_sectors());
+        let flash = ZonedFtl::recover(media, below, run, link, now)?;
+        let mut ftl = Self::assemble(flash, config, sizes, run);
+        match ftl.mount() {
+            Ok(()) => Ok(ftl),
+            Err(error) => Err((ftl.flash.power_off(), error)),
+        }
+    }
+
+    fn mount(&mut self) -> Result<(), FtlError> {
+        let corrupt = FtlError::Corrupt { kind: "snapshot of the map", line: 0 };
+        let snapshot = self.newest_snapshot()?.ok_or(corrupt)?;
+        let sectors = self.read_ring(snapshot.start, snapshot.mount)?;
+        let mount = sectors.iter().map(|of| of.mount).max().unwrap_or(0).max(snapshot.mount) + 1;
+        let next = snapshot.start + sectors.len() as u64;
+        self.persist.journal = Journal::new(self.sizes.journal, mount, next, snapshot.start);
+        self.persist.snapshots = snapshot.number;
+        let entries: Vec<Entry> = sectors.into_iter().flat_map(|sector| sector.entries).collect();
+        let mut replay = self.load(snapshot);
+        for entry in entries {
+            self.replay(&mut replay, entry);
+        }
+        self.adopt(replay);
+        match self.take_snapshot().and_then(|()| self.clear_lines()) {
+            // What is there can be read.
+            Err(FtlError::Stopped(error @ BlockError::ReadOnly(_))) => self.stop(error),
+            ended => ended?,
+        }
+        self.reset_counts();
+        Ok(())
+    }
+
+    /// Waits until everything in flight is done.
+    fn settle_all(&mut self) -> Result<(), FtlError> {
+        while let Some(at) = self.flash.next_event() {
+            self.now = self.now.max(at);
+            self.stirred = true;
+            self.run_round()?;
+        }
+        Ok(())
+    }
+
+    /// Takes a snapshot, and waits until it is durable.
+    fn take_snapshot(&mut self) -> Result<(), FtlError> {
+        self.begin_snapshot()?;
+        while self.is_taking_snapshot() {
+            let Some(at) = self.flash.next_event() else {
+                return Err(BlockError::Defect("a snapshot that does not end".into()).into());
+            };
+            self.now = self.now.max(at);
+            self.run_round()?;
+        }
+        Ok(())
+    }
+
+    /// Reads a sector of the firmware's.
+    fn read_sector(&mut self, at: Lba) -> Result<Option<Box<SectorBytes>>, FtlError> {
+        match self.flash.submit_inside(Bio::read(at, 1), Token(0), &mut self.inside) {
+            Submit::Done(done) => match done.result {
+                Ok(Reply::Data(data)) => Ok(data.sector(0).expand()),
+                // A sector that media have lost is one that says nothing.
+                Ok(_) | Err(BlockError::Io { .. }) => Ok(None),
+                Err(error) => Err(error.into()),
+            },
+            Submit::Pending => Err(BlockError::Defect("a read that waits".into()).into()),
+        }
+    }
+
+    /// The snapshot with the highest number of those that are whole.
+    fn newest_snapshot(&mut self) -> Result<Option<Snapshot>, FtlError> {
+        let mut heads = Vec::new();
+        for number in 0..2 {
+            let head = self.read_sector(self.slot_of(number))?;
+            heads.extend(head.and_then(|bytes| Head::decode(&bytes)));
+        }
+        heads.sort_by_key(|head| std::cmp::Reverse(head.number));
+        for head in heads {
+            let sectors = head.bytes.div_ceil(SECTOR_BYTES).min(self.sizes.journal.slot);
+            let mut body = Vec::new();
+            for index in 0..sectors {
+                let sector = self.read_sector(self.slot_of(head.number).plus(1 + index))?;
+                body.extend_from_slice(&sector.map_or([0; SECTOR_BYTES as usize], |of| *of));
+            }
+            let words = self.lines.bitmap(0).len();
+            if let Some(snapshot) = Snapshot::decode(&head, &body, words) {
+                return Ok(Some(snapshot));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The sectors of the ring from one on, as far as they follow each other.
+    fn read_ring(&mut self, start: u64, mount: u32) -> Result<Vec<JournalSector>, FtlError> {
+        let (mut sectors, mut mount) = (Vec::new(), mount);
+        for number in start..start + self.sizes.journal.ring {
+            let bytes = self.read_sector(self.persist.journal.address(number))?;
+            let sector = bytes.and_then(|bytes| JournalSector::decode(&bytes));
+            let Some(sector) = sector.filter(|of| of.number == number && of.mount >= mount) else {
+                break;
+            };
+            mount = sector.mount;
+            sectors.push(sector);
+        }
+        Ok(sectors)
+    }
+
+    /// What a snapshot says. Sectors of a line of the host that were written after it are valid.
+    fn load(&self, snapshot: Snapshot) -> Replay {
+        let mut replay = Replay::default();
+        for of in snapshot.lines {
+            let mut bits = of.bitmap;
+            if !self.space.is_owned(of.logical / self.space.instances) {
+                (of.written..self.sizes.line_sectors)
+                    .for_each(|sector| set(&mut bits, sector, true));
+            }
+            let (line, generation) = (of.line, of.generation);
+            replay.lines.insert(of.logical, Replayed { line, generation, bits });
+        }
+        for (class, records) in Class::ALL.into_iter().zip(snapshot.records) {
+            records.into_iter().for_each(|(old, new)| replay.open(class, old, new));
+        }
+        replay
+    }
+
+    /// Applies an entry.
+    fn replay(&self, replay: &mut Replay, entry: Entry) {
+        match entry {
+            Entry::Opened { logical, line, generation } => {
+                let is_owned = self.space.is_owned(logical / self.space.instances);
+                let words = self.lines.bitmap(0).len();
+                let bits = vec![if is_owned { 0 } else { u64::MAX }; words];
+                replay.lines.insert(logical, Replayed { line, generation, bits });
+            }
+            Entry::Discarded { lba, sectors } => {
+                (0..sectors).for_each(|index| self.mark(replay, lba.plus(index.into()), false));
+            }
+            Entry::Moved { old, from, to } => {
+                if self.is_lost(replay, from, to) {
+                    return;
+                }
+                self.mark(replay, from, false);
+                self.mark(replay, to, true);
+                match replay.records.get_mut(&old.0) {
+                    Some((.., new)) => *new = to,
+                    None => {
+                        let superblock = self.space.superblock(from);
+                        let class = superblock.map(|at| self.space.class(at.superblock));
+                        replay.open(class.unwrap_or(Class::Data), old, to);
+                    }
+                }
+            }
+            Entry::Shortened { old, to } => {
+                if let Some((.., new)) = replay.records.get_mut(&old.0) {
+                    *new = to;
+                }
+            }
+            Entry::Closed { old } => {
+                replay.records.remove(&old.0);
+            }
+        }
+    }
+
+    fn mark(&self, replay: &mut Replay, lba: Lba, valid: bool) {
+        if let Some((logical, sector)) = self.space.line(lba)
+            && let Some(of) = replay.lines.get_mut(&logical)
+        {
+            set(&mut of.bits, sector, valid);
+        }
+    }
+
+    /// Whether a copy never was on media: it is not there, and its victim is.
+    fn is_lost(&self, replay: &Replay, from: Lba, to: Lba) -> bool {
+        !self.has(replay, to) && self.has(replay, from)
+    }
+
+    /// Whether a sector is on media, in the line that it has by now.
+    fn has(&self, replay: &Replay, lba: Lba) -> bool {
+        let Some((logical, sector)) = self.space.line(lba) else { return false };
+        replay.lines.get(&logical).is_some_and(|of| {
+            let is_same = self.flash.generation(of.line) == of.generation;
+            is_same && sector < self.flash.admitted(of.line)
+        })
+    }
+
+    /// Takes over what counts.
+    fn adopt(&mut self, replay: Replay) {
+        let omits = self.run.omits(OmittedRule::StaleGeneration);
+        for (logical, of) in replay.lines {
+            let generation = self.flash.generation(of.line);
+            let is_there = generation > 0 && (generation == of.generation || omits);
+            if !is_there || self.lines.get(of.line).logical != NONE {
+                continue;
+            }
+            self.lines.assign(of.line, logical, generation);
+            for sector in 0..self.flash.admitted(of.line) {
+                self.lines.mark(of.line, sector, is_set(&of.bits, sector));
+            }
+            self.lines.enter(of.line, LineState::Closed);
+        }
+        for line in 0..self.lines.count() {
+            let is_free = self.lines.get(line).state == LineState::Free;
+            if is_free && self.flash.is_failed(line) {
+                self.lines.take(line);
+                self.lines.enter(line, LineState::Failed);
+            } else if is_free && self.flash.generation(line) > 0 {
+                self.lines.take(line);
+                self.lines.enter(line, LineState::Leaving);
+            }
+        }
+        let mut records: Vec<_> = replay
+            .records
+            .into_iter()
+            .map(|(old, (class, at, new))| (at, class, old, new))
+            .collect();
+        records.sort_unstable();
+        for (_, class, old, new) in records {
+            self.records.restore(class, Lba(old), new);
+            self.refer(Lba(old), true);
+            self.refer(new, true);
+        }
+    }
+
+    /// Erases lines that nothing needs, and closes those that are partly written.
+    fn clear_lines(&mut self) -> Result<(), FtlError> {
+        for line in 0..self.lines.count() {
+            match self.lines.get(line).state {
+                LineState::Closed => self.close_line(line)?,
+                LineState::Leaving => {
+                    self.lines.enter(line, LineState::Resetting);
+                    self.gc.comes(line % self.space.instances, true);
+                    self.act_on_line(line, ZoneAction::Reset, Own::Reset(line))?;
+                }
+                _ => {}
+            }
+        }
+        self.settle_all()
+    }
+}
+
+impl Replay {
+    fn open(&mut self, class: Class, old: Lba, new: Lba) {
+        self.opened += 1;
+        self.records.insert(old.0, (class, self.opened, new));
+    }
+}
+
+fn set(bits: &mut [u64], sector: u32, valid: bool) {
+    let (word, bit) = ((sector / u64::BITS) as usize, 1 << (sector % u64::BITS));
+    if let Some(word) = bits.get_mut(word) {
+        *word = if valid { *word | bit } else { *word & !bit };
+    }
+}
+
+fn is_set(bits: &[u64], sector: u32) -> bool {
+    bits.get((sector / u64::BITS) as usize)
+        .is_some_and(|word| word >> (sector % u64::BITS) & 1 == 1)
+}

@@ -1,0 +1,133 @@
+//! A coupled SSD as an [`Ftl`]: what it reports, and how it goes off its media. What the firmware writes to the
+//! page-mapped region is no data of the host's: it counts as mapping.
+
+use super::lines::LineState;
+use super::{Counts, CoupledFtl};
+use crate::face::{Attach, DeviceSize, EraseUnit, EraseUnitState, Ftl, MemoryUse};
+use crate::kind::FtlKind;
+use crate::pblk::costs::CpuSpan;
+use crate::report::{Detail, FtlReport, SectorCounts};
+use nandscape_media::{HostLink, OpenChannel};
+use nandscape_rt::Nanos;
+use nandscape_rt::counts::Counts as _;
+
+impl<M: OpenChannel> CoupledFtl<M> {
+    /// Sectors of the journal and of snapshots.
+    const fn own_sectors(&self) -> u64 {
+        self.counts.own.journal_sectors + self.counts.own.snapshot_sectors
+    }
+
+    fn memory_parts(&self) -> MemoryUse {
+        let below = self.flash.memory();
+        let [superblocks, valid, lines] = self.lines.bytes();
+        let [records, tables] = self.records.bytes();
+        let map = vec![
+            ("pages", below.part("map")),
+            ("superblocks", superblocks),
+            ("valid", valid),
+            ("records", records),
+            ("redirector", tables),
+        ];
+        let buffers = self.persist.bytes() + self.writes.bytes() + self.gc.bytes();
+        let parts = below.parts.iter().map(|&(name, bytes)| match name {
+            "map" => (name, map.iter().map(|(_, bytes)| bytes).sum()),
+            "line" => (name, bytes + lines),
+            "buffers" => (name, bytes + buffers),
+            _ => (name, bytes),
+        });
+        MemoryUse { side: below.side, parts: parts.collect(), map }
+    }
+}
+
+impl<M: OpenChannel> Ftl for CoupledFtl<M> {
+    type Media = M;
+
+    fn kind(&self) -> FtlKind {
+        FtlKind::Coupled
+    }
+
+    #[inline]
+    fn now(&self) -> Nanos {
+        self.now
+    }
+
+    fn size(&self) -> DeviceSize {
+        self.sizes.device(&self.config)
+    }
+
+    #[inline]
+    fn sectors(&self) -> SectorCounts {
+        let mut sectors = self.flash.sectors();
+        let own = self.own_sectors();
+        sectors.user = sectors.user.saturating_sub(own);
+        sectors.map += own;
+        sectors
+    }
+
+    fn report(&self) -> FtlReport {
+        let mut report = self.flash.report();
+        report.sectors = self.sectors();
+        report.host.written = report.host.written.saturating_sub(self.own_sectors());
+        report.host.discarded += self.counts.discarded;
+        report.host.stall_ns_max = report.host.stall_ns_max.max(self.counts.stall_ns_max);
+        report.gc.add(&self.counts.gc);
+        report.detail = Detail::Coupled(self.counts.own);
+        report
+    }
+
+    fn reset_counts(&mut self) {
+        self.flash.reset_counts();
+        self.counts = Counts { carried: self.records.open(), ..Counts::default() };
+    }
+
+    fn memory(&self) -> MemoryUse {
+        self.memory_parts()
+    }
+
+    fn erase_units(&self) -> Vec<EraseUnit> {
+        let pages = self.flash.page_units();
+        let lines = (0..self.lines.count()).map(|line| {
+            let of = self.lines.get(line);
+            let state = match of.state {
+                LineState::Free | LineState::Leaving | LineState::Resetting => EraseUnitState::Free,
+                LineState::Open => EraseUnitState::Open,
+                LineState::Closed => EraseUnitState::Full,
+                LineState::Failed => EraseUnitState::Bad,
+            };
+            EraseUnit { state, valid: of.valid, written: self.flash.admitted(line) }
+        });
+        pages.into_iter().chain(lines).collect()
+    }
+
+    fn mapped_sectors(&self) -> u64 {
+        self.lines.live() + self.flash.mapped_pages()
+    }
+
+    fn attach(&mut self, attach: Attach) {
+        self.flash.attach(attach);
+    }
+
+    fn link(&self) -> &HostLink {
+        self.flash.link()
+    }
+
+    fn cpu_spans(&mut self, _room: Option<usize>) -> Vec<CpuSpan> {
+        Vec::new()
+    }
+
+    fn media(&self) -> &M {
+        self.flash.media()
+    }
+
+    fn media_mut(&mut self) -> &mut M {
+        self.flash.media_mut()
+    }
+
+    fn power_off(self) -> M {
+        self.flash.power_off()
+    }
+
+    fn check_invariants(&self) -> Result<(), String> {
+        self.check()
+    }
+}
