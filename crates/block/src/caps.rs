@@ -51,7 +51,8 @@ pub struct DeviceCaps {
     /// End of the address space: addresses are below it.
     pub sectors: u64,
     /// Sectors that may hold data at once; 0: as many as there are addresses. Less with virtual
-    /// overprovisioning, where the address space is larger than the media.
+    /// overprovisioning, where the address space is larger than the media. A region that is written at random counts as
+    /// a whole, whatever it holds.
     pub live_sectors_max: u64,
     /// Parts of the address space in order of address, disjoint; empty: all of it is
     /// [`RegionKind::Random`].

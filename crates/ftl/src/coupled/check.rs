@@ -78,8 +78,10 @@ impl<M: OpenChannel> CoupledFtl<M> {
                 let (logical, _) = self.space.line(lba).ok_or(format!("a record names {lba}"))?;
                 *named.entry(logical).or_insert(0) += 1;
             }
-            let home = self.space.line(old).and_then(|(logical, _)| self.lines.of(logical));
-            hold(home.is_none(), || format!("{old} was moved to {new}, and its line is there"))?;
+            let home = self.space.line(old);
+            let home = home.and_then(|(logical, at)| Some((self.lines.of(logical)?, at)));
+            let is_there = home.is_some_and(|(line, sector)| self.lines.is_valid(line, sector));
+            hold(!is_there, || format!("{old} was moved to {new}, and is there"))?;
         }
         hold(count == self.records.open(), || {
             format!("{count} records, not {}", self.records.open())

@@ -39,21 +39,19 @@ impl<M: OpenChannel> CoupledFtl<M> {
 
     /// Discards sectors of a superblock.
     fn discard_in(&mut self, superblock: u32, lba: Lba, sectors: u32) -> Result<(), FtlError> {
-        let (mut anything, mut at_home) = (false, false);
+        let (mut is_moved, mut at_home) = (false, false);
         for turn in 0..self.space.instances.min(sectors) {
             let (logical, first) = self.space.line(lba.plus(turn.into())).unwrap_or_default();
             let count = (sectors - turn).div_ceil(self.space.instances);
-            match self.lines.of(logical) {
-                Some(line) => {
-                    at_home |= self.discard_at_home((logical, line), first..first + count)?;
-                }
-                None => anything |= self.lines.is_referenced(logical),
+            if let Some(line) = self.lines.of(logical) {
+                at_home |= self.discard_at_home((logical, line), first..first + count)?;
             }
+            is_moved |= self.lines.is_referenced(logical);
         }
         if at_home && !self.space.is_owned(superblock) {
             self.note(Entry::Discarded { lba, sectors })?;
         }
-        if anything && !self.run.omits(OmittedRule::RedirectedDiscard) {
+        if is_moved && !self.run.omits(OmittedRule::RedirectedDiscard) {
             for index in 0..sectors {
                 let lba = lba.plus(index.into());
                 let at = self.records.resolve(lba);

@@ -5,6 +5,7 @@
 //!
 //! - A line that holds copies is erased only after the lines that they were made of are (it is *pinned*): until then the
 //!   journal could send a mount back to the old copy.
+//! - A power cut may leave the journal with a part of the moves from a line: the other pages are where they were.
 //! - Copies of a line in the firmware's hands are made at once, and take their time on media from there.
 //! - Instances collect when a superblock is opened and too few lines are free or on their way to that.
 
@@ -195,6 +196,7 @@ impl<M: OpenChannel> CoupledFtl<M> {
                 };
                 self.flash.append_copy(line, copy)?;
                 self.lines.mark(line, to, true);
+                self.lines.mark(victim, sector, false);
                 let from = self.space.address(self.lines.get(victim).logical, sector);
                 self.record_move(class, from, self.space.address(logical, to))?;
                 let generation = self.lines.get(line).generation;

@@ -145,6 +145,14 @@ pub struct CoupledFtl<M> {
     counts: Counts,
 }
 
+/// An error as the host has it, which knows of no zones.
+fn named(error: BlockError) -> BlockError {
+    match error {
+        BlockError::Zone { .. } => BlockError::ReadOnly("media take no more of a line"),
+        error => error,
+    }
+}
+
 /// What the device can do.
 fn caps(config: &Config, sizes: &Sizes, space: &Space, run: &FtlRun) -> DeviceCaps {
     DeviceCaps {
@@ -198,6 +206,7 @@ impl<M: OpenChannel> CoupledFtl<M> {
 
     /// Serves no more bios, and fails what waits.
     fn stop(&mut self, error: BlockError) {
+        let error = named(error);
         for token in self.abandon() {
             self.complete(token, Done::new(self.now, Err(error.clone())));
         }
@@ -321,8 +330,8 @@ impl<M: OpenChannel> CoupledFtl<M> {
     /// The end of a bio as the host has it, which knows of no zones: where media take no more of one, the device takes no
     /// more writes.
     pub(super) fn for_host(&mut self, done: Done) -> Done {
-        let Err(BlockError::Zone { .. }) = done.result else { return done };
-        let error = BlockError::ReadOnly("media take no more of a line");
+        let Err(error @ BlockError::Zone { .. }) = done.result else { return done };
+        let error = named(error);
         self.stop(error.clone());
         Done::new(done.at, Err(error))
     }
@@ -364,7 +373,7 @@ impl<M: OpenChannel> BlockDevice for CoupledFtl<M> {
         match self.serve(bio, token) {
             Ok(submit) => submit,
             Err(error) => {
-                let error = BlockError::from(error);
+                let error = named(error.into());
                 self.stop(error.clone());
                 self.refused(error)
             }

@@ -31,8 +31,10 @@ impl<M: OpenChannel> CoupledFtl<M> {
     #[inline]
     pub(super) fn find(&self, lba: Lba) -> Option<(u32, u32)> {
         let (logical, sector) = self.space.line(lba)?;
-        if let Some(line) = self.lines.of(logical) {
-            return self.is_there(line, sector).then_some((line, sector));
+        if let Some(line) = self.lines.of(logical)
+            && self.is_there(line, sector)
+        {
+            return Some((line, sector));
         }
         if !self.lines.is_referenced(logical) {
             return None;

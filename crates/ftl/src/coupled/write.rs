@@ -113,7 +113,7 @@ impl<M: OpenChannel> CoupledFtl<M> {
         }
         let mut waiting = Waiting { bio, token, done: 0, since: self.now, number: None };
         let submit = match self.writes.waiting.is_empty() {
-            true => self.serve_waiting(&mut waiting)?,
+            true => self.serve_waiting(&mut waiting, false)?,
             false => None,
         };
         Ok(submit.unwrap_or_else(|| {
@@ -142,7 +142,7 @@ impl<M: OpenChannel> CoupledFtl<M> {
         }
         while let Some(mut waiting) = self.writes.waiting.pop_front() {
             let token = waiting.token;
-            match self.serve_waiting(&mut waiting)? {
+            match self.serve_waiting(&mut waiting, true)? {
                 None => {
                     waiting.number.into_iter().for_each(|number| self.mark_pending(number));
                     self.writes.waiting.push_front(waiting);
@@ -155,15 +155,19 @@ impl<M: OpenChannel> CoupledFtl<M> {
         Ok(())
     }
 
-    /// Serves a write whose turn it is; `None` if it waits.
-    fn serve_waiting(&mut self, waiting: &mut Waiting) -> Result<Option<Submit>, FtlError> {
+    /// Serves a write whose turn it is, and which was answered with [`Submit::Pending`] or not yet; `None` if it waits.
+    fn serve_waiting(
+        &mut self,
+        waiting: &mut Waiting,
+        is_pending: bool,
+    ) -> Result<Option<Submit>, FtlError> {
         let flushes = waiting.bio.flags.has(Flags::PREFLUSH) && waiting.done == 0;
         if flushes && self.covers_journal() && !self.settle_journal()? {
             return Ok(None);
         }
         let number = match waiting.number {
             Some(number) => number,
-            None => self.begin(waiting.token),
+            None => self.begin(waiting.token, is_pending),
         };
         waiting.number = Some(number);
         match self.proceed(waiting, number) {
@@ -177,8 +181,8 @@ impl<M: OpenChannel> CoupledFtl<M> {
     }
 
     /// A write whose parts will be counted; its number. One part is the write itself, until all of it has a place.
-    fn begin(&mut self, token: Token) -> u32 {
-        let write = Write { token, parts: 1, at: self.now, error: None, is_pending: false };
+    fn begin(&mut self, token: Token, is_pending: bool) -> u32 {
+        let write = Write { token, parts: 1, at: self.now, error: None, is_pending };
         match self.writes.parts.iter().position(Option::is_none) {
             Some(number) => {
                 self.writes.parts[number] = Some(write);
@@ -204,6 +208,7 @@ impl<M: OpenChannel> CoupledFtl<M> {
     /// A write breaks a rule, or the device takes no more; an error of the device itself goes on.
     fn refuse(&mut self, number: u32, error: FtlError) -> Result<(), FtlError> {
         match error {
+            FtlError::Stopped(error @ BlockError::Zone { .. }) => Err(error.into()),
             FtlError::Stopped(error) => {
                 if let Some(write) = self.write_mut(number) {
                     write.error.get_or_insert(error);

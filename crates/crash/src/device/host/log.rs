@@ -84,6 +84,8 @@ pub(crate) struct Log<'a> {
     /// The object at each address that is not free.
     at: BTreeMap<u64, u64>,
     superseded: VecDeque<u64>,
+    /// Objects whose discards, at addresses of the device, a power cut may have undone; since when.
+    doubtful: VecDeque<(u64, Moment)>,
     batches: VecDeque<Batch>,
     freed: VecDeque<Freed>,
     now: Moment,
@@ -120,7 +122,8 @@ impl<'a> Log<'a> {
         let slots = (appendable.min(caps.live_sectors()) / 3).clamp(1, SLOTS_MAX);
         let fixed = caps.random_range();
         let fixed = fixed.start..fixed.end.min(fixed.start + slots / 4);
-        let live_max = caps.live_sectors().saturating_sub(fixed.end - fixed.start);
+        let random = caps.random_range();
+        let live_max = caps.live_sectors().saturating_sub(random.end - random.start);
         let window = window_of(caps);
         Self {
             plan,
@@ -134,6 +137,7 @@ impl<'a> Log<'a> {
             entries: BTreeMap::new(),
             at: BTreeMap::new(),
             superseded: VecDeque::new(),
+            doubtful: VecDeque::new(),
             batches: VecDeque::new(),
             freed: VecDeque::new(),
             now: 1,
@@ -290,11 +294,23 @@ impl<'a> Log<'a> {
         Some(Request::Discard(lba, count as u32))
     }
 
+    /// Discards again what a power cut may have undone at addresses of the device, once every move of that time is known:
+    /// until then the device may have used an address again.
+    fn settle_doubts(&mut self) {
+        while let Some((object, _)) = self.doubtful.pop_front_if(|(_, since)| *since < self.quiet) {
+            if let Some(entry) = self.entries.get_mut(&object).filter(|entry| entry.discarded) {
+                entry.discarded = false;
+                self.superseded.push_back(object);
+            }
+        }
+    }
+
     /// The next thing to do for free addresses and completed batches, if there is one.
     fn upkeep(&mut self) -> Option<Next> {
         if self.hopeless {
             return None;
         }
+        self.settle_doubts();
         if let Some(discard) = self.discard() {
             return Some(Next::Submit(discard));
         }
@@ -323,6 +339,7 @@ impl<'a> Log<'a> {
         let mut followed = Vec::new();
         for &(old, new) in moves {
             let Some(object) = self.at.get(&old.0).copied() else { continue };
+            self.give_up(new);
             if self.uses(new, object) {
                 return Err(format!("{old} was moved to {new}, which is in use"));
             }
@@ -341,6 +358,17 @@ impl<'a> Log<'a> {
         }
         self.batches.push_back(Batch { id, fetched: self.now, followed, completing: false });
         Ok(())
+    }
+
+    /// The device uses an address again: the discard of what was there was not undone.
+    fn give_up(&mut self, lba: Lba) {
+        let doubted = |(object, _): &(u64, Moment)| self.at.get(&lba.0) == Some(object);
+        if let Some(index) = self.doubtful.iter().position(doubted)
+            && let Some((object, _)) = self.doubtful.remove(index)
+        {
+            self.entries.remove(&object);
+            self.at.remove(&lba.0);
+        }
     }
 
     /// Whether an address is that of an object other than this one.
@@ -453,13 +481,13 @@ impl<'a> Log<'a> {
             if !std::mem::take(&mut entry.discarded) {
                 return true;
             }
-            let kept = !entry.old.is_empty() || is_appendable(logs, entry.lba);
-            if kept {
+            if !entry.old.is_empty() || is_appendable(logs, entry.lba) {
                 self.superseded.push_back(*object);
             } else {
-                self.at.remove(&entry.lba.0);
+                entry.discarded = true;
+                self.doubtful.push_back((*object, self.now));
             }
-            kept
+            true
         });
     }
 
