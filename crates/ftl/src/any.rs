@@ -1,6 +1,7 @@
 //! Every kind of FTL behind one type. An enum and not `dyn`: a bio of 4 KiB costs one well-predicted branch,
 //! the kinds are compiled once, and a kind that is missing somewhere does not compile.
 
+use crate::device::interval::{self, IntervalFtl};
 use crate::device::{self, DeviceFtl};
 use crate::error::FtlError;
 use crate::face::{Attach, DeviceSize, EraseUnit, Ftl, MemoryUse, Rest};
@@ -23,6 +24,8 @@ pub enum FtlConfig {
     Device(device::Config),
     /// A zoned SSD.
     Zoned(zoned::Config),
+    /// An SSD with interval maps.
+    Interval(interval::Config),
 }
 
 impl FtlConfig {
@@ -33,6 +36,7 @@ impl FtlConfig {
             Self::Pblk(_) => FtlKind::Pblk,
             Self::Device(_) => FtlKind::PageMap,
             Self::Zoned(_) => FtlKind::Zoned,
+            Self::Interval(_) => FtlKind::Interval,
         }
     }
 
@@ -52,6 +56,7 @@ impl FtlConfig {
             Self::Pblk(config) => Ok(Capacity::of(geometry, config, chunks)?.size()),
             Self::Device(config) => Ok(config.sizes(geometry)?.device()),
             Self::Zoned(config) => Ok(config.sizes(geometry)?.device()),
+            Self::Interval(config) => Ok(config.sizes(geometry)?.0.device()),
         }
     }
 
@@ -75,6 +80,10 @@ impl FtlConfig {
             }
             Self::Zoned(config) => {
                 Ok(AnyFtl::Zoned(Box::new(ZonedFtl::format(media, config.clone(), run, link)?)))
+            }
+            Self::Interval(config) => {
+                let ftl = IntervalFtl::format_interval(media, config, run, link)?;
+                Ok(AnyFtl::Interval(Box::new(ftl)))
             }
         }
     }
@@ -105,6 +114,10 @@ impl FtlConfig {
                 let ftl = ZonedFtl::recover(media, config.clone(), run, link, now)?;
                 Ok(AnyFtl::Zoned(Box::new(ftl)))
             }
+            Self::Interval(config) => {
+                let ftl = IntervalFtl::recover_interval(media, config, run, link, now)?;
+                Ok(AnyFtl::Interval(Box::new(ftl)))
+            }
         }
     }
 
@@ -126,6 +139,13 @@ impl FtlConfig {
                 "ftl.zone.spare_chunks",
                 "ftl.zone.instances",
             ],
+            Self::Interval(_) => &[
+                "ftl.kind",
+                "ftl.op_percent",
+                "ftl.instances",
+                "ftl.random.size",
+                "ftl.map.partition",
+            ],
         }
     }
 
@@ -134,7 +154,7 @@ impl FtlConfig {
     pub const fn run_only_keys(&self) -> &'static [&'static str] {
         match self {
             Self::Pblk(_) => &["ftl.cpu", "ftl.map_update"],
-            Self::Device(_) | Self::Zoned(_) => &[],
+            Self::Device(_) | Self::Zoned(_) | Self::Interval(_) => &[],
         }
     }
 
@@ -143,7 +163,7 @@ impl FtlConfig {
     pub fn charges_host(&self) -> bool {
         match self {
             Self::Pblk(config) => !config.cpu.is_free(),
-            Self::Device(_) | Self::Zoned(_) => false,
+            Self::Device(_) | Self::Zoned(_) | Self::Interval(_) => false,
         }
     }
 
@@ -152,7 +172,7 @@ impl FtlConfig {
     pub fn uses_write_buffers(&self) -> bool {
         match self {
             Self::Pblk(config) => config.uses_write_buffers(),
-            Self::Device(_) | Self::Zoned(_) => false,
+            Self::Device(_) | Self::Zoned(_) | Self::Interval(_) => false,
         }
     }
 
@@ -164,7 +184,7 @@ impl FtlConfig {
                 MapKind::Cached(map) => Some(map.block_bytes.into()),
                 MapKind::Resident => None,
             },
-            Self::Device(_) | Self::Zoned(_) => None,
+            Self::Device(_) | Self::Zoned(_) | Self::Interval(_) => None,
         }
     }
 
@@ -175,7 +195,7 @@ impl FtlConfig {
         match self {
             Self::Pblk(config) => (config.discard == Discard::Kernel)
                 .then_some(("ftl.discard", "loses discards by design; campaigns need \"durable\"")),
-            Self::Device(_) | Self::Zoned(_) => None,
+            Self::Device(_) | Self::Zoned(_) | Self::Interval(_) => None,
         }
     }
 }
@@ -189,6 +209,8 @@ pub enum AnyFtl<M: OpenChannel> {
     Device(Box<DeviceFtl<M>>),
     /// A zoned SSD.
     Zoned(Box<ZonedFtl<M>>),
+    /// An SSD with interval maps.
+    Interval(Box<IntervalFtl<M>>),
 }
 
 /// Calls the same method of whichever kind it is.
@@ -198,6 +220,7 @@ macro_rules! of_each {
             AnyFtl::Pblk($ftl) => $call,
             AnyFtl::Device($ftl) => $call,
             AnyFtl::Zoned($ftl) => $call,
+            AnyFtl::Interval($ftl) => $call,
         }
     };
 }

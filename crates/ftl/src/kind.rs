@@ -15,6 +15,8 @@ pub enum FtlKind {
     PageMap,
     /// A zoned SSD (NVMe ZNS).
     Zoned,
+    /// An SSD with append-only regions and interval maps (IPLFS).
+    Interval,
 }
 
 /// Where an FTL runs, and thereby what crosses the host link.
@@ -28,7 +30,7 @@ pub enum Side {
 
 impl FtlKind {
     /// Every kind.
-    pub const ALL: [Self; 3] = [Self::Pblk, Self::PageMap, Self::Zoned];
+    pub const ALL: [Self; 4] = [Self::Pblk, Self::PageMap, Self::Zoned, Self::Interval];
 
     /// The name in stack files.
     #[must_use]
@@ -37,6 +39,7 @@ impl FtlKind {
             Self::Pblk => "pblk",
             Self::PageMap => "pagemap",
             Self::Zoned => "zoned",
+            Self::Interval => "interval",
         }
     }
 
@@ -45,7 +48,7 @@ impl FtlKind {
     pub const fn side(self) -> Side {
         match self {
             Self::Pblk => Side::Host,
-            Self::PageMap | Self::Zoned => Side::Device,
+            Self::PageMap | Self::Zoned | Self::Interval => Side::Device,
         }
     }
 
@@ -56,6 +59,7 @@ impl FtlKind {
             Self::Pblk => &OmittedRule::PBLK,
             Self::PageMap => &OmittedRule::PAGE_MAP,
             Self::Zoned => &OmittedRule::ZONED,
+            Self::Interval => &OmittedRule::INTERVAL,
         }
     }
 }
@@ -175,6 +179,25 @@ impl OmittedRule {
         Self::FuaInstances,
         Self::CopyCompletion,
         Self::TornUnits,
+        Self::CompactedTrims,
+        Self::BufferedTrims,
+        Self::DropEarly,
+    ];
+
+    /// Those of an SSD with interval maps, whose mapping units are sectors: none is torn.
+    const INTERVAL: [Self; 15] = [
+        Self::Sequence,
+        Self::EraseRule,
+        Self::PreflushDrain,
+        Self::LostTrims,
+        Self::OneShotFlush,
+        Self::BufferSave,
+        Self::EraseGate,
+        Self::SettledGate,
+        Self::TrimGate,
+        Self::TrimSequence,
+        Self::FuaInstances,
+        Self::CopyCompletion,
         Self::CompactedTrims,
         Self::BufferedTrims,
         Self::DropEarly,

@@ -1,7 +1,7 @@
 //! What an FTL counts between two resets: a common part that every kind fills, and details of the kind.
 //! Sectors are placed sectors: written to media and completed or in flight.
 
-use crate::device::DeviceReport;
+use crate::device::{DeviceReport, IntervalReport};
 use crate::pblk::stats::PblkReport;
 use crate::zoned::ZoneCounts;
 use nandscape_rt::counts::Counts;
@@ -146,6 +146,8 @@ pub enum Detail {
     Device(DeviceReport),
     /// A zoned SSD's commands.
     Zoned(ZoneCounts),
+    /// The compactions of interval maps.
+    Interval(IntervalReport),
 }
 
 impl Default for Detail {
@@ -192,6 +194,7 @@ impl Counts for Detail {
             (Self::Pblk(sum), Self::Pblk(more)) => sum.add(more),
             (Self::Device(sum), Self::Device(more)) => sum.add(more),
             (Self::Zoned(sum), Self::Zoned(more)) => sum.add(more),
+            (Self::Interval(sum), Self::Interval(more)) => sum.add(more),
             _ => debug_assert!(false, "reports of different kinds"),
         }
     }
@@ -201,6 +204,7 @@ impl Counts for Detail {
             (Self::Pblk(now), Self::Pblk(before)) => Self::Pblk(Box::new(now.since(before))),
             (Self::Device(now), Self::Device(before)) => Self::Device(now.since(before)),
             (Self::Zoned(now), Self::Zoned(before)) => Self::Zoned(now.since(before)),
+            (Self::Interval(now), Self::Interval(before)) => Self::Interval(now.since(before)),
             _ => self.clone(),
         }
     }

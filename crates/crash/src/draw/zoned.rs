@@ -102,7 +102,7 @@ impl ZonesWanted {
 pub(crate) const fn of(config: &FtlConfig) -> Option<&Config> {
     match config {
         FtlConfig::Zoned(config) => Some(config),
-        FtlConfig::Pblk(_) | FtlConfig::Device(_) => None,
+        FtlConfig::Pblk(_) | FtlConfig::Device(_) | FtlConfig::Interval(_) => None,
     }
 }
 
@@ -186,7 +186,7 @@ impl KindDraw for ConfigDraw {
         });
         let pages = match pages.config(&of_pages, draws) {
             FtlConfig::Device(pages) => pages,
-            FtlConfig::Pblk(_) | FtlConfig::Zoned(_) => self.given.pages.clone(),
+            _ => self.given.pages.clone(),
         };
         let zone = match self.wanted {
             Some(wanted) => wanted.zone(geometry, self.given.zone, draws.streams),

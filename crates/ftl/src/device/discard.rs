@@ -16,7 +16,7 @@ use super::config::Sizes;
 use super::instance::Stream;
 use super::port::{InstanceSet, Request};
 use super::program::By;
-use super::region::pages::Piece;
+use super::region::{Piece, RegionMap};
 use crate::common::ids::LineId;
 use crate::common::l2p::MapEntry;
 use crate::common::trims::{TRIMS_PER_SECTOR, TrimLog, TrimRecord};
@@ -81,7 +81,7 @@ impl Discards {
     }
 }
 
-impl<M: OpenChannel> DeviceFtl<M> {
+impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
     /// Every discard before this sequence is durable. In a power-safe buffer all are, but for what compaction
     /// has yet to send: that is more than is saved when power fails.
     pub(super) fn trims_durable(&mut self) -> u64 {
@@ -100,12 +100,12 @@ impl<M: OpenChannel> DeviceFtl<M> {
         while request.done < request.sectors {
             let lba = request.lba.plus(u64::from(request.done));
             let rest = request.sectors - request.done;
-            let piece = self.pages.piece(lba, u64::from(rest));
-            let units = self.pages.whole_units(lba, u64::from(rest));
-            let (gone, sectors) = if piece.sectors < self.pages.unit_sectors() {
+            let piece = self.map.piece(lba, u64::from(rest));
+            let units = self.map.whole_units(lba, u64::from(rest));
+            let (gone, sectors) = if piece.sectors < self.map.unit_sectors() {
                 (self.write_zeroes(request, piece)?, piece.sectors)
             } else {
-                let whole = (units.end - units.start) as u32 * self.pages.unit_sectors();
+                let whole = (units.end - units.start) as u32 * self.map.unit_sectors();
                 (self.hide_units(units)?, whole)
             };
             if !gone {
@@ -120,16 +120,16 @@ impl<M: OpenChannel> DeviceFtl<M> {
     /// Overwrites a part of a mapping unit that is discarded, unless the unit holds nothing. Whether the buffer could
     /// take it.
     fn write_zeroes(&mut self, request: &mut Request, piece: Piece) -> Result<bool, FtlError> {
-        if self.pages.l2p.get(Lba(piece.unit)) == MapEntry::Unmapped {
+        if self.map.get(Lba(piece.unit)) == MapEntry::Unmapped {
             return Ok(true);
         }
-        let instance = self.pages.instance_of(piece.unit);
-        let fits = self.buffer.free_sectors() >= self.pages.unit_sectors();
+        let instance = self.map.instance_of(piece.unit);
+        let fits = self.buffer.free_sectors() >= self.map.unit_sectors();
         if !fits || !self.make_slot(instance)? {
             return Ok(false);
         }
         self.insert(request, instance, piece)?;
-        self.use_credits(instance, self.pages.unit_sectors())?;
+        self.use_credits(instance, self.map.unit_sectors())?;
         Ok(true)
     }
 
@@ -138,26 +138,39 @@ impl<M: OpenChannel> DeviceFtl<M> {
         if self.discards.log.is_full() && !self.emit_trims()? {
             return Ok(false);
         }
-        let mapped = |unit| self.pages.l2p.get(Lba(unit)) != MapEntry::Unmapped;
-        if !units.clone().any(mapped) {
-            return Ok(true);
-        }
+        let Some(first) = self.map.next_mapped(units.clone()) else { return Ok(true) };
         if !self.run.omits(OmittedRule::LostTrims) {
             self.log_trim(units.clone());
         }
-        for unit in units {
-            if let MapEntry::Flash(at) = self.pages.l2p.replace(Lba(unit), MapEntry::Unmapped) {
+        let mut next = Some(first);
+        while let Some(unit) = next {
+            let before = self.map.replace(Lba(unit), MapEntry::Unmapped);
+            if let Some(instance) = self.home_of(before) {
+                self.map.went(instance);
+            }
+            if let MapEntry::Flash(at) = before {
                 self.note_discarded(at);
                 self.invalidate(at, By::Discard)?;
             }
+            next = self.map.next_mapped(unit + 1..units.end);
         }
         Ok(true)
     }
 
+    /// The instance of what the map points at.
+    pub(super) fn home_of(&self, entry: MapEntry) -> Option<usize> {
+        let line = match entry {
+            MapEntry::Unmapped => return None,
+            MapEntry::Buffered(slot) => self.buffer.get(self.buffer.page_of(slot)).line,
+            MapEntry::Flash(at) => self.lines.of(at),
+        };
+        Some(self.layout.stripe_of(line) as usize)
+    }
+
     /// Logs a record of units that are unmapped, or about to be.
     fn log_trim(&mut self, units: Range<u64>) {
-        let first = self.pages.first_of(units.start).0;
-        let sectors = self.pages.first_of(units.end).0 - first;
+        let first = self.map.first_of(units.start).0;
+        let sectors = self.map.first_of(units.end).0 - first;
         let record = TrimRecord { lba: first as u32, sectors: sectors as u32, seq: self.next_seq };
         self.discards.log.log(record, self.next_seq);
     }
@@ -171,7 +184,7 @@ impl<M: OpenChannel> DeviceFtl<M> {
         let records = self.discards.log.emit(self.next_seq);
         if let Some(id) = self.instances[0].host.page {
             self.push_trims(id, &records);
-            self.buffer.charge(id, self.pages.unit_sectors());
+            self.buffer.charge(id, self.map.unit_sectors());
         }
         self.program_full(0, Stream::Host)?;
         Ok(true)
@@ -199,7 +212,8 @@ impl<M: OpenChannel> DeviceFtl<M> {
         if self.discards.places.len() <= self.discards.limit {
             return Ok(true);
         }
-        let runs = self.pages.l2p.unmapped_runs();
+        let runs = self.map.spaces().flat_map(|space| self.map.unmapped_runs(space));
+        let runs: Vec<Range<u64>> = runs.collect();
         let units = runs.len().div_ceil(TRIMS_PER_SECTOR);
         runs.into_iter().for_each(|run| self.log_trim(run));
         self.discards.limit = 2 * units + self.discards.slack;
@@ -212,12 +226,11 @@ impl<M: OpenChannel> DeviceFtl<M> {
 
     /// A record is needed while any of its units is not on media. Those written since hide what it hid.
     pub(super) fn still_hides(&self, record: &TrimRecord) -> bool {
-        let mut units = self.pages.whole_units(Lba(record.lba.into()), u64::from(record.sectors));
-        let buffered = !self.run.omits(OmittedRule::BufferedTrims);
-        units.any(|unit| match self.pages.l2p.get(Lba(unit)) {
-            MapEntry::Unmapped => true,
-            MapEntry::Buffered(_) => buffered,
-            MapEntry::Flash(_) => false,
-        })
+        let units = self.map.whole_units(Lba(record.lba.into()), u64::from(record.sectors));
+        if self.map.next_unmapped(units.clone()).is_some() {
+            return true;
+        }
+        let buffered = |unit| matches!(self.map.get(Lba(unit)), MapEntry::Buffered(_));
+        !self.run.omits(OmittedRule::BufferedTrims) && units.into_iter().any(buffered)
     }
 }

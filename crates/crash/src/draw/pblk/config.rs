@@ -25,7 +25,7 @@ pub(crate) const KIND: FtlKind = FtlKind::Pblk;
 pub(crate) const fn of(config: &FtlConfig) -> Option<&Config> {
     match config {
         FtlConfig::Pblk(config) => Some(config),
-        FtlConfig::Device(_) | FtlConfig::Zoned(_) => None,
+        FtlConfig::Device(_) | FtlConfig::Zoned(_) | FtlConfig::Interval(_) => None,
     }
 }
 
@@ -82,7 +82,7 @@ impl KindDraw for ConfigDraw {
     fn with_edge_cases(&self, config: FtlConfig, rng: &mut Stream) -> FtlConfig {
         match config {
             FtlConfig::Pblk(config) => FtlConfig::Pblk(with_edge_cases(config, rng)),
-            other @ (FtlConfig::Device(_) | FtlConfig::Zoned(_)) => other,
+            other @ (FtlConfig::Device(_) | FtlConfig::Zoned(_) | FtlConfig::Interval(_)) => other,
         }
     }
 }
