@@ -57,6 +57,7 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
                 }
             }
         }
+        self.discards.waiting().for_each(|instance| of_instances[instance] += 1);
         self.map.check(&of_instances)?;
         Ok(mapped)
     }
@@ -150,12 +151,17 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
             return Ok(());
         }
         let stripe = instance as u32;
+        let of = |&(id, _): &(LineId, &Line)| self.layout.stripe_of(id) == stripe;
+        // Failures may take what the sizes promise; then trim records may have the last erase unit.
+        let good = self.lines.iter().filter(of).map(|(_, line)| u64::from(line.capacity)).sum();
+        if self.config.check_space(&self.sizes, good).is_err() {
+            return Ok(());
+        }
         let free = self.lines.free_lines_of(stripe) as usize;
         let waiting = self.lines.quarantined_in(stripe).count();
         let point = &self.instances[instance].gc;
         let open = self.places_left(point.line) * self.sizes.page;
         let fits = |line: &Line| line.state == LineState::Closed && line.valid <= open;
-        let of = |&(id, _): &(LineId, &Line)| self.layout.stripe_of(id) == stripe;
         let has_victim = || self.lines.iter().filter(of).any(|(_, line)| fits(line));
         ensure(free + waiting > 0 || open >= self.sizes.line_sectors || has_victim(), || {
             format!(

@@ -16,7 +16,7 @@ use super::config::Sizes;
 use super::instance::Stream;
 use super::port::{InstanceSet, Request};
 use super::program::By;
-use super::region::{Piece, RegionMap};
+use super::region::{Admission, Piece, RegionMap};
 use crate::common::ids::LineId;
 use crate::common::l2p::MapEntry;
 use crate::common::trims::{TRIMS_PER_SECTOR, TrimLog, TrimRecord};
@@ -24,7 +24,7 @@ use crate::error::FtlError;
 use crate::kind::OmittedRule;
 use nandscape_block::Lba;
 use nandscape_media::{OpenChannel, Ppa};
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 use std::ops::Range;
 
 /// Discards whose records are needed.
@@ -34,6 +34,9 @@ pub(super) struct Discards {
     pub(super) log: TrimLog,
     /// Of each erase unit the sequence before which every discard must be durable.
     gates: Box<[u64]>,
+    /// Instances of units that were mapped and whose discard is durable when everything before a sequence is; of maps that
+    /// count them.
+    waiting: VecDeque<(u64, usize)>,
     /// Units of records on media that count as valid.
     pub(super) places: BTreeSet<Ppa>,
     /// Most units of records before the next compaction.
@@ -49,6 +52,7 @@ impl Discards {
         Self {
             log: TrimLog::default(),
             gates: vec![0; sizes.lines as usize].into_boxed_slice(),
+            waiting: VecDeque::new(),
             places: BTreeSet::new(),
             limit: slack,
             slack,
@@ -74,7 +78,12 @@ impl Discards {
         self.gates[line as usize] = 0;
     }
 
-    /// Bytes of RAM. Of a set of places its elements are counted.
+    /// Instances of units whose discard is not durable.
+    pub(super) fn waiting(&self) -> impl Iterator<Item = usize> {
+        self.waiting.iter().map(|&(_, instance)| instance)
+    }
+
+    /// Bytes of RAM. Of a set of places its elements are counted, and the instances of units that wait as a count for each.
     pub(super) fn bytes(&self) -> u64 {
         let places = self.places.len() * size_of::<Ppa>();
         self.log.bytes() + (self.gates.len() * size_of::<u64>() + places) as u64
@@ -145,8 +154,11 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
         let mut next = Some(first);
         while let Some(unit) = next {
             let before = self.map.replace(Lba(unit), MapEntry::Unmapped);
-            if let Some(instance) = self.home_of(before) {
-                self.map.went(instance);
+            if P::COUNTS_LIVE
+                && let Some(instance) = self.home_of(before)
+            {
+                self.map.went();
+                self.discards.waiting.push_back((self.gate(), instance));
             }
             if let MapEntry::Flash(at) = before {
                 self.note_discarded(at);
@@ -165,6 +177,32 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
             MapEntry::Flash(at) => self.lines.of(at),
         };
         Some(self.layout.stripe_of(line) as usize)
+    }
+
+    /// Tells the map of units whose discard is durable by now.
+    pub(super) fn settle_discards(&mut self) {
+        if self.discards.waiting.is_empty() {
+            return;
+        }
+        let durable = self.trims_durable();
+        while let Some((_, instance)) =
+            self.discards.waiting.pop_front_if(|(gate, _)| *gate <= durable)
+        {
+            self.map.settled(instance);
+        }
+    }
+
+    /// Whether sectors can be written now; if that waits for discards, their records are sent.
+    #[inline]
+    pub(super) fn admission(&mut self, lba: Lba, sectors: u32) -> Result<Admission, FtlError> {
+        let admission = self.map.admits(lba, sectors);
+        if !P::COUNTS_LIVE || admission != Admission::AfterDiscards {
+            return Ok(admission);
+        }
+        self.emit_all_trims()?;
+        self.program(0, Stream::Host)?;
+        self.settle_discards();
+        Ok(self.map.admits(lba, sectors))
     }
 
     /// Logs a record of units that are unmapped, or about to be.

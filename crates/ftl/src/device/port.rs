@@ -14,7 +14,7 @@
 use super::DeviceFtl;
 use super::instance::Stream;
 use super::program::By;
-use super::region::{Piece, RegionMap};
+use super::region::{Admission, Piece, RegionMap};
 use crate::common::l2p::MapEntry;
 use crate::error::FtlError;
 use crate::kind::OmittedRule;
@@ -97,7 +97,7 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
     pub(super) fn enter(&mut self, bio: Bio, token: Token) -> Result<Submit, FtlError> {
         let awaits = if bio.flags.has(Flags::PREFLUSH) || bio.op == Op::Flush {
             self.push_out(InstanceSet::MAX)?;
-            self.next_seq
+            self.gate()
         } else {
             0
         };
@@ -164,7 +164,9 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
             request.touched = InstanceSet::MAX;
         }
         self.push_out(request.touched)?;
-        let (covered, instances) = (self.next_seq, request.touched);
+        // A discard's record may have found no page.
+        let covered = if request.op == Op::Discard { self.gate() } else { self.next_seq };
+        let instances = request.touched;
         if self.is_durable(covered, instances) {
             return Ok(Submit::Done(Done::ok(at)));
         }
@@ -280,11 +282,15 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
 
     /// Admits as much of a write as fits; whether that was all.
     fn admit(&mut self, request: &mut Request) -> Result<bool, FtlError> {
-        if request.done + request.crossed == 0
-            && let Some(error) = self.map.refuses(request.lba, request.sectors)
-        {
-            request.failed = Some(error);
-            return Ok(true);
+        if request.done + request.crossed == 0 {
+            match self.admission(request.lba, request.sectors)? {
+                Admission::Admitted => {}
+                Admission::AfterDiscards => return Ok(false),
+                Admission::Refused(error) => {
+                    request.failed = Some(error);
+                    return Ok(true);
+                }
+            }
         }
         while request.done < request.sectors {
             if request.crossed == 0 && !self.cross(request) {

@@ -173,6 +173,9 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
             }
         }
         self.drop_discarded();
+        if P::COUNTS_LIVE {
+            self.settle_discards();
+        }
         self.release_durable()
     }
 

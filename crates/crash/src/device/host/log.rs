@@ -13,6 +13,7 @@
 //!   device: unless it was undone, the device may have moved other data there.
 //! - An address is written again after a flush that covers its discard; where the device moves data,
 //!   after every record of that time was fetched and completed, too.
+//! - Where media lose sectors, and with them perhaps the record of a discard, no address is written again.
 //! - Slots at the beginning of the device that may be written at random stay where they are.
 
 use super::{HostView, Phase, Requests, window_of};
@@ -97,6 +98,8 @@ pub(crate) struct Log<'a> {
     settled: Moment,
     /// The host needs free addresses.
     starved: bool,
+    /// The device refused a flush: it is read-only, and nothing becomes free.
+    refused: bool,
     completing: Option<u64>,
     completed: Option<u64>,
     window: u32,
@@ -139,6 +142,7 @@ impl<'a> Log<'a> {
             quiet: 0,
             settled: 0,
             starved: false,
+            refused: false,
             completing: None,
             completed: None,
             window,
@@ -265,6 +269,9 @@ impl<'a> Log<'a> {
 
     /// The next thing to do for free addresses and completed batches, if there is one.
     fn upkeep(&mut self) -> Option<Next> {
+        if self.refused {
+            return None;
+        }
         if let Some(discard) = self.discard() {
             return Some(Next::Submit(discard));
         }
@@ -285,7 +292,9 @@ impl<'a> Log<'a> {
                 None => Next::Submit(Request::FetchUpcall(1 + self.rng.below(BATCH_MAX) as u32)),
             });
         }
-        (!self.freed.is_empty()).then_some(flush).flatten()
+        // What a flush has covered waits for reads alone.
+        let waits = self.freed.front()?.at < self.covered && self.reads > 0;
+        if waits { Some(Next::Drain) } else { flush }
     }
 
     /// Takes the moves of a batch.
@@ -365,7 +374,11 @@ impl<'a> Log<'a> {
         }
         let until = if self.upcalls { self.settled } else { self.covered };
         while let Some(Freed { lba, .. }) = self.freed.pop_front_if(|freed| freed.at < until) {
-            let Some(object) = self.at.remove(&lba.0) else { continue };
+            let object = match self.plan.unreadable {
+                true => self.at.get(&lba.0).copied(),
+                false => self.at.remove(&lba.0),
+            };
+            let Some(object) = object else { continue };
             if self.entries.get(&object).is_some_and(|entry| entry.discarded && entry.lba == lba) {
                 self.entries.remove(&object);
             }
@@ -373,6 +386,7 @@ impl<'a> Log<'a> {
     }
 
     fn on_flush(&mut self, ok: bool) {
+        self.refused |= !ok;
         if let Some((sent, quiet)) = self.flushes.pop_front().filter(|_| ok) {
             self.covered = self.covered.max(sent);
             self.settled = self.settled.max(quiet);
@@ -590,7 +604,7 @@ impl HostView for Log<'_> {
 
     fn power_cut(&mut self) {
         (self.reads, self.fetching, self.completing, self.completed) = (0, None, None, None);
-        (self.starved, self.flushes) = (false, VecDeque::new());
+        (self.starved, self.refused, self.flushes) = (false, false, VecDeque::new());
         while let Some(batch) = self.batches.pop_back() {
             self.go_back(batch);
         }

@@ -28,10 +28,24 @@ pub struct Piece {
     pub(in crate::device) sectors: u32,
 }
 
+/// Whether sectors can be written now.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Admission {
+    /// They can.
+    Admitted,
+    /// They can when the discards so far are durable.
+    AfterDiscards,
+    /// A rule of their region forbids it.
+    Refused(BlockError),
+}
+
 /// The logical-to-physical map of a device, with the rules of its regions.
 pub trait RegionMap: Table {
     /// The kind of device that it makes.
     const KIND: FtlKind;
+
+    /// Whether it counts the sectors that may hold data after a power cut.
+    const COUNTS_LIVE: bool;
 
     /// log2 of the sectors of a mapping unit.
     fn unit_bits(&self) -> u32;
@@ -70,14 +84,18 @@ pub trait RegionMap: Table {
     #[inline]
     fn came(&mut self, _instance: usize) {}
 
-    /// A unit of this instance is not mapped any more.
+    /// A unit is not mapped any more.
     #[inline]
-    fn went(&mut self, _instance: usize) {}
+    fn went(&mut self) {}
 
-    /// Why sectors cannot be written now, by a rule of their region.
+    /// The discard of a unit of this instance is durable.
     #[inline]
-    fn refuses(&self, _lba: Lba, _sectors: u32) -> Option<BlockError> {
-        None
+    fn settled(&mut self, _instance: usize) {}
+
+    /// Whether sectors can be written now.
+    #[inline]
+    fn admits(&self, _lba: Lba, _sectors: u32) -> Admission {
+        Admission::Admitted
     }
 
     /// Does what is due in the background.
@@ -94,11 +112,12 @@ pub trait RegionMap: Table {
     #[inline]
     fn reset_counts(&mut self) {}
 
-    /// Whether what it knows of itself is so, with so many mapped units in each instance; slow.
+    /// Whether what it knows of itself is so, with so many units in each instance that are mapped, or whose discard is not
+    /// durable; slow.
     ///
     /// # Errors
     /// What is not, in words.
-    fn check(&self, _mapped: &[u64]) -> Result<(), String> {
+    fn check(&self, _live: &[u64]) -> Result<(), String> {
         Ok(())
     }
 

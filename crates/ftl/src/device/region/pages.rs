@@ -59,6 +59,7 @@ impl Table for Pages {
 
 impl RegionMap for Pages {
     const KIND: FtlKind = FtlKind::PageMap;
+    const COUNTS_LIVE: bool = false;
 
     #[inline]
     fn unit_bits(&self) -> u32 {

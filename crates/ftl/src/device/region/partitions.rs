@@ -3,7 +3,9 @@
 //! of F2FS, with an interval map each. Addresses between the metadata region and the first log do not exist.
 //!
 //! - *Append rule.* A sector of a log is written only while nothing is there.
-//! - *Live sectors.* Those that hold data, in all regions together, are at most as many as the media hold.
+//! - *Live sectors.* Those that hold data, in all regions together, are at most as many as the media hold. A sector counts until
+//!   its discard is durable, since a power cut may bring it back: a write for which there is room only then
+//!   waits for that.
 //! - *Instances.* A sector of the metadata region has its instance by its address, as on a conventional SSD, because an
 //!   overwrite must go to the instance of what it supersedes. So has one of a log while that instance holds less than
 //!   its share of the live sectors; else it goes to the one that holds least. A host that discards unevenly fills
@@ -16,8 +18,8 @@
 //! and copies entries at its rate it does nothing else: commands that come meanwhile, and programs, begin when it
 //! is done.
 
-use super::RegionMap;
 use super::interval::{Compaction, IntervalMap, MapBytes, MapShape};
+use super::{Admission, RegionMap};
 use crate::common::l2p::{L2p, MapEntry, pack, unpack};
 use crate::common::table::Table;
 use crate::device::{DeviceReport, IntervalReport};
@@ -55,8 +57,10 @@ pub struct Partitions {
     division: Division,
     random: L2p,
     logs: Box<[IntervalMap]>,
-    /// Mapped sectors of each instance.
+    /// Sectors of each instance that are mapped, or whose discard is not durable.
     live: Box<[u64]>,
+    /// Mapped sectors.
+    mapped: u64,
     /// When compaction is due.
     due: Nanos,
     /// Until when the firmware compacts.
@@ -74,6 +78,7 @@ impl Partitions {
             random: L2p::new(division.random_sectors, ppa_end)?,
             logs: std::iter::repeat_with(log).take(LOGS as usize).collect(),
             live: vec![0; division.instances as usize].into(),
+            mapped: 0,
             due: next_period(now, division.period),
             busy: now,
             counts: IntervalReport::default(),
@@ -125,20 +130,23 @@ impl Partitions {
         self.live.iter().sum()
     }
 
-    /// The sectors of a write that break a rule.
-    fn broken_rule(&self, lba: Lba, sectors: u32) -> Option<BlockError> {
+    /// Whether a write breaks no rule.
+    fn admission(&self, lba: Lba, sectors: u32) -> Admission {
         let units = lba.0..lba.0 + u64::from(sectors);
-        let refuse = |lba, what| Some(BlockError::Region { lba: Lba(lba), what });
+        let refuse = |lba, what| Admission::Refused(BlockError::Region { lba: Lba(lba), what });
         let mapped = self.next(&units, true);
         let added = match (mapped, self.log_of(lba.0)) {
             (None, _) => u64::from(sectors),
             (Some(lba), Some(_)) => return refuse(lba, "an overwrite in an append-only region"),
             (Some(_), None) => u64::from(sectors) - self.mapped_in(units).count() as u64,
         };
-        if self.live_sectors() + added > self.division.live_max {
+        if self.mapped + added > self.division.live_max {
             return refuse(lba.0, "more live sectors than the device holds");
         }
-        None
+        match self.live_sectors() + added > self.division.live_max {
+            true => Admission::AfterDiscards,
+            false => Admission::Admitted,
+        }
     }
 
     /// Compacts what changed, at the time when that was due.
@@ -206,6 +214,7 @@ impl Table for Partitions {
 
 impl RegionMap for Partitions {
     const KIND: FtlKind = FtlKind::Interval;
+    const COUNTS_LIVE: bool = true;
 
     #[inline]
     fn unit_bits(&self) -> u32 {
@@ -253,7 +262,7 @@ impl RegionMap for Partitions {
     }
 
     fn mapped(&self) -> u64 {
-        self.live_sectors()
+        self.mapped
     }
 
     fn bytes(&self) -> u64 {
@@ -282,14 +291,19 @@ impl RegionMap for Partitions {
 
     fn came(&mut self, instance: usize) {
         self.live[instance] += 1;
+        self.mapped += 1;
     }
 
-    fn went(&mut self, instance: usize) {
+    fn went(&mut self) {
+        self.mapped -= 1;
+    }
+
+    fn settled(&mut self, instance: usize) {
         self.live[instance] -= 1;
     }
 
-    fn refuses(&self, lba: Lba, sectors: u32) -> Option<BlockError> {
-        self.broken_rule(lba, sectors)
+    fn admits(&self, lba: Lba, sectors: u32) -> Admission {
+        self.admission(lba, sectors)
     }
 
     #[inline]
@@ -308,15 +322,14 @@ impl RegionMap for Partitions {
         self.counts = IntervalReport::default();
     }
 
-    fn check(&self, mapped: &[u64]) -> Result<(), String> {
-        if *self.live != *mapped {
-            return Err(format!("instances count {:?} live sectors of {mapped:?}", self.live));
+    fn check(&self, live: &[u64]) -> Result<(), String> {
+        if *self.live != *live {
+            return Err(format!("instances count {:?} live sectors of {live:?}", self.live));
         }
         let of_logs: u64 = self.logs.iter().map(IntervalMap::mapped).sum();
         let all = of_logs + self.random.mapped();
-        if all != self.live_sectors() || all > self.division.live_max {
-            let Self { live, division, .. } = self;
-            return Err(format!("{all} sectors are mapped, {live:?} counted: {division:?}"));
+        if all != self.mapped {
+            return Err(format!("{all} sectors are mapped, {} counted", self.mapped));
         }
         self.logs.iter().try_for_each(IntervalMap::check)
     }

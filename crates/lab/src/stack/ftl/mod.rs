@@ -2,6 +2,7 @@
 //! a key that only another kind has is refused with that kind's name.
 
 mod device;
+mod interval;
 mod pblk;
 mod zoned;
 
@@ -31,7 +32,7 @@ const VICTIM: Words<Victim> = Words {
 const DEFAULT_KIND: &str = FtlKind::Pblk.name();
 
 /// Kinds that a later version will serve.
-const LATER: [&str; 2] = ["interval", "coupled"];
+const LATER: [&str; 1] = ["coupled"];
 
 /// Reads the FTL's section.
 pub(super) fn read(mut ftl: Section<'_>, host: &Host) -> Result<(FtlConfig, String), StackError> {
@@ -52,6 +53,10 @@ pub(super) fn read(mut ftl: Section<'_>, host: &Host) -> Result<(FtlConfig, Stri
             let (config, text) = zoned::read(ftl)?;
             Ok((FtlConfig::Zoned(config), text))
         }
+        FtlKind::Interval => {
+            let (config, text) = interval::read(ftl)?;
+            Ok((FtlConfig::Interval(config), text))
+        }
     }
 }
 
@@ -69,6 +74,7 @@ const fn keys(kind: FtlKind) -> &'static [&'static str] {
         FtlKind::Pblk => &pblk::KEYS,
         FtlKind::PageMap => &device::KEYS,
         FtlKind::Zoned => &zoned::KEYS,
+        FtlKind::Interval => &interval::KEYS,
     }
 }
 
