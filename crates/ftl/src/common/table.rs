@@ -106,11 +106,12 @@ mod tests {
     #[test]
     fn a_run_set_knows_what_is_new() {
         let mut set = RunSet::default();
-        assert_eq!(set.add(10..20), [10..20]);
-        assert_eq!(set.add(30..40), [30..40]);
-        assert_eq!(set.add(12..18), []);
-        assert_eq!(set.add(5..35), [5..10, 20..30]);
-        assert_eq!(set.add(40..41), [40..41]);
+        let mut add = |run| set.add(run).into_iter().map(|run| (run.start, run.end)).collect();
+        let news: [Vec<_>; 5] = [add(10..20), add(30..40), add(12..18), add(5..35), add(40..41)];
+        assert_eq!(
+            news,
+            [vec![(10, 20)], vec![(30, 40)], vec![], vec![(5, 10), (20, 30)], vec![(40, 41)]]
+        );
         assert_eq!(set.0.into_iter().collect::<Vec<_>>(), [(5, 41)]);
     }
 

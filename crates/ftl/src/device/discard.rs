@@ -205,12 +205,14 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
         Ok(self.map.admits(lba, sectors))
     }
 
-    /// Logs a record of units that are unmapped, or about to be.
+    /// Logs a record of units that are unmapped, or about to be. It takes a sequence, so that what comes after it and waits for
+    /// everything before does not pass it while it waits for a page.
     fn log_trim(&mut self, units: Range<u64>) {
         let first = self.map.first_of(units.start).0;
         let sectors = self.map.first_of(units.end).0 - first;
         let record = TrimRecord { lba: first as u32, sectors: sectors as u32, seq: self.next_seq };
         self.discards.log.log(record, self.next_seq);
+        self.next_seq += 1;
     }
 
     /// Sends a unit of pending records towards media, by instance 0. Whether there was a page for them; if not,

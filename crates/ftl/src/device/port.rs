@@ -97,7 +97,7 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
     pub(super) fn enter(&mut self, bio: Bio, token: Token) -> Result<Submit, FtlError> {
         let awaits = if bio.flags.has(Flags::PREFLUSH) || bio.op == Op::Flush {
             self.push_out(InstanceSet::MAX)?;
-            self.gate()
+            self.next_seq
         } else {
             0
         };
@@ -164,9 +164,7 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
             request.touched = InstanceSet::MAX;
         }
         self.push_out(request.touched)?;
-        // A discard's record may have found no page.
-        let covered = if request.op == Op::Discard { self.gate() } else { self.next_seq };
-        let instances = request.touched;
+        let (covered, instances) = (self.next_seq, request.touched);
         if self.is_durable(covered, instances) {
             return Ok(Submit::Done(Done::ok(at)));
         }

@@ -136,7 +136,7 @@ fn the_root_doubles_for_what_stays_behind() {
     assert_eq!(map.bytes().middles, middle_bytes(4));
     map.set(3, 0);
     map.set(10 * SPACE, 1);
-    assert_eq!((map.first, map.get(3)), (10 * SPACE >> 9, 0));
+    assert_eq!((map.first, map.get(3)), ((10 * SPACE) >> 9, 0));
     map.check().expect("consistent");
 }
 
