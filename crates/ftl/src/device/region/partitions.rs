@@ -19,6 +19,9 @@
 //! is done.
 
 use super::interval::{Compaction, IntervalMap, MapBytes, MapShape};
+#[cfg(test)]
+mod tests;
+
 use super::{Admission, RegionMap};
 use crate::common::l2p::{L2p, MapEntry, pack, unpack};
 use crate::common::table::Table;
