@@ -108,7 +108,7 @@ impl Sizes {
     /// Mapping units that trim records may take, on media or on their way. Compaction leaves at most one unit of
     /// records for [`TRIMS_PER_SECTOR`] unmapped runs. Where that is more than provided for here, so much is
     /// unmapped that the space is there.
-    fn trim_units(&self) -> u64 {
+    pub(super) fn trim_units(&self) -> u64 {
         4 * self.trim_slack_units() + 3 * self.run_units
     }
 

@@ -125,10 +125,13 @@ impl Config {
         let (live, instances) = (pages.logical_sectors, u64::from(self.pages.instances));
         let sizes = Sizes {
             address_sectors: (LOGS + 1) << self.partition_bits,
-            data_sectors: live + random + instances,
             run_units: (live + LOGS + 1).div_ceil(TRIMS_PER_SECTOR as u64),
             ..pages
         };
+        // Instance 0, which has all records, gets as much less of the data as they take.
+        let elsewhere = sizes.trim_units() * (instances - 1);
+        let data_sectors = (live + random + instances).saturating_sub(elsewhere);
+        let sizes = Sizes { data_sectors, ..sizes };
         self.pages.check_whole(&sizes, geometry)?;
         Ok((sizes, random))
     }
@@ -153,6 +156,7 @@ impl Config {
             partition_bits: self.partition_bits,
             random_sectors,
             live_max: sizes.logical_sectors,
+            record_sectors: sizes.trim_units(),
             instances: config.instances,
             shape: self.shape(),
             period: Nanos(self.compact_period_ns),

@@ -8,7 +8,7 @@
 //!   waits for that.
 //! - *Instances.* A sector of the metadata region has its instance by its address, as on a conventional SSD, because an
 //!   overwrite must go to the instance of what it supersedes. So has one of a log while that instance holds less than
-//!   its share of the live sectors; else it goes to the one that holds least. A host that discards unevenly fills
+//!   its share of the live sectors and trim records, which are in instance 0; else it goes to the one that holds least. A host that discards unevenly fills
 //!   no instance beyond its share so, and the metadata region is counted twice in the sizes for what it may add.
 //! - Sectors of all regions share erase units. Logs separate data by lifetime, which is lost here. That costs little where
 //!   one log takes nearly all writes, as that of warm data does in the workloads that the paper measures; six
@@ -44,6 +44,8 @@ pub(in crate::device) struct Division {
     pub(in crate::device) random_sectors: u64,
     /// Sectors that may hold data at once.
     pub(in crate::device) live_max: u64,
+    /// Sectors that trim records may take, all of them in instance 0.
+    pub(in crate::device) record_sectors: u64,
     /// FTL instances.
     pub(in crate::device) instances: u32,
     /// Interval maps.
@@ -226,11 +228,14 @@ impl RegionMap for Partitions {
 
     fn instance_of(&self, unit: u64) -> usize {
         let home = unit as usize & (self.live.len() - 1);
-        let share = self.division.live_max / self.live.len() as u64;
-        if unit < self.division.random_sectors || self.live[home] < share {
+        let Division { live_max, record_sectors, random_sectors, .. } = self.division;
+        let share = (live_max + record_sectors) / self.live.len() as u64;
+        let records = |instance| if instance == 0 { record_sectors } else { 0 };
+        let held = |instance: usize| self.live[instance] + records(instance);
+        if unit < random_sectors || held(home) < share {
             return home;
         }
-        (0..self.live.len()).min_by_key(|&instance| self.live[instance]).unwrap_or(home)
+        (0..self.live.len()).min_by_key(|&instance| held(instance)).unwrap_or(home)
     }
 
     fn may_be_in(&self, unit: u64, instance: u32) -> bool {

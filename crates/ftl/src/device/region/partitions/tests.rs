@@ -30,6 +30,7 @@ fn map_memory_at_256_gib() {
         partition_bits: 29,
         random_sectors: physical / 32,
         live_max: physical / 10_000 * 9_346,
+        record_sectors: 0,
         instances: 4,
         shape: MapShape::default(),
         period: Nanos(1_000_000_000),
