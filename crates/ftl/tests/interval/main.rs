@@ -204,3 +204,20 @@ fn choices_that_do_not_fit_are_refused() {
     assert_eq!(key(Config { pages: pages(8192, 3_000), ..plain.clone() }), "ftl.map_unit");
     assert_eq!(key(Config { pages: pages(4096, 100), ..plain }), "ftl.op_percent");
 }
+
+/// The overprovisioning of a conventional SSD is enough at the sizes that ship, 8 GiB, and at 256 GiB.
+#[test]
+fn usual_overprovisioning_is_enough() {
+    for (chunks, sectors) in [(512, 256), (8192, 512)] {
+        let geometry = nandscape_media::Geometry {
+            groups: 8,
+            units: 2,
+            chunks,
+            sectors,
+            ws_min: 8,
+            ..GEOMETRY
+        };
+        let fits = Config::default().sizes(&geometry);
+        assert!(fits.is_ok(), "{fits:?}");
+    }
+}
