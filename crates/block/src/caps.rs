@@ -136,6 +136,12 @@ impl DeviceCaps {
         random.map_or(0..0, |region| region.range)
     }
 
+    /// Whether any region is append-only.
+    #[must_use]
+    pub fn has_append_only(&self) -> bool {
+        self.regions.iter().any(|region| region.kind == RegionKind::Append)
+    }
+
     /// First sector and limits of a zone; none if there is no such zone.
     #[must_use]
     pub fn zone(&self, zone: ZoneId) -> Option<(Lba, ZoneLimits)> {

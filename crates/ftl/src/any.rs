@@ -2,6 +2,7 @@
 //! the kinds are compiled once, and a kind that is missing somewhere does not compile.
 
 use crate::coupled::{self, CoupledFtl};
+use crate::device::interval::{self, IntervalFtl};
 use crate::device::{self, DeviceFtl};
 use crate::error::FtlError;
 use crate::face::{Attach, DeviceSize, EraseUnit, Ftl, MemoryUse, Rest};
@@ -16,6 +17,7 @@ use nandscape_block::{
 };
 use nandscape_media::{Geometry, HostLink, LinkTiming, Linked, OpenChannel};
 use nandscape_rt::Nanos;
+use std::hint::cold_path;
 
 /// The choices that make an FTL. Equal choices make equal devices; what a run decides is an [`FtlRun`].
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -26,6 +28,8 @@ pub enum FtlConfig {
     Device(device::Config),
     /// A zoned SSD.
     Zoned(zoned::Config),
+    /// An SSD with interval maps.
+    Interval(interval::Config),
     /// A coupled SSD.
     Coupled(coupled::Config),
 }
@@ -38,6 +42,7 @@ impl FtlConfig {
             Self::Pblk(_) => FtlKind::Pblk,
             Self::Device(_) => FtlKind::PageMap,
             Self::Zoned(_) => FtlKind::Zoned,
+            Self::Interval(_) => FtlKind::Interval,
             Self::Coupled(_) => FtlKind::Coupled,
         }
     }
@@ -58,6 +63,7 @@ impl FtlConfig {
             Self::Pblk(config) => Ok(Capacity::of(geometry, config, chunks)?.size()),
             Self::Device(config) => Ok(config.sizes(geometry)?.device()),
             Self::Zoned(config) => Ok(config.sizes(geometry)?.device()),
+            Self::Interval(config) => Ok(config.sizes(geometry)?.0.device()),
             Self::Coupled(config) => Ok(config.sizes(geometry)?.device(config)),
         }
     }
@@ -82,6 +88,10 @@ impl FtlConfig {
             }
             Self::Zoned(config) => {
                 Ok(AnyFtl::Zoned(Box::new(ZonedFtl::format(media, config.clone(), run, link)?)))
+            }
+            Self::Interval(config) => {
+                let ftl = IntervalFtl::format_interval(media, config, run, link)?;
+                Ok(AnyFtl::Interval(Box::new(ftl)))
             }
             Self::Coupled(config) => {
                 let ftl = CoupledFtl::format(media, config.clone(), run, link)?;
@@ -116,6 +126,10 @@ impl FtlConfig {
                 let ftl = ZonedFtl::recover(media, config.clone(), run, link, now)?;
                 Ok(AnyFtl::Zoned(Box::new(ftl)))
             }
+            Self::Interval(config) => {
+                let ftl = IntervalFtl::recover_interval(media, config, run, link, now)?;
+                Ok(AnyFtl::Interval(Box::new(ftl)))
+            }
             Self::Coupled(config) => {
                 let ftl = CoupledFtl::recover(media, config.clone(), run, link, now)?;
                 Ok(AnyFtl::Coupled(Box::new(ftl)))
@@ -141,13 +155,20 @@ impl FtlConfig {
                 "ftl.zone.spare_chunks",
                 "ftl.zone.instances",
             ],
+            Self::Interval(_) => &[
+                "ftl.kind",
+                "ftl.op_percent",
+                "ftl.instances",
+                "ftl.random.size",
+                "ftl.map.partition",
+            ],
             Self::Coupled(_) => &[
                 "ftl.kind",
                 "ftl.op_percent",
                 "ftl.instances",
                 "ftl.random.size",
                 "ftl.rho",
-                "ftl.spare_chunks",
+                "ftl.superblock.spare_chunks",
             ],
         }
     }
@@ -157,7 +178,7 @@ impl FtlConfig {
     pub const fn run_only_keys(&self) -> &'static [&'static str] {
         match self {
             Self::Pblk(_) => &["ftl.cpu", "ftl.map_update"],
-            Self::Device(_) | Self::Zoned(_) | Self::Coupled(_) => &[],
+            Self::Device(_) | Self::Zoned(_) | Self::Coupled(_) | Self::Interval(_) => &[],
         }
     }
 
@@ -166,7 +187,7 @@ impl FtlConfig {
     pub fn charges_host(&self) -> bool {
         match self {
             Self::Pblk(config) => !config.cpu.is_free(),
-            Self::Device(_) | Self::Zoned(_) | Self::Coupled(_) => false,
+            Self::Device(_) | Self::Zoned(_) | Self::Coupled(_) | Self::Interval(_) => false,
         }
     }
 
@@ -175,7 +196,7 @@ impl FtlConfig {
     pub fn uses_write_buffers(&self) -> bool {
         match self {
             Self::Pblk(config) => config.uses_write_buffers(),
-            Self::Device(_) | Self::Zoned(_) | Self::Coupled(_) => false,
+            Self::Device(_) | Self::Zoned(_) | Self::Coupled(_) | Self::Interval(_) => false,
         }
     }
 
@@ -187,7 +208,7 @@ impl FtlConfig {
                 MapKind::Cached(map) => Some(map.block_bytes.into()),
                 MapKind::Resident => None,
             },
-            Self::Device(_) | Self::Zoned(_) | Self::Coupled(_) => None,
+            Self::Device(_) | Self::Zoned(_) | Self::Coupled(_) | Self::Interval(_) => None,
         }
     }
 
@@ -198,7 +219,7 @@ impl FtlConfig {
         match self {
             Self::Pblk(config) => (config.discard == Discard::Kernel)
                 .then_some(("ftl.discard", "loses discards by design; campaigns need \"durable\"")),
-            Self::Device(_) | Self::Zoned(_) | Self::Coupled(_) => None,
+            Self::Device(_) | Self::Zoned(_) | Self::Coupled(_) | Self::Interval(_) => None,
         }
     }
 }
@@ -212,18 +233,31 @@ pub enum AnyFtl<M: OpenChannel> {
     Device(Box<DeviceFtl<M>>),
     /// A zoned SSD.
     Zoned(Box<ZonedFtl<M>>),
+    /// An SSD with interval maps.
+    Interval(Box<IntervalFtl<M>>),
     /// A coupled SSD.
     Coupled(Box<CoupledFtl<M>>),
 }
 
-/// Calls the same method of whichever kind it is.
+/// Calls the same method of whichever kind it is. The first two kinds are found by a compare each: with more of them equally
+/// likely each call would go through a table of jumps.
 macro_rules! of_each {
     ($any:expr, $ftl:ident => $call:expr) => {
         match $any {
             AnyFtl::Pblk($ftl) => $call,
             AnyFtl::Device($ftl) => $call,
-            AnyFtl::Zoned($ftl) => $call,
-            AnyFtl::Coupled($ftl) => $call,
+            AnyFtl::Zoned($ftl) => {
+                cold_path();
+                $call
+            }
+            AnyFtl::Interval($ftl) => {
+                cold_path();
+                $call
+            }
+            AnyFtl::Coupled($ftl) => {
+                cold_path();
+                $call
+            }
         }
     };
 }

@@ -15,6 +15,8 @@ pub enum FtlKind {
     PageMap,
     /// A zoned SSD (NVMe ZNS).
     Zoned,
+    /// An SSD with append-only regions and interval maps (IPLFS).
+    Interval,
     /// An SSD that collects garbage in place of the file system (D2FS).
     Coupled,
 }
@@ -30,7 +32,8 @@ pub enum Side {
 
 impl FtlKind {
     /// Every kind.
-    pub const ALL: [Self; 4] = [Self::Pblk, Self::PageMap, Self::Zoned, Self::Coupled];
+    pub const ALL: [Self; 5] =
+        [Self::Pblk, Self::PageMap, Self::Zoned, Self::Interval, Self::Coupled];
 
     /// The name in stack files.
     #[must_use]
@@ -39,6 +42,7 @@ impl FtlKind {
             Self::Pblk => "pblk",
             Self::PageMap => "pagemap",
             Self::Zoned => "zoned",
+            Self::Interval => "interval",
             Self::Coupled => "coupled",
         }
     }
@@ -48,7 +52,7 @@ impl FtlKind {
     pub const fn side(self) -> Side {
         match self {
             Self::Pblk => Side::Host,
-            Self::PageMap | Self::Zoned | Self::Coupled => Side::Device,
+            Self::PageMap | Self::Zoned | Self::Coupled | Self::Interval => Side::Device,
         }
     }
 
@@ -59,6 +63,7 @@ impl FtlKind {
             Self::Pblk => &OmittedRule::PBLK,
             Self::PageMap => &OmittedRule::PAGE_MAP,
             Self::Zoned => &OmittedRule::ZONED,
+            Self::Interval => &OmittedRule::INTERVAL,
             Self::Coupled => &OmittedRule::COUPLED,
         }
     }
@@ -195,6 +200,25 @@ impl OmittedRule {
         Self::FuaInstances,
         Self::CopyCompletion,
         Self::TornUnits,
+        Self::CompactedTrims,
+        Self::BufferedTrims,
+        Self::DropEarly,
+    ];
+
+    /// Those of an SSD with interval maps, whose mapping units are sectors: none is torn.
+    const INTERVAL: [Self; 15] = [
+        Self::Sequence,
+        Self::EraseRule,
+        Self::PreflushDrain,
+        Self::LostTrims,
+        Self::OneShotFlush,
+        Self::BufferSave,
+        Self::EraseGate,
+        Self::SettledGate,
+        Self::TrimGate,
+        Self::TrimSequence,
+        Self::FuaInstances,
+        Self::CopyCompletion,
         Self::CompactedTrims,
         Self::BufferedTrims,
         Self::DropEarly,

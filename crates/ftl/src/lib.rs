@@ -15,6 +15,7 @@ pub mod zoned;
 pub use any::{AnyFtl, FtlConfig};
 pub use coupled::CoupledFtl;
 pub use device::DeviceFtl;
+pub use device::interval::{self, IntervalFtl};
 pub use error::FtlError;
 pub use face::{Attach, DeviceSize, EraseUnit, EraseUnitState, Ftl, MemoryUse, Rest};
 pub use kind::{FtlKind, FtlRun, OmittedRule, Side};

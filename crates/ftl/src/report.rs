@@ -2,7 +2,7 @@
 //! Sectors are placed sectors: written to media and completed or in flight.
 
 use crate::coupled::CoupledCounts;
-use crate::device::DeviceReport;
+use crate::device::{DeviceReport, IntervalReport};
 use crate::pblk::stats::PblkReport;
 use crate::zoned::ZoneCounts;
 use nandscape_rt::counts::Counts;
@@ -147,6 +147,8 @@ pub enum Detail {
     Device(DeviceReport),
     /// A zoned SSD's commands.
     Zoned(ZoneCounts),
+    /// The compactions of interval maps.
+    Interval(IntervalReport),
     /// A coupled SSD's moves and upcalls.
     Coupled(CoupledCounts),
 }
@@ -195,6 +197,7 @@ impl Counts for Detail {
             (Self::Pblk(sum), Self::Pblk(more)) => sum.add(more),
             (Self::Device(sum), Self::Device(more)) => sum.add(more),
             (Self::Zoned(sum), Self::Zoned(more)) => sum.add(more),
+            (Self::Interval(sum), Self::Interval(more)) => sum.add(more),
             (Self::Coupled(sum), Self::Coupled(more)) => sum.add(more),
             _ => debug_assert!(false, "reports of different kinds"),
         }
@@ -205,6 +208,7 @@ impl Counts for Detail {
             (Self::Pblk(now), Self::Pblk(before)) => Self::Pblk(Box::new(now.since(before))),
             (Self::Device(now), Self::Device(before)) => Self::Device(now.since(before)),
             (Self::Zoned(now), Self::Zoned(before)) => Self::Zoned(now.since(before)),
+            (Self::Interval(now), Self::Interval(before)) => Self::Interval(now.since(before)),
             (Self::Coupled(now), Self::Coupled(before)) => Self::Coupled(now.since(before)),
             _ => self.clone(),
         }

@@ -28,7 +28,10 @@ const RANDOM_MAX: u64 = 128;
 pub(crate) const fn of(config: &FtlConfig) -> Option<&Config> {
     match config {
         FtlConfig::Coupled(config) => Some(config),
-        FtlConfig::Pblk(_) | FtlConfig::Device(_) | FtlConfig::Zoned(_) => None,
+        FtlConfig::Pblk(_)
+        | FtlConfig::Device(_)
+        | FtlConfig::Zoned(_)
+        | FtlConfig::Interval(_) => None,
     }
 }
 

@@ -20,7 +20,10 @@ const UNIT_SECTORS_MAX: u32 = 16;
 pub(crate) const fn of(config: &FtlConfig) -> Option<&Config> {
     match config {
         FtlConfig::Device(config) => Some(config),
-        FtlConfig::Pblk(_) | FtlConfig::Zoned(_) | FtlConfig::Coupled(_) => None,
+        FtlConfig::Pblk(_)
+        | FtlConfig::Zoned(_)
+        | FtlConfig::Coupled(_)
+        | FtlConfig::Interval(_) => None,
     }
 }
 

@@ -4,6 +4,7 @@
 use crate::draw::coupled;
 use crate::draw::device;
 use crate::draw::draws::{Draws, KindDraw};
+use crate::draw::interval;
 use crate::draw::pblk::composition::Pins;
 use crate::draw::pblk::config as pblk;
 use crate::draw::zoned::{self, ZonesWanted};
@@ -24,6 +25,7 @@ pub(crate) fn draw_of(
         pblk::KIND => Box::new(pblk::ConfigDraw::begin(given, *pins, draws)),
         device::KIND => Box::new(device::ConfigDraw::begin(given)),
         zoned::KIND => Box::new(zoned::ConfigDraw::begin(given, zones, draws)),
+        interval::KIND => Box::new(interval::ConfigDraw::begin(given)),
         coupled::KIND => Box::new(coupled::ConfigDraw::begin(given)),
     }
 }
@@ -33,8 +35,10 @@ pub(crate) fn describe(config: &FtlConfig, run: &FtlRun) -> String {
     let pblk = pblk::of(config).map(|config| pblk::describe(config, run));
     let device = || device::of(config).map(|config| device::describe(config, run));
     let zoned = || zoned::of(config).map(|config| zoned::describe(config, run));
+    let interval = || interval::of(config).map(|config| interval::describe(config, run));
     let coupled = || coupled::of(config).map(|config| coupled::describe(config, run));
-    pblk.or_else(device).or_else(zoned).or_else(coupled).unwrap_or_default()
+    let others = || interval().or_else(coupled);
+    pblk.or_else(device).or_else(zoned).or_else(others).unwrap_or_default()
 }
 
 /// Cores of the host that an FTL runs on; 1 where it does not.

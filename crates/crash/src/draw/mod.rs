@@ -7,6 +7,7 @@ pub(crate) mod edge_cases;
 pub mod family;
 pub(crate) mod faults;
 pub(crate) mod geometry;
+pub(crate) mod interval;
 pub(crate) mod kind;
 pub(crate) mod pblk;
 pub mod plan;

@@ -103,7 +103,10 @@ impl ZonesWanted {
 pub(crate) const fn of(config: &FtlConfig) -> Option<&Config> {
     match config {
         FtlConfig::Zoned(config) => Some(config),
-        FtlConfig::Pblk(_) | FtlConfig::Device(_) | FtlConfig::Coupled(_) => None,
+        FtlConfig::Pblk(_)
+        | FtlConfig::Device(_)
+        | FtlConfig::Coupled(_)
+        | FtlConfig::Interval(_) => None,
     }
 }
 

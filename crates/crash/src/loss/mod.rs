@@ -39,11 +39,13 @@ const TRIM_BYTES: usize = 16;
 
 /// That of a kind; none for choices that fit no device of this shape.
 pub(crate) fn of(config: &FtlConfig, geometry: &Geometry) -> Option<Box<dyn Loss>> {
+    use crate::draw::interval::{self, KIND as INTERVAL};
     use crate::draw::{coupled::KIND as COUPLED, device::KIND as PAGE_MAP};
     use crate::draw::{pblk::config::KIND as PBLK, zoned::KIND as ZONED};
     match config.kind() {
         PBLK => Some(Box::new(pblk::Lines::of(config, geometry)?)),
         PAGE_MAP => Some(Box::new(device::EraseUnits::of(config)?)),
+        INTERVAL => Some(Box::new(device::EraseUnits::with(&interval::of(config)?.pages))),
         ZONED => Some(Box::new(zoned::Zones::of(config, geometry)?)),
         COUPLED => Some(Box::new(coupled::Nothing)),
     }

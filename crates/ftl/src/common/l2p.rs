@@ -10,7 +10,7 @@ use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 /// Where a logical sector's newest version is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum MapEntry {
+pub enum MapEntry {
     /// Never written, or discarded.
     Unmapped,
     /// In this slot of the write buffer.
@@ -106,18 +106,6 @@ impl L2p {
         count as u64
     }
 
-    /// Runs of entries that are unmapped, in order; looks at all entries.
-    pub(crate) fn unmapped_runs(&self) -> Vec<Range<u64>> {
-        let mut runs: Vec<Range<u64>> = Vec::new();
-        for entry in (0..self.len()).filter(|&entry| self.get(Lba(entry)) == MapEntry::Unmapped) {
-            match runs.last_mut() {
-                Some(run) if run.end == entry => run.end += 1,
-                _ => runs.push(entry..entry + 1),
-            }
-        }
-        runs
-    }
-
     /// Bytes of the table.
     pub(crate) fn bytes(&self) -> u64 {
         self.len() * u64::from(self.entry_bytes())
@@ -178,7 +166,7 @@ impl L2p {
 }
 
 #[inline]
-const fn pack(place: MapEntry) -> u32 {
+pub(crate) const fn pack(place: MapEntry) -> u32 {
     match place {
         MapEntry::Unmapped => 0,
         MapEntry::Buffered(slot) => PACKED_BUFFERED | slot,
@@ -187,7 +175,7 @@ const fn pack(place: MapEntry) -> u32 {
 }
 
 #[inline]
-const fn unpack(entry: u32) -> MapEntry {
+pub(crate) const fn unpack(entry: u32) -> MapEntry {
     if entry == 0 {
         MapEntry::Unmapped
     } else if entry & PACKED_BUFFERED != 0 {

@@ -18,5 +18,6 @@ pub(crate) mod reads;
 pub(crate) mod replay;
 pub(crate) mod sealed;
 pub(crate) mod stripes;
+pub(crate) mod table;
 pub(crate) mod trims;
 pub(crate) mod victims;

@@ -9,19 +9,20 @@
 //! The sequence of the newest copy so far is read again where the table points, for those few units of which there
 //! are several copies. A column of sequences would take twice the memory of the table.
 
-use super::bits::bit;
-use super::l2p::{L2p, MapEntry};
+use super::l2p::MapEntry;
 use super::lines::Lines;
+use super::table::{RunSet, Table};
 use super::trims::TrimRecord;
 use nandscape_block::Lba;
 use nandscape_media::Ppa;
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// Copies and records found on media, weighed against each other.
 pub(crate) struct Replay {
     /// Order of the newest copy of each mapping unit, where orders are not sequences.
-    orders: Option<Vec<u64>>,
+    orders: Option<BTreeMap<u64, u64>>,
     /// log2 of the sectors of a mapping unit.
     unit_bits: u32,
     /// Sectors of trim records.
@@ -39,10 +40,9 @@ struct TrimSector {
 }
 
 impl Replay {
-    /// Nothing found yet on a device of so many mapping units of `1 << unit_bits` sectors. Whether orders are
-    /// sequences.
-    pub(crate) fn new(units: u64, unit_bits: u32, by_sequence: bool) -> Self {
-        let orders = (!by_sequence).then(|| vec![0; units as usize]);
+    /// Nothing found yet on a device with mapping units of `1 << unit_bits` sectors. Whether orders are sequences.
+    pub(crate) fn new(unit_bits: u32, by_sequence: bool) -> Self {
+        let orders = (!by_sequence).then(BTreeMap::new);
         Self { orders, unit_bits, trims: Vec::new(), seq_max: 0 }
     }
 
@@ -51,7 +51,7 @@ impl Replay {
     #[inline]
     pub(crate) fn offer(
         &mut self,
-        l2p: &mut L2p,
+        l2p: &mut impl Table,
         unit: Lba,
         order: u64,
         at: Ppa,
@@ -59,7 +59,7 @@ impl Replay {
     ) {
         if self.order_of(l2p, unit, seq_of).is_none_or(|best| order >= best) {
             if let Some(orders) = &mut self.orders {
-                orders[unit.0 as usize] = order;
+                orders.insert(unit.0, order);
             }
             l2p.replace(unit, MapEntry::Flash(at));
         }
@@ -67,9 +67,12 @@ impl Replay {
 
     /// The order of the copy that the table points at.
     #[inline]
-    fn order_of(&self, l2p: &L2p, unit: Lba, seq_of: impl Fn(Ppa) -> u64) -> Option<u64> {
+    fn order_of(&self, l2p: &impl Table, unit: Lba, seq_of: impl Fn(Ppa) -> u64) -> Option<u64> {
         let MapEntry::Flash(at) = l2p.get(unit) else { return None };
-        Some(self.orders.as_ref().map_or_else(|| seq_of(at), |orders| orders[unit.0 as usize]))
+        match &self.orders {
+            Some(orders) => orders.get(&unit.0).copied(),
+            None => Some(seq_of(at)),
+        }
     }
 
     /// A sector with sequence `seq` lies at `at` and holds these records, each with its order.
@@ -83,11 +86,13 @@ impl Replay {
     }
 
     /// A record hides the copies with lower orders: the table forgets them.
-    pub(crate) fn hide_trimmed(&self, l2p: &mut L2p, seq_of: impl Fn(Ppa) -> u64) {
+    pub(crate) fn hide_trimmed(&self, l2p: &mut impl Table, seq_of: impl Fn(Ppa) -> u64) {
         for &(order, record) in self.trims.iter().flat_map(|sector| &sector.records) {
-            for unit in units_of(&record, self.unit_bits, l2p).map(Lba) {
-                if self.order_of(l2p, unit, &seq_of).is_some_and(|best| best < order) {
-                    l2p.replace(unit, MapEntry::Unmapped);
+            let mut units = units_of(&record, self.unit_bits, l2p.end());
+            while let Some(unit) = l2p.next_mapped(units.clone()) {
+                units.start = unit + 1;
+                if self.order_of(l2p, Lba(unit), &seq_of).is_some_and(|best| best < order) {
+                    l2p.replace(Lba(unit), MapEntry::Unmapped);
                 }
             }
         }
@@ -96,15 +101,15 @@ impl Replay {
     /// Sets the valid bits: of every sector that the table points at, and of trim sectors with a
     /// record that hides what no younger one does. Others may be in lines that were free already:
     /// one whose sectors were written and then discarded again looks needed, and is not. The places of the trim
-    /// sectors; `hides` gets each unit that is unmapped, with the youngest record that hides it.
+    /// sectors; `hides` gets each run of units that are unmapped, with the youngest record that hides it.
     pub(crate) fn count_valid(
         self,
-        l2p: &L2p,
+        l2p: &impl Table,
         lines: &mut Lines,
-        mut hides: impl FnMut(u64, &TrimRecord),
+        mut hides: impl FnMut(Range<u64>, &TrimRecord),
     ) -> Vec<Ppa> {
         let mask = u64::MAX >> (64 - (1 << self.unit_bits));
-        for unit in (0..l2p.len()).map(Lba) {
+        for unit in l2p.mapped_in(0..l2p.end()).map(Lba) {
             if let MapEntry::Flash(at) = l2p.get(unit) {
                 lines.set_valid(lines.of(at), at, mask);
             }
@@ -116,20 +121,16 @@ impl Replay {
         let unit_bits = self.unit_bits;
         let mut copies: Vec<_> = self.trims.into_iter().flat_map(copy).collect();
         copies.sort_by_key(|&(order, seq, ..)| Reverse((order, seq)));
-        // A bit for each unit that a younger record hides.
-        let words = if copies.is_empty() { 0 } else { l2p.len().div_ceil(64) };
-        let mut hidden = vec![0_u64; words as usize];
+        // What a younger record hides.
+        let mut hidden = RunSet::default();
         let mut needed = Vec::new();
         for (_, _, at, record) in copies {
             let mut news = false;
-            for unit in units_of(&record, unit_bits, l2p) {
-                let (word, bit) = bit(unit);
-                let word = &mut hidden[word];
-                if l2p.get(Lba(unit)) == MapEntry::Unmapped && *word & bit == 0 {
-                    hides(unit, &record);
-                    news = true;
-                }
-                *word |= bit;
+            let units = units_of(&record, unit_bits, l2p.end());
+            let units = if units.is_empty() { Vec::new() } else { hidden.add(units) };
+            for run in units.into_iter().flat_map(|units| l2p.unmapped_runs(units)) {
+                hides(run, &record);
+                news = true;
             }
             if news && !lines.is_valid(at) {
                 lines.set_valid(lines.of(at), at, mask);
@@ -140,16 +141,17 @@ impl Replay {
     }
 }
 
-/// The mapping units of a record that the table has.
-fn units_of(record: &TrimRecord, unit_bits: u32, l2p: &L2p) -> Range<u64> {
+/// The mapping units of a record that a table of so many has.
+fn units_of(record: &TrimRecord, unit_bits: u32, units: u64) -> Range<u64> {
     let first = u64::from(record.lba);
     let end = (first + u64::from(record.sectors)) >> unit_bits;
-    first.div_ceil(1 << unit_bits)..end.min(l2p.len())
+    first.div_ceil(1 << unit_bits)..end.min(units)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::common::l2p::L2p;
     use crate::common::layout::{Layout, UnitSet};
     use nandscape_media::Geometry;
 
@@ -172,7 +174,7 @@ mod tests {
         let mut l2p = L2p::new(4, GEOMETRY.ppa_end()).expect("address space");
         let layout = Layout::of(&GEOMETRY, UnitSet::All).expect("divides");
         let mut lines = Lines::new(&GEOMETRY, layout, 64).expect("address space");
-        let mut replay = Replay::new(4, 0, true);
+        let mut replay = Replay::new(0, true);
         let copies = [(0, 9, 2), (0, 7, 1), (1, 5, 3), (2, 12, 4)];
         let seq_of = |place| {
             let copy = copies.into_iter().find(|&(.., at)| Ppa(at) == place);
@@ -191,10 +193,10 @@ mod tests {
         assert_eq!(entries, [at(2), MapEntry::Unmapped, at(4), MapEntry::Unmapped]);
         let mut hides = Vec::new();
         assert_eq!(
-            replay.count_valid(&l2p, &mut lines, |unit, by| hides.push((unit, by.seq))),
+            replay.count_valid(&l2p, &mut lines, |units, by| hides.push((units, by.seq))),
             [Ppa(10)]
         );
-        assert_eq!(hides, [(1, 8)], "the younger record hides what is unmapped");
+        assert_eq!(hides, [(1..2, 8)], "the younger record hides what is unmapped");
         let valid: Vec<u64> = (0..64).filter(|&at| lines.is_valid(Ppa(at))).collect();
         assert_eq!(valid, [2, 4, 10], "the older record hides nothing that the younger does not");
     }

@@ -288,6 +288,9 @@ mod tests {
     const SIZES: Sizes = Sizes {
         physical_sectors: 1 << 20,
         logical_sectors: 1 << 19,
+        address_sectors: 1 << 19,
+        data_sectors: 1 << 19,
+        run_units: 0,
         lines: 64,
         line_sectors: 1 << 14,
         page: 6,

@@ -2,6 +2,7 @@
 
 use super::DeviceFtl;
 use super::instance::Stream;
+use super::region::RegionMap;
 use crate::common::ids::LineId;
 use crate::common::l2p::MapEntry;
 use crate::common::lines::{Line, LineState};
@@ -13,7 +14,7 @@ fn ensure(holds: bool, what: impl FnOnce() -> String) -> Result<(), String> {
     if holds { Ok(()) } else { Err(what()) }
 }
 
-impl<M: OpenChannel> DeviceFtl<M> {
+impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
     /// Whether table, buffer, erase units and media agree.
     pub(super) fn check(&self) -> Result<(), String> {
         let mapped = self.check_table()?;
@@ -33,9 +34,12 @@ impl<M: OpenChannel> DeviceFtl<M> {
     /// Every table entry points at its unit. How many sectors are on media.
     fn check_table(&self) -> Result<u64, String> {
         let mut mapped = 0;
-        for unit in 0..self.pages.l2p.len() {
-            let lba = self.pages.first_of(unit);
-            match self.pages.l2p.get(Lba(unit)) {
+        let mut of_instances = vec![0; self.instances.len()];
+        for unit in self.map.mapped_in(0..self.map.end()) {
+            let home = self.home_of(self.map.get(Lba(unit)));
+            home.into_iter().for_each(|instance| of_instances[instance] += 1);
+            let lba = self.map.first_of(unit);
+            match self.map.get(Lba(unit)) {
                 MapEntry::Unmapped => {}
                 MapEntry::Buffered(slot) => {
                     let key = self.buffer.key(slot);
@@ -45,15 +49,16 @@ impl<M: OpenChannel> DeviceFtl<M> {
                 }
                 MapEntry::Flash(at) => {
                     mapped += u64::from(self.sizes.unit);
-                    let here = self.pages.instance_of(unit) as u32;
                     let stripe = self.layout.stripe_of(self.lines.of(at));
-                    ensure(stripe == here, || {
-                        format!("{lba} is in instance {stripe}, not {here}")
+                    ensure(self.map.may_be_in(unit, stripe), || {
+                        format!("{lba} is in instance {stripe}")
                     })?;
                     (0..self.sizes.unit).try_for_each(|i| self.check_sector(lba, at, i))?;
                 }
             }
         }
+        self.discards.waiting().for_each(|instance| of_instances[instance] += 1);
+        self.map.check(&of_instances)?;
         Ok(mapped)
     }
 
@@ -146,12 +151,17 @@ impl<M: OpenChannel> DeviceFtl<M> {
             return Ok(());
         }
         let stripe = instance as u32;
+        let of = |&(id, _): &(LineId, &Line)| self.layout.stripe_of(id) == stripe;
+        // Failures may take what the sizes promise; then trim records may have the last erase unit.
+        let good = self.lines.iter().filter(of).map(|(_, line)| u64::from(line.capacity)).sum();
+        if self.config.check_space(&self.sizes, good).is_err() {
+            return Ok(());
+        }
         let free = self.lines.free_lines_of(stripe) as usize;
         let waiting = self.lines.quarantined_in(stripe).count();
         let point = &self.instances[instance].gc;
         let open = self.places_left(point.line) * self.sizes.page;
         let fits = |line: &Line| line.state == LineState::Closed && line.valid <= open;
-        let of = |&(id, _): &(LineId, &Line)| self.layout.stripe_of(id) == stripe;
         let has_victim = || self.lines.iter().filter(of).any(|(_, line)| fits(line));
         ensure(free + waiting > 0 || open >= self.sizes.line_sectors || has_victim(), || {
             format!(

@@ -71,8 +71,14 @@ impl Default for Config {
 pub struct Sizes {
     /// The whole device.
     pub physical_sectors: u64,
-    /// What the host can address.
+    /// What may hold data of the host at once.
     pub logical_sectors: u64,
+    /// What the host can address.
+    pub address_sectors: u64,
+    /// What instances must have room for together, so that each has room for its part of the host's data.
+    pub data_sectors: u64,
+    /// Sectors of trim records that runs of discarded sectors may need for which no space is left by what was discarded.
+    pub run_units: u64,
     /// Erase units of the whole device.
     pub lines: u32,
     /// An erase unit without bad chunks.
@@ -102,15 +108,15 @@ impl Sizes {
     /// Mapping units that trim records may take, on media or on their way. Compaction leaves at most one unit of
     /// records for [`TRIMS_PER_SECTOR`] unmapped runs. Where that is more than provided for here, so much is
     /// unmapped that the space is there.
-    fn trim_units(&self) -> u64 {
-        4 * self.trim_slack_units()
+    pub(super) fn trim_units(&self) -> u64 {
+        4 * self.trim_slack_units() + 3 * self.run_units
     }
 
     /// As every FTL reports them.
     pub(crate) const fn device(&self) -> DeviceSize {
         DeviceSize {
             physical_sectors: self.physical_sectors,
-            logical_sectors: self.logical_sectors,
+            logical_sectors: self.address_sectors,
             live_sectors: self.logical_sectors,
             erase_units: self.lines,
             erase_unit_sectors: self.line_sectors,
@@ -147,6 +153,13 @@ impl Config {
     /// # Errors
     /// The key of the choice that does not fit, and why.
     pub fn sizes(&self, geometry: &Geometry) -> Result<Sizes, FtlError> {
+        let sizes = self.sizes_unchecked(geometry)?;
+        self.check_whole(&sizes, geometry)?;
+        Ok(sizes)
+    }
+
+    /// The same, whether or not there is space for what must stay free.
+    pub(super) fn sizes_unchecked(&self, geometry: &Geometry) -> Result<Sizes, FtlError> {
         let layout = self.layout(geometry)?;
         check_media(geometry)?;
         let unit = self.unit_sectors()?;
@@ -165,10 +178,23 @@ impl Config {
         let line_sectors = layout.width * geometry.sectors;
         let lines = geometry.chunks * layout.stripes();
         let buffer = self.buffer_sectors(page)?;
-        let sizes =
-            Sizes { physical_sectors, logical_sectors, lines, line_sectors, page, unit, buffer };
-        self.check_space(&sizes, u64::from(geometry.chunks) * u64::from(line_sectors))?;
-        Ok(sizes)
+        Ok(Sizes {
+            physical_sectors,
+            logical_sectors,
+            address_sectors: logical_sectors,
+            data_sectors: logical_sectors,
+            run_units: 0,
+            lines,
+            line_sectors,
+            page,
+            unit,
+            buffer,
+        })
+    }
+
+    /// Whether the data of an instance fit a device of this shape all of whose chunks are good.
+    pub(super) fn check_whole(&self, sizes: &Sizes, geometry: &Geometry) -> Result<(), FtlError> {
+        self.check_space(sizes, u64::from(geometry.chunks) * u64::from(sizes.line_sectors))
     }
 
     /// Free erase units of an instance that user writes leave alone: one into which any victim fits, one that
@@ -190,7 +216,7 @@ impl Config {
         let spared = usable / line * u64::from(sizes.page);
         // Trim records are all in one instance.
         let records = sizes.trim_units() * u64::from(sizes.unit);
-        let data = sizes.logical_sectors / u64::from(self.instances) + records;
+        let data = sizes.data_sectors / u64::from(self.instances) + records;
         if data > usable.saturating_sub(spared) {
             let why = format!(
                 "{data} sectors of an instance, {records} of trim records among them, do not fit beside the {} \

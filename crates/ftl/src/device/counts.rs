@@ -38,3 +38,26 @@ counts! {
         pub trim_compactions: u64,
     }
 }
+
+counts! {
+    /// What only an SSD of IPLFS counts.
+    #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize)]
+    pub struct IntervalReport {
+        /// Times that records of all unmapped runs replaced the trim records on media.
+        pub trim_compactions: u64,
+        /// Compactions of the interval maps that found something changed.
+        pub compactions: u64,
+        /// Map nodes that they looked at.
+        pub candidates: u64,
+        /// Map nodes that they made smaller.
+        pub compacted: u64,
+        /// Bytes of bitmaps that they read.
+        pub read_bytes: u64,
+        /// Bytes of directories and entries that they wrote.
+        pub copied_bytes: u64,
+        /// Bytes by which map nodes became smaller.
+        pub freed_bytes: u64,
+        /// Time in which the firmware compacted and did nothing else.
+        pub busy_ns: u64,
+    }
+}

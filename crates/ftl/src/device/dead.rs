@@ -20,17 +20,18 @@
 
 use super::DeviceFtl;
 use super::buffer::PageId;
+use super::region::RegionMap;
 use crate::common::l2p::MapEntry;
 use crate::common::oob::key_lba;
 use crate::kind::OmittedRule;
 use nandscape_block::Lba;
 use nandscape_media::{Kind, OpenChannel, Ppa};
 
-impl<M: OpenChannel> DeviceFtl<M> {
+impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
     /// Whether dropping a unit on media would free anything.
     #[inline]
     fn is_droppable(&self, at: Ppa) -> bool {
-        (0..self.pages.unit_sectors()).any(|index| self.media.is_droppable(at.plus(index)))
+        (0..self.map.unit_sectors()).any(|index| self.media.is_droppable(at.plus(index)))
     }
 
     /// A unit in the buffer supersedes one on media.
@@ -60,7 +61,7 @@ impl<M: OpenChannel> DeviceFtl<M> {
     pub(super) fn drop_superseded(&mut self, id: PageId) {
         let page = *self.buffer.get(id);
         let first = self.buffer.first_slot(id);
-        for index in (0..page.filled).step_by(self.pages.unit_sectors() as usize) {
+        for index in (0..page.filled).step_by(self.map.unit_sectors() as usize) {
             let (slot, here) = (first + index, page.at.plus(index));
             if let Some(before) = self.buffer.superseded(slot) {
                 self.drop_older(before, here);
@@ -69,7 +70,7 @@ impl<M: OpenChannel> DeviceFtl<M> {
                 && !self.lines.is_valid(here)
                 && self.is_droppable(here)
             {
-                self.drop_later(Lba(self.pages.unit_of(lba)), here);
+                self.drop_later(Lba(self.map.unit_of(lba)), here);
             }
         }
     }
@@ -77,7 +78,7 @@ impl<M: OpenChannel> DeviceFtl<M> {
     /// A unit was superseded before it was on media: it is dead when what superseded it is durable.
     #[cold]
     fn drop_later(&mut self, unit: Lba, here: Ppa) {
-        match self.pages.l2p.get(unit) {
+        match self.map.get(unit) {
             // That of the slot which is known already is as old, and stays until its erase.
             MapEntry::Buffered(slot) if self.buffer.superseded(slot).is_none() => {
                 self.buffer.set_superseded(slot, here);
@@ -133,7 +134,7 @@ impl<M: OpenChannel> DeviceFtl<M> {
 
     /// Drops what a unit on media holds.
     fn drop_unit(&mut self, at: Ppa) {
-        for index in 0..self.pages.unit_sectors() {
+        for index in 0..self.map.unit_sectors() {
             let dropped = self.media.drop_content(at.plus(index));
             self.counts.dropped_sectors += u64::from(dropped);
         }

@@ -16,7 +16,7 @@ use super::config::Sizes;
 use super::instance::Stream;
 use super::port::{InstanceSet, Request};
 use super::program::By;
-use super::region::pages::Piece;
+use super::region::{Admission, Piece, RegionMap};
 use crate::common::ids::LineId;
 use crate::common::l2p::MapEntry;
 use crate::common::trims::{TRIMS_PER_SECTOR, TrimLog, TrimRecord};
@@ -24,7 +24,7 @@ use crate::error::FtlError;
 use crate::kind::OmittedRule;
 use nandscape_block::Lba;
 use nandscape_media::{OpenChannel, Ppa};
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 use std::ops::Range;
 
 /// Discards whose records are needed.
@@ -34,6 +34,9 @@ pub(super) struct Discards {
     pub(super) log: TrimLog,
     /// Of each erase unit the sequence before which every discard must be durable.
     gates: Box<[u64]>,
+    /// Instances of units that were mapped and whose discard is durable when everything before a sequence is; of maps that
+    /// count them.
+    waiting: VecDeque<(u64, usize)>,
     /// Units of records on media that count as valid.
     pub(super) places: BTreeSet<Ppa>,
     /// Most units of records before the next compaction.
@@ -49,6 +52,7 @@ impl Discards {
         Self {
             log: TrimLog::default(),
             gates: vec![0; sizes.lines as usize].into_boxed_slice(),
+            waiting: VecDeque::new(),
             places: BTreeSet::new(),
             limit: slack,
             slack,
@@ -74,14 +78,19 @@ impl Discards {
         self.gates[line as usize] = 0;
     }
 
-    /// Bytes of RAM. Of a set of places its elements are counted.
+    /// Instances of units whose discard is not durable.
+    pub(super) fn waiting(&self) -> impl Iterator<Item = usize> {
+        self.waiting.iter().map(|&(_, instance)| instance)
+    }
+
+    /// Bytes of RAM. Of a set of places its elements are counted, and the instances of units that wait as a count for each.
     pub(super) fn bytes(&self) -> u64 {
         let places = self.places.len() * size_of::<Ppa>();
         self.log.bytes() + (self.gates.len() * size_of::<u64>() + places) as u64
     }
 }
 
-impl<M: OpenChannel> DeviceFtl<M> {
+impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
     /// Every discard before this sequence is durable. In a power-safe buffer all are, but for what compaction
     /// has yet to send: that is more than is saved when power fails.
     pub(super) fn trims_durable(&mut self) -> u64 {
@@ -100,12 +109,12 @@ impl<M: OpenChannel> DeviceFtl<M> {
         while request.done < request.sectors {
             let lba = request.lba.plus(u64::from(request.done));
             let rest = request.sectors - request.done;
-            let piece = self.pages.piece(lba, u64::from(rest));
-            let units = self.pages.whole_units(lba, u64::from(rest));
-            let (gone, sectors) = if piece.sectors < self.pages.unit_sectors() {
+            let piece = self.map.piece(lba, u64::from(rest));
+            let units = self.map.whole_units(lba, u64::from(rest));
+            let (gone, sectors) = if piece.sectors < self.map.unit_sectors() {
                 (self.write_zeroes(request, piece)?, piece.sectors)
             } else {
-                let whole = (units.end - units.start) as u32 * self.pages.unit_sectors();
+                let whole = (units.end - units.start) as u32 * self.map.unit_sectors();
                 (self.hide_units(units)?, whole)
             };
             if !gone {
@@ -120,16 +129,16 @@ impl<M: OpenChannel> DeviceFtl<M> {
     /// Overwrites a part of a mapping unit that is discarded, unless the unit holds nothing. Whether the buffer could
     /// take it.
     fn write_zeroes(&mut self, request: &mut Request, piece: Piece) -> Result<bool, FtlError> {
-        if self.pages.l2p.get(Lba(piece.unit)) == MapEntry::Unmapped {
+        if self.map.get(Lba(piece.unit)) == MapEntry::Unmapped {
             return Ok(true);
         }
-        let instance = self.pages.instance_of(piece.unit);
-        let fits = self.buffer.free_sectors() >= self.pages.unit_sectors();
+        let instance = self.map.instance_of(piece.unit);
+        let fits = self.buffer.free_sectors() >= self.map.unit_sectors();
         if !fits || !self.make_slot(instance)? {
             return Ok(false);
         }
         self.insert(request, instance, piece)?;
-        self.use_credits(instance, self.pages.unit_sectors())?;
+        self.use_credits(instance, self.map.unit_sectors())?;
         Ok(true)
     }
 
@@ -138,28 +147,72 @@ impl<M: OpenChannel> DeviceFtl<M> {
         if self.discards.log.is_full() && !self.emit_trims()? {
             return Ok(false);
         }
-        let mapped = |unit| self.pages.l2p.get(Lba(unit)) != MapEntry::Unmapped;
-        if !units.clone().any(mapped) {
-            return Ok(true);
-        }
+        let Some(first) = self.map.next_mapped(units.clone()) else { return Ok(true) };
         if !self.run.omits(OmittedRule::LostTrims) {
             self.log_trim(units.clone());
         }
-        for unit in units {
-            if let MapEntry::Flash(at) = self.pages.l2p.replace(Lba(unit), MapEntry::Unmapped) {
+        let mut next = Some(first);
+        while let Some(unit) = next {
+            let before = self.map.replace(Lba(unit), MapEntry::Unmapped);
+            if P::COUNTS_LIVE
+                && let Some(instance) = self.home_of(before)
+            {
+                self.map.went();
+                self.discards.waiting.push_back((self.gate(), instance));
+            }
+            if let MapEntry::Flash(at) = before {
                 self.note_discarded(at);
                 self.invalidate(at, By::Discard)?;
             }
+            next = self.map.next_mapped(unit + 1..units.end);
         }
         Ok(true)
     }
 
-    /// Logs a record of units that are unmapped, or about to be.
+    /// The instance of what the map points at.
+    pub(super) fn home_of(&self, entry: MapEntry) -> Option<usize> {
+        let line = match entry {
+            MapEntry::Unmapped => return None,
+            MapEntry::Buffered(slot) => self.buffer.get(self.buffer.page_of(slot)).line,
+            MapEntry::Flash(at) => self.lines.of(at),
+        };
+        Some(self.layout.stripe_of(line) as usize)
+    }
+
+    /// Tells the map of units whose discard is durable by now.
+    pub(super) fn settle_discards(&mut self) {
+        if self.discards.waiting.is_empty() {
+            return;
+        }
+        let durable = self.trims_durable();
+        while let Some((_, instance)) =
+            self.discards.waiting.pop_front_if(|(gate, _)| *gate <= durable)
+        {
+            self.map.settled(instance);
+        }
+    }
+
+    /// Whether sectors can be written now; if that waits for discards, their records are sent.
+    #[inline]
+    pub(super) fn admission(&mut self, lba: Lba, sectors: u32) -> Result<Admission, FtlError> {
+        let admission = self.map.admits(lba, sectors);
+        if !P::COUNTS_LIVE || admission != Admission::AfterDiscards {
+            return Ok(admission);
+        }
+        self.emit_all_trims()?;
+        self.program(0, Stream::Host)?;
+        self.settle_discards();
+        Ok(self.map.admits(lba, sectors))
+    }
+
+    /// Logs a record of units that are unmapped, or about to be. It takes a sequence, so that what comes after it and waits for
+    /// everything before does not pass it while it waits for a page.
     fn log_trim(&mut self, units: Range<u64>) {
-        let first = self.pages.first_of(units.start).0;
-        let sectors = self.pages.first_of(units.end).0 - first;
+        let first = self.map.first_of(units.start).0;
+        let sectors = self.map.first_of(units.end).0 - first;
         let record = TrimRecord { lba: first as u32, sectors: sectors as u32, seq: self.next_seq };
         self.discards.log.log(record, self.next_seq);
+        self.next_seq += 1;
     }
 
     /// Sends a unit of pending records towards media, by instance 0. Whether there was a page for them; if not,
@@ -171,7 +224,7 @@ impl<M: OpenChannel> DeviceFtl<M> {
         let records = self.discards.log.emit(self.next_seq);
         if let Some(id) = self.instances[0].host.page {
             self.push_trims(id, &records);
-            self.buffer.charge(id, self.pages.unit_sectors());
+            self.buffer.charge(id, self.map.unit_sectors());
         }
         self.program_full(0, Stream::Host)?;
         Ok(true)
@@ -199,7 +252,8 @@ impl<M: OpenChannel> DeviceFtl<M> {
         if self.discards.places.len() <= self.discards.limit {
             return Ok(true);
         }
-        let runs = self.pages.l2p.unmapped_runs();
+        let runs = self.map.spaces().flat_map(|space| self.map.unmapped_runs(space));
+        let runs: Vec<Range<u64>> = runs.collect();
         let units = runs.len().div_ceil(TRIMS_PER_SECTOR);
         runs.into_iter().for_each(|run| self.log_trim(run));
         self.discards.limit = 2 * units + self.discards.slack;
@@ -212,12 +266,11 @@ impl<M: OpenChannel> DeviceFtl<M> {
 
     /// A record is needed while any of its units is not on media. Those written since hide what it hid.
     pub(super) fn still_hides(&self, record: &TrimRecord) -> bool {
-        let mut units = self.pages.whole_units(Lba(record.lba.into()), u64::from(record.sectors));
-        let buffered = !self.run.omits(OmittedRule::BufferedTrims);
-        units.any(|unit| match self.pages.l2p.get(Lba(unit)) {
-            MapEntry::Unmapped => true,
-            MapEntry::Buffered(_) => buffered,
-            MapEntry::Flash(_) => false,
-        })
+        let units = self.map.whole_units(Lba(record.lba.into()), u64::from(record.sectors));
+        if self.map.next_unmapped(units.clone()).is_some() {
+            return true;
+        }
+        let buffered = |unit| matches!(self.map.get(Lba(unit)), MapEntry::Buffered(_));
+        !self.run.omits(OmittedRule::BufferedTrims) && units.into_iter().any(buffered)
     }
 }

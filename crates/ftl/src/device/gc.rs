@@ -12,6 +12,7 @@
 
 use super::DeviceFtl;
 use super::instance::{Instance, Stream};
+use super::region::RegionMap;
 use crate::common::ids::LineId;
 use crate::common::l2p::MapEntry;
 use crate::common::lines::LineState;
@@ -23,7 +24,7 @@ use nandscape_media::{Cause, Internal, KEY_EMPTY, KEY_TRIM, OpenChannel, Ppa};
 use nandscape_rt::Nanos;
 use std::cmp::Reverse;
 
-impl<M: OpenChannel> DeviceFtl<M> {
+impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
     /// The host wrote so many sectors in an instance: collects when its credits are used up.
     #[inline]
     pub(super) fn use_credits(&mut self, instance: usize, sectors: u32) -> Result<(), FtlError> {
@@ -126,7 +127,7 @@ impl<M: OpenChannel> DeviceFtl<M> {
         let mut rest = valid;
         while rest != 0 {
             let index = rest.trailing_zeros();
-            rest &= !(self.pages.unit_mask() << index);
+            rest &= !(self.map.unit_mask() << index);
             if !self.copy_unit(instance, at.plus(index), read.at)? {
                 return Ok(false);
             }
@@ -158,16 +159,16 @@ impl<M: OpenChannel> DeviceFtl<M> {
     pub(super) fn unit_readable(&self, at: Ppa) -> bool {
         let readable = |index| self.media.readable(at.plus(index));
         readable(0)
-            && (self.media.oob(at).key == KEY_TRIM || (1..self.pages.unit_sectors()).all(readable))
+            && (self.media.oob(at).key == KEY_TRIM || (1..self.map.unit_sectors()).all(readable))
     }
 
     /// Copies a unit of data into a slot, and programs the page when it is full.
     fn copy_data(&mut self, instance: usize, lba: Lba, at: Ppa, slot: u32) -> Result<(), FtlError> {
-        let number = Lba(self.pages.unit_of(lba));
-        if !self.pages.l2p.switch(number, MapEntry::Flash(at), MapEntry::Buffered(slot)) {
+        let number = Lba(self.map.unit_of(lba));
+        if !self.map.switch(number, MapEntry::Flash(at), MapEntry::Buffered(slot)) {
             self.counts.media_errors.mismatches += 1;
         }
-        let (id, unit) = (self.buffer.page_of(slot), self.pages.unit_sectors());
+        let (id, unit) = (self.buffer.page_of(slot), self.map.unit_sectors());
         for index in 0..unit {
             let data = self.kept(|ftl| ftl.media.data(at.plus(index)));
             let key = lba.0 as u32 + index;
@@ -181,7 +182,7 @@ impl<M: OpenChannel> DeviceFtl<M> {
 
     /// A unit of a victim was copied, or need not be.
     fn clear_copied(&mut self, at: Ppa) {
-        let unit = self.pages.unit_sectors();
+        let unit = self.map.unit_sectors();
         for index in 0..unit {
             self.lines.clear_bit(at.plus(index));
         }
@@ -244,11 +245,11 @@ impl<M: OpenChannel> DeviceFtl<M> {
     pub(super) fn push_trims(&mut self, page: u32, records: &[TrimRecord]) {
         self.buffer.push(page, KEY_TRIM, self.next_seq, encode_trims(records));
         self.next_seq += 1;
-        for _ in 1..self.pages.unit_sectors() {
+        for _ in 1..self.map.unit_sectors() {
             self.buffer.push(page, KEY_EMPTY, self.next_seq, SectorData::Absent);
             self.next_seq += 1;
         }
         self.counts.sectors.trim += 1;
-        self.counts.sectors.pad += u64::from(self.pages.unit_sectors()) - 1;
+        self.counts.sectors.pad += u64::from(self.map.unit_sectors()) - 1;
     }
 }

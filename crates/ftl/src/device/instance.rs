@@ -7,6 +7,7 @@
 use super::DeviceFtl;
 use super::buffer::PageId;
 use super::flight::InFlight;
+use super::region::RegionMap;
 use crate::common::ids::LineId;
 use crate::common::layout::StripeSet;
 use crate::common::lines::LineState;
@@ -66,7 +67,7 @@ impl Instance {
     }
 }
 
-impl<M: OpenChannel> DeviceFtl<M> {
+impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
     /// Places left in an open erase unit.
     #[inline]
     pub(super) fn places_left(&self, line: Option<LineId>) -> u32 {

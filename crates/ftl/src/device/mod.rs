@@ -9,6 +9,8 @@
 //! | `discard.rs` | discards: records, and what waits for them |
 //! | `buffer.rs` | pages that are being filled or programmed, and their share of the buffer |
 //! | `region/pages.rs` | the table: mapping units, and the instance of each |
+//! | `region/partitions.rs`, `region/interval/` | tables and interval maps of the SSD of IPLFS |
+//! | `interval.rs` | the SSD of IPLFS: choices and sizes |
 //! | `instance.rs`, `flight.rs` | erase units, write points and places; what is in flight |
 //! | `program.rs` | programs, and what becomes valid by them |
 //! | `dead.rs` | copies that nothing returns again, which media need not keep |
@@ -41,6 +43,7 @@ mod discard;
 mod flight;
 mod gc;
 mod instance;
+pub mod interval;
 mod port;
 mod program;
 mod read;
@@ -52,7 +55,7 @@ mod space;
 
 pub(crate) use config::check_media;
 pub use config::{BufferConfig, Config, Sizes};
-pub use counts::{DeviceCounts, DeviceReport};
+pub use counts::{DeviceCounts, DeviceReport, IntervalReport};
 
 use crate::common::dead::DeadCopies;
 use crate::common::events::Events;
@@ -70,6 +73,7 @@ use nandscape_block::{
 use nandscape_media::{Geometry, HostLink, LinkTiming, OpenChannel};
 use nandscape_rt::Nanos;
 use port::Port;
+use region::RegionMap;
 use region::pages::Pages;
 
 /// What completes.
@@ -81,9 +85,17 @@ enum EventKind {
     Gc { instance: u8, number: u64 },
 }
 
-/// A conventional SSD on the NAND `M`.
+/// What makes a device, beside its media.
+struct Plan<P> {
+    config: Config,
+    sizes: Sizes,
+    caps: DeviceCaps,
+    map: P,
+}
+
+/// An SSD on the NAND `M`, with the map `P` of its address space: a conventional one where nothing else is said.
 #[derive(Debug)]
-pub struct DeviceFtl<M> {
+pub struct DeviceFtl<M, P = Pages> {
     media: M,
     /// What every bio crosses once, and copies never do.
     link: HostLink,
@@ -93,7 +105,7 @@ pub struct DeviceFtl<M> {
     sizes: Sizes,
     caps: DeviceCaps,
     layout: Layout,
-    pages: Pages,
+    map: P,
     lines: Lines,
     victims: Stripes,
     instances: Box<[Instance]>,
@@ -116,26 +128,24 @@ pub struct DeviceFtl<M> {
     in_use_sum: u128,
 }
 
-impl<M: OpenChannel> DeviceFtl<M> {
+impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
     /// Everything empty, no erase unit on any list.
     fn assemble(
         (media, geometry): (M, Geometry),
-        config: Config,
+        plan: Result<Plan<P>, FtlError>,
         (run, link): (FtlRun, LinkTiming),
         now: Nanos,
     ) -> Result<Self, (M, FtlError)> {
-        let parts =
-            config.sizes(&geometry).and_then(|sizes| Ok((sizes, config.layout(&geometry)?)));
-        let (sizes, layout) = match parts {
+        let parts = plan.and_then(|plan| {
+            let layout = plan.config.layout(&geometry)?;
+            let lines = Lines::new(&geometry, layout, plan.sizes.line_sectors);
+            Ok((plan, layout, lines.ok_or(FtlError::AddressSpace)?))
+        });
+        let (Plan { config, sizes, caps, map }, layout, lines) = match parts {
             Ok(parts) => parts,
             Err(error) => return Err((media, error)),
         };
         let instances = config.instances;
-        let pages = Pages::new(sizes.logical_sectors, sizes.unit, instances, geometry.ppa_end());
-        let lines = Lines::new(&geometry, layout, sizes.line_sectors);
-        let (Some(pages), Some(lines)) = (pages, lines) else {
-            return Err((media, FtlError::AddressSpace));
-        };
         let credits = i64::from(sizes.line_sectors);
         let instance = |_| Instance { credits, ..Instance::default() };
         Ok(Self {
@@ -146,7 +156,7 @@ impl<M: OpenChannel> DeviceFtl<M> {
                 sizes.line_sectors,
                 run.seed,
             ),
-            caps: caps(&sizes, &config, &run),
+            caps,
             instances: (0..instances).map(instance).collect(),
             buffer: WriteBuffer::new(&sizes, instances),
             port: Port::default(),
@@ -166,15 +176,15 @@ impl<M: OpenChannel> DeviceFtl<M> {
             run,
             sizes,
             layout,
-            pages,
+            map,
             lines,
             now,
         })
     }
 
     /// The sequence before which every discard must be durable so that all made so far are.
-    fn gate(&self) -> u64 {
-        self.next_seq + u64::from(self.discards.log.has_pending())
+    const fn gate(&self) -> u64 {
+        self.next_seq
     }
 
     /// The first sequence of the page that a stream fills.
@@ -211,11 +221,13 @@ impl<M: OpenChannel> DeviceFtl<M> {
     fn run_until(&mut self, now: Nanos) {
         while let Some(at) = self.events.next_at().filter(|&at| at <= now) {
             self.now = self.now.max(at);
+            self.map.tick(self.now);
             if let Err(error) = self.run_round() {
                 self.stop(error.into());
             }
         }
         self.now = self.now.max(now);
+        self.map.tick(self.now);
     }
 
     /// Handles what completes now, then serves what waits.
@@ -236,6 +248,16 @@ impl<M: OpenChannel> DeviceFtl<M> {
     }
 }
 
+/// What a conventional SSD with these choices is.
+fn plan(config: Config, geometry: &Geometry, run: &FtlRun) -> Result<Plan<Pages>, FtlError> {
+    let sizes = config.sizes(geometry)?;
+    let end = geometry.ppa_end();
+    let map = Pages::new(sizes.logical_sectors, sizes.unit, config.instances, end);
+    let map = map.ok_or(FtlError::AddressSpace)?;
+    let caps = caps(&sizes, &config, run);
+    Ok(Plan { config, sizes, caps, map })
+}
+
 /// What the device can do.
 fn caps(sizes: &Sizes, config: &Config, run: &FtlRun) -> DeviceCaps {
     DeviceCaps {
@@ -251,7 +273,7 @@ fn caps(sizes: &Sizes, config: &Config, run: &FtlRun) -> DeviceCaps {
     }
 }
 
-impl<M: OpenChannel> BlockDevice for DeviceFtl<M> {
+impl<M: OpenChannel, P: RegionMap> BlockDevice for DeviceFtl<M, P> {
     fn caps(&self) -> &DeviceCaps {
         &self.caps
     }
@@ -286,13 +308,13 @@ impl<M: OpenChannel> BlockDevice for DeviceFtl<M> {
 
     #[inline]
     fn prefetch_far(&self, lba: Lba) {
-        self.pages.l2p.prefetch(Lba(self.pages.unit_of(lba)));
+        self.map.prefetch(Lba(self.map.unit_of(lba)));
     }
 
     #[inline]
     fn prefetch_near(&self, op: Op, lba: Lba) {
         if lba.0 < self.caps.sectors
-            && let Some(at) = self.pages.on_media(lba)
+            && let Some(at) = self.map.on_media(lba)
         {
             if op == Op::Read { self.media.prefetch(at) } else { self.lines.prefetch(at) }
         }

@@ -14,7 +14,7 @@
 use super::DeviceFtl;
 use super::instance::Stream;
 use super::program::By;
-use super::region::pages::Piece;
+use super::region::{Admission, Piece, RegionMap};
 use crate::common::l2p::MapEntry;
 use crate::error::FtlError;
 use crate::kind::OmittedRule;
@@ -92,7 +92,7 @@ impl Port {
     }
 }
 
-impl<M: OpenChannel> DeviceFtl<M> {
+impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
     /// Takes a bio that changes something, or a flush.
     pub(super) fn enter(&mut self, bio: Bio, token: Token) -> Result<Submit, FtlError> {
         let awaits = if bio.flags.has(Flags::PREFLUSH) || bio.op == Op::Flush {
@@ -111,7 +111,7 @@ impl<M: OpenChannel> DeviceFtl<M> {
             done: 0,
             crossed: 0,
             arrived: match bio.op {
-                Op::Discard => self.link.accepted(self.now),
+                Op::Discard => self.link.accepted(self.map.begins(self.now)),
                 _ => self.now,
             },
             touched: 0,
@@ -182,7 +182,7 @@ impl<M: OpenChannel> DeviceFtl<M> {
         let covered = self.next_seq;
         if self.is_durable(covered, InstanceSet::MAX) {
             self.counts.flush.empty += 1;
-            return Ok(Some(Submit::Done(Done::ok(self.link.command(self.now)))));
+            return Ok(Some(Submit::Done(Done::ok(self.link.command(self.map.begins(self.now))))));
         }
         let (token, since) = (request.token, request.since);
         let waiter = Waiter { token, covered, instances: InstanceSet::MAX, since };
@@ -280,13 +280,23 @@ impl<M: OpenChannel> DeviceFtl<M> {
 
     /// Admits as much of a write as fits; whether that was all.
     fn admit(&mut self, request: &mut Request) -> Result<bool, FtlError> {
+        if request.done + request.crossed == 0 {
+            match self.admission(request.lba, request.sectors)? {
+                Admission::Admitted => {}
+                Admission::AfterDiscards => return Ok(false),
+                Admission::Refused(error) => {
+                    request.failed = Some(error);
+                    return Ok(true);
+                }
+            }
+        }
         while request.done < request.sectors {
             if request.crossed == 0 && !self.cross(request) {
                 return Ok(false);
             }
             let lba = request.lba.plus(u64::from(request.done));
-            let piece = self.pages.piece(lba, u64::from(request.crossed));
-            let instance = self.pages.instance_of(piece.unit);
+            let piece = self.map.piece(lba, u64::from(request.crossed));
+            let instance = self.map.instance_of(piece.unit);
             if !self.make_slot(instance)? {
                 return Ok(false);
             }
@@ -297,7 +307,7 @@ impl<M: OpenChannel> DeviceFtl<M> {
             request.touched |= 1 << instance;
             request.done += piece.sectors;
             request.crossed -= piece.sectors;
-            self.use_credits(instance, self.pages.unit_sectors())?;
+            self.use_credits(instance, self.map.unit_sectors())?;
         }
         Ok(true)
     }
@@ -305,18 +315,17 @@ impl<M: OpenChannel> DeviceFtl<M> {
     /// Has the next part of a write cross the link, if the buffer can take it: all of it, unless that is
     /// more than the buffer holds beside pages that are being filled.
     fn cross(&mut self, request: &mut Request) -> bool {
-        let unit = self.pages.unit_sectors();
+        let unit = self.map.unit_sectors();
         let largest = self.sizes.buffer - self.instances.len() as u32 * self.sizes.page;
         let lba = request.lba.plus(u64::from(request.done));
-        let most = (largest / unit).saturating_sub(1).max(1) * unit - self.pages.index_of(lba);
+        let most = (largest / unit).saturating_sub(1).max(1) * unit - self.map.index_of(lba);
         let sectors = (request.sectors - request.done).min(most);
-        let units =
-            self.pages.unit_of(lba.plus(u64::from(sectors) - 1)) + 1 - self.pages.unit_of(lba);
+        let units = self.map.unit_of(lba.plus(u64::from(sectors) - 1)) + 1 - self.map.unit_of(lba);
         if self.buffer.free_sectors() < units as u32 * unit {
             return false;
         }
         request.crossed = sectors;
-        request.arrived = self.link.data_in(self.now, self.now, sectors).end;
+        request.arrived = self.link.data_in(self.now, self.map.begins(self.now), sectors).end;
         true
     }
 
@@ -327,14 +336,14 @@ impl<M: OpenChannel> DeviceFtl<M> {
         instance: usize,
         piece: Piece,
     ) -> Result<(), FtlError> {
-        let unit = self.pages.unit_sectors();
+        let unit = self.map.unit_sectors();
         let sectors = if request.op == Op::Discard { 0 } else { piece.sectors };
         self.counts.host.written += u64::from(sectors);
         self.in_use_sum += u128::from(self.lines.in_use) * u128::from(sectors);
         if piece.sectors < unit && self.overlay(request, instance, piece) {
             return Ok(());
         }
-        let before = self.pages.l2p.get(Lba(piece.unit));
+        let before = self.map.get(Lba(piece.unit));
         let mut ready = request.arrived;
         if piece.sectors < unit {
             match self.read_rest(piece, before)? {
@@ -349,7 +358,7 @@ impl<M: OpenChannel> DeviceFtl<M> {
         let slot = self.buffer.first_slot(id) + self.buffer.get(id).filled;
         for index in 0..unit {
             let data = self.merged(request, piece, before, index);
-            let key = self.pages.first_of(piece.unit).0 as u32 + index;
+            let key = self.map.first_of(piece.unit).0 as u32 + index;
             self.buffer.push(id, key, self.next_seq, data);
             self.next_seq += 1;
         }
@@ -362,18 +371,20 @@ impl<M: OpenChannel> DeviceFtl<M> {
         }
         self.counts.sectors.pad += u64::from(unit - sectors);
         self.counts.own.rmw_sectors += u64::from(unit - sectors);
-        if let MapEntry::Flash(at) =
-            self.pages.l2p.replace(Lba(piece.unit), MapEntry::Buffered(slot))
-        {
-            self.note_superseded(slot, at);
-            self.invalidate(at, By::Write)?;
+        match self.map.replace(Lba(piece.unit), MapEntry::Buffered(slot)) {
+            MapEntry::Flash(at) => {
+                self.note_superseded(slot, at);
+                self.invalidate(at, By::Write)?;
+            }
+            MapEntry::Unmapped => self.map.came(instance),
+            MapEntry::Buffered(_) => {}
         }
         self.program_full(instance, Stream::Host)
     }
 
     /// Lays a piece over its unit in the page that is being filled for the host. Whether it is there.
     fn overlay(&mut self, request: &Request, instance: usize, piece: Piece) -> bool {
-        let MapEntry::Buffered(slot) = self.pages.l2p.get(Lba(piece.unit)) else { return false };
+        let MapEntry::Buffered(slot) = self.map.get(Lba(piece.unit)) else { return false };
         let id = self.buffer.page_of(slot);
         if self.instances[instance].host.page != Some(id) {
             return false;
@@ -395,7 +406,7 @@ impl<M: OpenChannel> DeviceFtl<M> {
     ) -> Result<Result<Nanos, BlockError>, FtlError> {
         self.counts.own.rmw += 1;
         let MapEntry::Flash(at) = before else { return Ok(Ok(self.now)) };
-        let unit = self.pages.unit_sectors();
+        let unit = self.map.unit_sectors();
         self.media.set_cause(Cause { user: unit as u8, ..Cause::default() });
         let read = self.media.read(self.now, self.now, at, unit, &mut Internal)?;
         let kept = |index: &u32| !(piece.first..piece.first + piece.sectors).contains(index);
@@ -403,7 +414,7 @@ impl<M: OpenChannel> DeviceFtl<M> {
         Ok(match lost {
             Some(index) if read.status != Status::Ok => {
                 self.counts.media_errors.uncorrectable += 1;
-                let lba = self.pages.first_of(piece.unit).plus(u64::from(index));
+                let lba = self.map.first_of(piece.unit).plus(u64::from(index));
                 Err(BlockError::Io { lba, what: "uncorrectable sector of the same mapping unit" })
             }
             _ => Ok(read.at),

@@ -9,6 +9,7 @@ use super::DeviceFtl;
 use super::EventKind;
 use super::buffer::PageId;
 use super::instance::Stream;
+use super::region::RegionMap;
 use crate::common::ids::LineId;
 use crate::common::l2p::MapEntry;
 use crate::common::lines::LineState;
@@ -27,7 +28,7 @@ pub(super) enum By {
     Discard,
 }
 
-impl<M: OpenChannel> DeviceFtl<M> {
+impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
     /// Programs the page that a stream fills, if there is anything in it. Whether there was.
     pub(super) fn program(&mut self, instance: usize, stream: Stream) -> Result<bool, FtlError> {
         let point = self.instances[instance].point(stream);
@@ -77,7 +78,8 @@ impl<M: OpenChannel> DeviceFtl<M> {
                 aux: &[],
                 data: self.buffer.contents(id),
             };
-            let outcome = self.media.write(self.now, page.ready.max(self.now), cmd)?;
+            let outcome =
+                self.media.write(self.now, page.ready.max(self.map.begins(self.now)), cmd)?;
             if outcome.status == Status::Ok {
                 self.counts.sectors.pad += u64::from(padding);
                 return Ok(outcome);
@@ -118,17 +120,17 @@ impl<M: OpenChannel> DeviceFtl<M> {
     /// What a page holds is valid at its place, unless it was superseded meanwhile.
     pub(super) fn settle(&mut self, id: PageId) -> Result<(), FtlError> {
         let page = *self.buffer.get(id);
-        let (first, unit) = (self.buffer.first_slot(id), self.pages.unit_sectors());
-        let (mask, mut valid) = (self.pages.unit_mask(), 0);
+        let (first, unit) = (self.buffer.first_slot(id), self.map.unit_sectors());
+        let (mask, mut valid) = (self.map.unit_mask(), 0);
         for index in (0..page.filled).step_by(unit as usize) {
             let slot = first + index;
             let key = self.buffer.key(slot);
             let live = match key_lba(key) {
                 Some(lba) => {
-                    let unit = Lba(self.pages.unit_of(lba));
+                    let unit = Lba(self.map.unit_of(lba));
                     let (from, to) =
                         (MapEntry::Buffered(slot), MapEntry::Flash(page.at.plus(index)));
-                    self.pages.l2p.switch(unit, from, to)
+                    self.map.switch(unit, from, to)
                 }
                 None if key == KEY_TRIM => self.settle_trims(page.at.plus(index)),
                 None => false,
@@ -171,6 +173,9 @@ impl<M: OpenChannel> DeviceFtl<M> {
             }
         }
         self.drop_discarded();
+        if P::COUNTS_LIVE {
+            self.settle_discards();
+        }
         self.release_durable()
     }
 
@@ -187,10 +192,10 @@ impl<M: OpenChannel> DeviceFtl<M> {
                 0
             }
         };
-        for index in 0..self.pages.unit_sectors() {
+        for index in 0..self.map.unit_sectors() {
             self.lines.clear_bit(at.plus(index));
         }
-        self.lines.cleared(line, self.pages.unit_sectors(), gate);
+        self.lines.cleared(line, self.map.unit_sectors(), gate);
         self.line_lowered(line)
     }
 

@@ -3,7 +3,7 @@
 //! together, as a bio's units go to the instances in turn (NVMeVirt `conv_read`).
 
 use super::DeviceFtl;
-use super::region::pages::Piece;
+use super::region::{Piece, RegionMap};
 use crate::common::l2p::MapEntry;
 use crate::common::reads::{self, Found};
 use crate::error::FtlError;
@@ -25,7 +25,7 @@ struct Reading {
     error: Option<BlockError>,
 }
 
-impl<M: OpenChannel> DeviceFtl<M> {
+impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
     /// Serves a read; its outcome is known at once.
     #[inline]
     pub(super) fn read(&mut self, bio: &Bio) -> Done {
@@ -39,15 +39,15 @@ impl<M: OpenChannel> DeviceFtl<M> {
     /// the first error.
     fn read_sectors(&mut self, lba: Lba, sectors: u32) -> Found {
         let end = lba.plus(u64::from(sectors));
-        let (first, last) = (self.pages.unit_of(lba), self.pages.unit_of(Lba(end.0 - 1)));
+        let (first, last) = (self.map.unit_of(lba), self.map.unit_of(Lba(end.0 - 1)));
         let instances = self.instances.len() as u64;
-        let ready = self.link.read_ready(self.now, sectors);
+        let ready = self.link.read_ready(self.map.begins(self.now), sectors);
         let mut reading =
             Reading { ready, end: ready, hits: 0, unwritten: 0, run: None, error: None };
         for start in (first..=last).take(instances as usize) {
             for unit in (start..=last).step_by(instances as usize) {
-                let from = self.pages.first_of(unit).0.max(lba.0);
-                let piece = self.pages.piece(Lba(from), end.0 - from);
+                let from = self.map.first_of(unit).0.max(lba.0);
+                let piece = self.map.piece(Lba(from), end.0 - from);
                 self.read_piece(&mut reading, piece)?;
             }
             self.read_run(&mut reading)?;
@@ -66,7 +66,7 @@ impl<M: OpenChannel> DeviceFtl<M> {
     /// Joins a piece to the run before it, if it follows it on the same page, and checks it.
     #[inline]
     fn read_piece(&mut self, reading: &mut Reading, piece: Piece) -> Result<(), FtlError> {
-        let at = match self.pages.l2p.get(Lba(piece.unit)) {
+        let at = match self.map.get(Lba(piece.unit)) {
             MapEntry::Unmapped => {
                 reading.unwritten += piece.sectors;
                 return Ok(());
@@ -77,7 +77,7 @@ impl<M: OpenChannel> DeviceFtl<M> {
             }
             MapEntry::Flash(at) => at.plus(piece.first),
         };
-        let lba = self.pages.first_of(piece.unit).plus(u64::from(piece.first));
+        let lba = self.map.first_of(piece.unit).plus(u64::from(piece.first));
         for index in 0..piece.sectors {
             self.verify_sector(reading, lba.plus(u64::from(index)), at.plus(index));
         }
@@ -128,12 +128,10 @@ impl<M: OpenChannel> DeviceFtl<M> {
     fn contents(&self, bio: &Bio) -> Payload {
         let content = |index| {
             let lba = bio.lba.plus(u64::from(index));
-            match self.pages.l2p.get(Lba(self.pages.unit_of(lba))) {
+            match self.map.get(Lba(self.map.unit_of(lba))) {
                 MapEntry::Unmapped => SectorData::Tag(Tag::ZERO),
-                MapEntry::Buffered(slot) => {
-                    self.buffer.data(slot + self.pages.index_of(lba)).clone()
-                }
-                MapEntry::Flash(at) => self.media.data(at.plus(self.pages.index_of(lba))),
+                MapEntry::Buffered(slot) => self.buffer.data(slot + self.map.index_of(lba)).clone(),
+                MapEntry::Flash(at) => self.media.data(at.plus(self.map.index_of(lba))),
             }
         };
         Payload::collect((0..bio.sectors).map(content).collect())

@@ -14,10 +14,11 @@
 //! Sizes follow from the configuration and the geometry alone, so nothing is stored about them. A device that was
 //! formatted with other instances or mapping units is refused when its data say so.
 
-use super::DeviceFtl;
 use super::config::Config;
 use super::instance::Stream;
+use super::region::RegionMap;
 use super::space::EXHAUSTED;
+use super::{DeviceFtl, Plan, plan};
 use crate::common::ids::LineId;
 use crate::common::lines::LineState;
 use crate::common::oob::key_lba;
@@ -55,19 +56,8 @@ impl<M: OpenChannel> DeviceFtl<M> {
         run: FtlRun,
         link: LinkTiming,
     ) -> Result<Self, FtlError> {
-        let ftl = Self::assemble((media, geometry), config, (run, link), Nanos::ZERO);
-        let mut ftl = ftl.map_err(|(_, error)| error)?;
-        for line in 0..ftl.sizes.lines {
-            ftl.erase(line)?;
-        }
-        for stripe in 0..ftl.layout.stripes() {
-            let of = |&(id, _): &(LineId, _)| ftl.layout.stripe_of(id) == stripe;
-            let good = ftl.lines.iter().filter(of).map(|(_, line)| u64::from(line.capacity)).sum();
-            ftl.config.check_space(&ftl.sizes, good)?;
-        }
-        ftl.now = ftl.settled;
-        ftl.reset_all_counts();
-        Ok(ftl)
+        let plan = plan(config, &geometry, &run);
+        Self::format_as((media, geometry), plan, (run, link))
     }
 
     /// Mounts what is on `media`, below a link with this timing, beginning at `now`.
@@ -91,10 +81,44 @@ impl<M: OpenChannel> DeviceFtl<M> {
         media: M,
         geometry: Geometry,
         config: Config,
-        (run, link): (FtlRun, LinkTiming),
+        run: (FtlRun, LinkTiming),
         now: Nanos,
     ) -> Result<Self, (M, FtlError)> {
-        let mut ftl = Self::assemble((media, geometry), config, (run, link), now)?;
+        let plan = plan(config, &geometry, &run.0);
+        Self::recover_as((media, geometry), plan, run, now)
+    }
+}
+
+impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
+    /// A fresh device after this plan.
+    pub(super) fn format_as(
+        media: (M, Geometry),
+        plan: Result<Plan<P>, FtlError>,
+        run: (FtlRun, LinkTiming),
+    ) -> Result<Self, FtlError> {
+        let ftl = Self::assemble(media, plan, run, Nanos::ZERO);
+        let mut ftl = ftl.map_err(|(_, error)| error)?;
+        for line in 0..ftl.sizes.lines {
+            ftl.erase(line)?;
+        }
+        for stripe in 0..ftl.layout.stripes() {
+            let of = |&(id, _): &(LineId, _)| ftl.layout.stripe_of(id) == stripe;
+            let good = ftl.lines.iter().filter(of).map(|(_, line)| u64::from(line.capacity)).sum();
+            ftl.config.check_space(&ftl.sizes, good)?;
+        }
+        ftl.now = ftl.settled;
+        ftl.reset_all_counts();
+        Ok(ftl)
+    }
+
+    /// What is on the media, as a device after this plan.
+    pub(super) fn recover_as(
+        media: (M, Geometry),
+        plan: Result<Plan<P>, FtlError>,
+        run: (FtlRun, LinkTiming),
+        now: Nanos,
+    ) -> Result<Self, (M, FtlError)> {
+        let mut ftl = Self::assemble(media, plan, run, now)?;
         match ftl.mount() {
             Ok(()) => Ok(ftl),
             Err(error) => Err((ftl.media, error)),
@@ -102,21 +126,19 @@ impl<M: OpenChannel> DeviceFtl<M> {
     }
 
     fn mount(&mut self) -> Result<(), FtlError> {
-        let mut replay = Replay::new(
-            self.pages.l2p.len(),
-            self.sizes.unit.ilog2(),
-            !self.run.omits(OmittedRule::Sequence),
-        );
+        let by_sequence = !self.run.omits(OmittedRule::Sequence);
+        let mut replay = Replay::new(self.sizes.unit.ilog2(), by_sequence);
         let mut end = self.now;
         for line in 0..self.sizes.lines {
             for index in 0..self.layout.width {
                 end = end.max(self.replay_chunk(line, index, &mut replay)?);
             }
         }
-        replay.hide_trimmed(&mut self.pages.l2p, |at| self.media.oob(at).seq);
+        replay.hide_trimmed(&mut self.map, |at| self.media.oob(at).seq);
         self.next_seq = replay.seq_max + 1;
         self.discards.places =
-            replay.count_valid(&self.pages.l2p, &mut self.lines, |_, _| {}).into_iter().collect();
+            replay.count_valid(&self.map, &mut self.lines, |_, _| {}).into_iter().collect();
+        self.count_instances();
         self.drop_not_chosen();
         self.now = end;
         for instance in 0..self.instances.len() {
@@ -133,6 +155,16 @@ impl<M: OpenChannel> DeviceFtl<M> {
         self.now = self.now.max(self.settled);
         self.reset_all_counts();
         Ok(())
+    }
+
+    /// Tells the map in which instance each unit is.
+    fn count_instances(&mut self) {
+        let units: Vec<usize> = self
+            .map
+            .mapped_in(0..self.map.end())
+            .filter_map(|unit| self.home_of(self.map.get(Lba(unit))))
+            .collect();
+        units.into_iter().for_each(|instance| self.map.came(instance));
     }
 
     /// Collects until an instance has its reserve, and an erase unit for saving the buffer, as far as that helps.
@@ -227,16 +259,16 @@ impl<M: OpenChannel> DeviceFtl<M> {
             let hides = |record: TrimRecord| (if by_place { order } else { record.seq }, record);
             replay.add_trims(oob.seq, at, records.into_iter().map(hides));
         } else if let Some(lba) = key_lba(oob.key) {
-            let unit = self.pages.unit_of(lba);
-            let here = self.pages.instance_of(unit) as u32 == self.layout.stripe_of(line);
-            if lba.0 >= self.caps.sectors || self.pages.index_of(lba) != 0 || !here {
+            let unit = self.map.unit_of(lba);
+            let here = || self.map.may_be_in(unit, self.layout.stripe_of(line));
+            if !self.map.has(lba) || self.map.index_of(lba) != 0 || !here() {
                 let kind = "mapping unit (formatted with other sizes or instances)";
                 return Err(FtlError::Corrupt { kind, line });
             }
             // What superseded a dropped copy was durable: media must have lost it since.
             if !(0..self.sizes.unit).any(|index| self.media.is_dropped(at.plus(index))) {
                 let seq_of = |at| self.media.oob(at).seq;
-                replay.offer(&mut self.pages.l2p, Lba(unit), order, at, seq_of);
+                replay.offer(&mut self.map, Lba(unit), order, at, seq_of);
             }
         }
         Ok(())

@@ -2,16 +2,17 @@
 
 use super::DeviceFtl;
 use super::counts::DeviceCounts;
+use super::region::RegionMap;
 use crate::common::lines::{Line, LineState};
 use crate::face::{Attach, DeviceSize, EraseUnit, EraseUnitState, Ftl, MemoryUse};
 use crate::kind::{FtlKind, Side};
 use crate::pblk::costs::CpuSpan;
-use crate::report::{Detail, FtlReport, SectorCounts};
+use crate::report::{FtlReport, SectorCounts};
 use nandscape_block::Completion;
 use nandscape_media::{HostLink, OpenChannel};
 use nandscape_rt::Nanos;
 
-impl<M: OpenChannel> DeviceFtl<M> {
+impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
     /// Everything counted since the last reset.
     pub const fn counts(&self) -> &DeviceCounts {
         &self.counts
@@ -26,14 +27,15 @@ impl<M: OpenChannel> DeviceFtl<M> {
     pub(super) fn reset_all_counts(&mut self) {
         self.counts = DeviceCounts::default();
         self.in_use_sum = 0;
+        self.map.reset_counts();
     }
 }
 
-impl<M: OpenChannel> Ftl for DeviceFtl<M> {
+impl<M: OpenChannel, P: RegionMap> Ftl for DeviceFtl<M, P> {
     type Media = M;
 
     fn kind(&self) -> FtlKind {
-        FtlKind::PageMap
+        P::KIND
     }
 
     #[inline]
@@ -63,7 +65,7 @@ impl<M: OpenChannel> Ftl for DeviceFtl<M> {
             media_errors,
             dropped_sectors: counts.dropped_sectors,
             in_use_sectors_mean: mean,
-            detail: Detail::Device(counts.own),
+            detail: self.map.detail(counts.own),
         }
     }
 
@@ -78,12 +80,12 @@ impl<M: OpenChannel> Ftl for DeviceFtl<M> {
         MemoryUse {
             side: Side::Device,
             parts: vec![
-                ("map", self.pages.l2p.bytes()),
+                ("map", self.map.bytes()),
                 ("bitmap", self.lines.bitmap_bytes()),
                 ("line", self.lines.line_bytes() + self.victims.bytes() + self.discards.bytes()),
                 ("buffers", self.buffer.bytes() + port + points.sum::<u64>()),
             ],
-            map: Vec::new(),
+            map: self.map.parts(),
         }
     }
 
@@ -92,7 +94,7 @@ impl<M: OpenChannel> Ftl for DeviceFtl<M> {
     }
 
     fn mapped_sectors(&self) -> u64 {
-        self.pages.l2p.mapped() * u64::from(self.sizes.unit)
+        self.map.mapped() * u64::from(self.sizes.unit)
     }
 
     fn attach(&mut self, attach: Attach) {

@@ -3,6 +3,7 @@
 //! mount finds it there as it finds everything else, beside whatever the cut left of programs in flight.
 
 use super::DeviceFtl;
+use super::region::RegionMap;
 use crate::common::ids::LineId;
 use crate::common::l2p::MapEntry;
 use crate::common::oob::key_lba;
@@ -15,7 +16,7 @@ use nandscape_media::{ChunkState, KEY_EMPTY, KEY_TRIM, Kind, OpenChannel, WriteC
 /// A sector to be saved: its sequence, key and content.
 type Saved = (u64, u32, SectorData);
 
-impl<M: OpenChannel> DeviceFtl<M> {
+impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
     /// Everything in RAM is gone, but for a power-safe buffer, which is saved.
     pub(super) fn lose_power(mut self) -> M {
         if self.config.buffer.power_safe && !self.run.omits(OmittedRule::BufferSave) {
@@ -56,8 +57,8 @@ impl<M: OpenChannel> DeviceFtl<M> {
                 let key = self.buffer.key(slot);
                 let live = match key_lba(key) {
                     Some(lba) => {
-                        let unit = Lba(self.pages.unit_of(lba));
-                        self.pages.l2p.get(unit) == MapEntry::Buffered(slot)
+                        let unit = Lba(self.map.unit_of(lba));
+                        self.map.get(unit) == MapEntry::Buffered(slot)
                     }
                     None => key == KEY_TRIM,
                 };

@@ -9,6 +9,7 @@
 
 use super::DeviceFtl;
 use super::instance::Stream;
+use super::region::RegionMap;
 use crate::common::ids::LineId;
 use crate::error::FtlError;
 use nandscape_block::BlockError;
@@ -29,7 +30,7 @@ enum Space {
 pub(super) const EXHAUSTED: BlockError =
     BlockError::ReadOnly("no free erase unit, and nothing to collect");
 
-impl<M: OpenChannel> DeviceFtl<M> {
+impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
     /// Sectors of so many erase units without bad chunks.
     const fn lines_in_sectors(&self, lines: u32) -> u32 {
         lines * self.sizes.line_sectors

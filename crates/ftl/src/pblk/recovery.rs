@@ -60,7 +60,7 @@ impl<M: OpenChannel> Pblk<M> {
 
     fn replay(&mut self, found: &ScanResult) -> Result<(), FtlError> {
         self.instance = found.instance.unwrap_or(self.instance);
-        let mut replay = Replay::new(self.l2p.len(), 0, !self.run.omits(OmittedRule::Sequence));
+        let mut replay = Replay::new(0, !self.run.omits(OmittedRule::Sequence));
         let mut map = FoundMap::default();
         for (id, smeta) in (0..).zip(&found.smetas) {
             let line_seq = smeta.map_or(0, |smeta| smeta.line_seq);
@@ -70,7 +70,7 @@ impl<M: OpenChannel> Pblk<M> {
         replay.hide_trimmed(&mut self.l2p, |at| self.media.oob(at).seq);
         self.next_seq = replay.seq_max + 1;
         let trimmed = &mut self.trimmed;
-        let hides = |lba: u64, by: &TrimRecord| trimmed.hide_part(lba..lba + 1, *by);
+        let hides = |sectors, by: &TrimRecord| trimmed.hide_part(sectors, *by);
         replay.count_valid(&self.l2p, &mut self.lines, hides);
         self.drop_not_chosen();
         let stale = self.adopt_map(&map);

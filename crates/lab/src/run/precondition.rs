@@ -13,7 +13,7 @@ use super::error::RunError;
 use super::free::free_sectors;
 use crate::stack::Precondition;
 use crate::state::Preconditioned;
-use nandscape_block::{Bio, Completion, Lba, Payload, Submit, Tag, Token};
+use nandscape_block::{Bio, Completion, DeviceCaps, Lba, Payload, Submit, Tag, Token};
 use nandscape_ftl::Ftl;
 use nandscape_rt::{Nanos, Stream};
 use nandscape_workload::trace::Footprint;
@@ -43,7 +43,7 @@ pub(super) fn precondition<F: Ftl>(
     take_time: Option<impl FnOnce(&mut F)>,
     progress: impl FnMut(f64) -> Result<(), RunError>,
 ) -> Result<Preconditioned, RunError> {
-    let logical = ftl.caps().live_sectors();
+    let logical = fillable(ftl.caps());
     let of = |times: f64| (times * logical as f64) as u64;
     let (fill_sectors, overwrite_sectors) = (of(plan.fill), of(plan.random_overwrite));
     let steady_max = of(plan.steady_overwrite);
@@ -63,6 +63,14 @@ pub(super) fn precondition<F: Ftl>(
     let overwrite_sectors = writer.written - fill_sectors;
     writer.finish()?;
     Ok(Preconditioned { fill_sectors, overwrite_sectors, steady })
+}
+
+/// Sectors that are filled, from the first on. Append-only regions are left to a file system.
+fn fillable(caps: &DeviceCaps) -> u64 {
+    match caps.has_append_only() {
+        true => caps.random_range().end.min(caps.live_sectors()),
+        false => caps.live_sectors(),
+    }
 }
 
 /// Writes every sector of `footprint` once, in order, and drains it; no virtual time passes.
@@ -95,7 +103,7 @@ struct Writer<'a, F, P> {
 
 impl<'a, F: Ftl, P: FnMut(f64) -> Result<(), RunError>> Writer<'a, F, P> {
     fn new(device: &'a mut F, total: u64, progress: P) -> Self {
-        let (keeps_content, logical) = (device.caps().keeps_content, device.caps().live_sectors());
+        let (keeps_content, logical) = (device.caps().keeps_content, fillable(device.caps()));
         let (under_way, written, completions) = (0, 0, Vec::new());
         let (now, is_timed) = (device.now(), false);
         Self {

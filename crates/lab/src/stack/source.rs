@@ -31,6 +31,7 @@ pub const SHIPPED: &[(&str, &str)] = &[
     ("ext4-combined", include_str!("../../stacks/ext4-combined.toml")),
     ("ssd", include_str!("../../stacks/ssd.toml")),
     ("ssd-970pro", include_str!("../../stacks/ssd-970pro.toml")),
+    ("iplfs-ssd", include_str!("../../stacks/iplfs-ssd.toml")),
     ("zns", include_str!("../../stacks/zns.toml")),
     ("zn540", include_str!("../../stacks/zn540.toml")),
     ("zns-prototype", include_str!("../../stacks/zns-prototype.toml")),

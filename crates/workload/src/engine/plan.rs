@@ -297,7 +297,11 @@ fn extents(
     files: &[ops::Range<u64>],
 ) -> Result<Vec<Extent>, String> {
     if files.is_empty() {
-        let extent = extent(spec, &space(caps)?, clone, spec.size)?;
+        let extent = extent(spec, &space(caps)?, clone, spec.size);
+        let extent = extent.map_err(|problem| match caps.has_append_only() {
+            true => format!("{problem} that are writable at random; a file system writes the append-only regions"),
+            false => problem,
+        })?;
         check_zones(spec, caps, &extent)?;
         return Ok(vec![extent]);
     }

@@ -13,7 +13,10 @@
 //!   device: unless it was undone, the device may have moved other data there.
 //! - An address is written again after a flush that covers its discard; where the device moves data,
 //!   after every record of that time was fetched and completed, too.
+//! - Where media lose sectors, and with them perhaps the record of a discard, no address is written again.
 //! - Slots at the beginning of the device that may be written at random stay where they are.
+
+mod scan;
 
 use super::{HostView, Phase, Requests, window_of};
 use crate::device::load::{LoadSource, Next};
@@ -101,8 +104,8 @@ pub(crate) struct Log<'a> {
     settled: Moment,
     /// The host needs free addresses.
     starved: bool,
-    /// The device takes no more flushes: no address will be free.
-    hopeless: bool,
+    /// The device refused a flush: it is read-only, and nothing becomes free.
+    refused: bool,
     completing: Option<u64>,
     completed: Option<u64>,
     window: u32,
@@ -148,7 +151,7 @@ impl<'a> Log<'a> {
             quiet: 0,
             settled: 0,
             starved: false,
-            hopeless: false,
+            refused: false,
             completing: None,
             completed: None,
             window,
@@ -307,7 +310,7 @@ impl<'a> Log<'a> {
 
     /// The next thing to do for free addresses and completed batches, if there is one.
     fn upkeep(&mut self) -> Option<Next> {
-        if self.hopeless {
+        if self.refused {
             return None;
         }
         self.settle_doubts();
@@ -331,7 +334,9 @@ impl<'a> Log<'a> {
                 None => Next::Submit(Request::FetchUpcall(1 + self.rng.below(BATCH_MAX) as u32)),
             });
         }
-        (!self.freed.is_empty()).then_some(flush).flatten()
+        // What a flush has covered waits for reads alone.
+        let waits = self.freed.front()?.at < self.covered && self.reads > 0;
+        if waits { Some(Next::Drain) } else { flush }
     }
 
     /// Takes the moves of a batch.
@@ -423,7 +428,11 @@ impl<'a> Log<'a> {
         }
         let until = if self.upcalls { self.settled } else { self.covered };
         while let Some(Freed { lba, .. }) = self.freed.pop_front_if(|freed| freed.at < until) {
-            let Some(object) = self.at.remove(&lba.0) else { continue };
+            let object = match self.plan.unreadable {
+                true => self.at.get(&lba.0).copied(),
+                false => self.at.remove(&lba.0),
+            };
+            let Some(object) = object else { continue };
             if self.entries.get(&object).is_some_and(|entry| entry.discarded && entry.lba == lba) {
                 self.entries.remove(&object);
             }
@@ -431,7 +440,7 @@ impl<'a> Log<'a> {
     }
 
     fn on_flush(&mut self, ok: bool) {
-        self.hopeless |= !ok;
+        self.refused |= !ok;
         if let Some((sent, quiet)) = self.flushes.pop_front().filter(|_| ok) {
             self.covered = self.covered.max(sent);
             self.settled = self.settled.max(quiet);
@@ -489,64 +498,6 @@ impl<'a> Log<'a> {
             }
             true
         });
-    }
-
-    /// Runs of sectors whose objects lie one after the other, and that the host may read.
-    fn runs(&self) -> Vec<(Lba, u32)> {
-        let fixed = self.fixed.clone().map(|lba| (lba, 1 + lba - self.fixed.start));
-        let read = |(lba, object): (&u64, &u64)| {
-            let entry = self.entries.get(object)?;
-            let at = Lba(*lba);
-            let old = entry.old.contains(&at);
-            // A discarded address of the device may be used again at any time.
-            let given_up =
-                entry.discarded && entry.old.is_empty() && !is_appendable(&self.logs, at);
-            let shown = (entry.lba == at || old) && !given_up;
-            shown.then_some((*lba, *object))
-        };
-        let mut runs: Vec<(Lba, u32, u64)> = Vec::new();
-        for (lba, object) in fixed.chain(self.at.iter().filter_map(read)) {
-            match runs.last_mut() {
-                Some((first, count, from))
-                    if *count < self.scan_window
-                        && first.0 + u64::from(*count) == lba
-                        && *from + u64::from(*count) == object =>
-                {
-                    *count += 1;
-                }
-                _ => runs.push((Lba(lba), 1, object)),
-            }
-        }
-        runs.into_iter().map(|(lba, count, _)| (lba, count)).collect()
-    }
-
-    /// Writes slots in order, then flushes.
-    fn fill(&mut self) -> Vec<Request> {
-        let percent = u64::from(self.plan.load.fill_percent.min(100));
-        let filled = self.slots.len() as u64 * percent / 100;
-        let window = self.window;
-        let (mut slot, mut requests) = (0, Vec::new());
-        while slot < filled {
-            let count = u64::from(window).min(filled - slot) as u32;
-            let write = self.write(slot, count, Flags::NONE, Sender::ANONYMOUS);
-            let Some(Request::Write(_, sectors, ..)) = write else { break };
-            slot += u64::from(sectors);
-            requests.extend(write);
-        }
-        requests.push(Request::Flush(Sender::ANONYMOUS));
-        requests
-    }
-
-    fn inspect(&mut self) -> Vec<Request> {
-        let percent = u64::from(self.plan.scan_percent);
-        let runs = self.runs().into_iter();
-        let seen = runs.filter(|_| percent >= 100 || self.scan_rng.below(100) < percent);
-        seen.map(|(lba, sectors)| Request::Read(lba, sectors)).collect()
-    }
-
-    fn finish(&self) -> Vec<Request> {
-        let reads = self.runs().into_iter().map(|(lba, sectors)| Request::Read(lba, sectors));
-        [Request::Flush(Sender::ANONYMOUS)].into_iter().chain(reads).collect()
     }
 }
 
@@ -640,7 +591,7 @@ impl HostView for Log<'_> {
             }
             Request::Flush(sender) if sender.file().is_none() => self.on_flush(reply.is_some()),
             Request::FetchUpcall(_) => {
-                self.hopeless |= reply.is_none();
+                self.refused |= reply.is_none();
                 self.on_fetch(reply)?;
             }
             Request::CompleteUpcall(id) => self.on_complete(id),
@@ -652,7 +603,7 @@ impl HostView for Log<'_> {
 
     fn power_cut(&mut self) {
         (self.reads, self.fetching, self.completing, self.completed) = (0, None, None, None);
-        (self.starved, self.hopeless, self.flushes) = (false, false, VecDeque::new());
+        (self.starved, self.refused, self.flushes) = (false, false, VecDeque::new());
         (0..self.logs.len()).for_each(|log| self.leave_superblock(log));
         while let Some(batch) = self.batches.pop_back() {
             self.go_back(batch);

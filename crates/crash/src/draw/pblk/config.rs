@@ -25,7 +25,10 @@ pub(crate) const KIND: FtlKind = FtlKind::Pblk;
 pub(crate) const fn of(config: &FtlConfig) -> Option<&Config> {
     match config {
         FtlConfig::Pblk(config) => Some(config),
-        FtlConfig::Device(_) | FtlConfig::Zoned(_) | FtlConfig::Coupled(_) => None,
+        FtlConfig::Device(_)
+        | FtlConfig::Zoned(_)
+        | FtlConfig::Coupled(_)
+        | FtlConfig::Interval(_) => None,
     }
 }
 
@@ -82,7 +85,10 @@ impl KindDraw for ConfigDraw {
     fn with_edge_cases(&self, config: FtlConfig, rng: &mut Stream) -> FtlConfig {
         match config {
             FtlConfig::Pblk(config) => FtlConfig::Pblk(with_edge_cases(config, rng)),
-            other @ (FtlConfig::Device(_) | FtlConfig::Zoned(_) | FtlConfig::Coupled(_)) => other,
+            other @ (FtlConfig::Device(_)
+            | FtlConfig::Zoned(_)
+            | FtlConfig::Coupled(_)
+            | FtlConfig::Interval(_)) => other,
         }
     }
 }

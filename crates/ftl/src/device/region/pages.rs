@@ -2,28 +2,21 @@
 //! in turn (NVMeVirt, `conv_ftl.c`: LPN modulo partitions); the sectors of a unit lie in a row, on media and in
 //! the write buffer.
 
+use super::RegionMap;
 use crate::common::l2p::{L2p, MapEntry};
+use crate::common::table::Table;
+use crate::device::DeviceReport;
+use crate::kind::FtlKind;
+use crate::report::Detail;
 use nandscape_block::Lba;
-use nandscape_media::Ppa;
 use std::ops::Range;
 
 /// The table and its arithmetic.
 #[derive(Debug)]
-pub(in crate::device) struct Pages {
-    pub(in crate::device) l2p: L2p,
+pub struct Pages {
+    l2p: L2p,
     unit_bits: u32,
     instance_mask: u64,
-}
-
-/// A part of a mapping unit that a bio covers.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(in crate::device) struct Piece {
-    /// The mapping unit.
-    pub(in crate::device) unit: u64,
-    /// First sector within the unit.
-    pub(in crate::device) first: u32,
-    /// Sectors.
-    pub(in crate::device) sectors: u32,
 }
 
 impl Pages {
@@ -38,65 +31,81 @@ impl Pages {
         let l2p = L2p::new(sectors >> unit_bits, ppa_end)?;
         Some(Self { l2p, unit_bits, instance_mask: u64::from(instances) - 1 })
     }
+}
 
-    /// Sectors of a unit.
+impl Table for Pages {
     #[inline]
-    pub(in crate::device) const fn unit_sectors(&self) -> u32 {
-        1 << self.unit_bits
+    fn get(&self, unit: Lba) -> MapEntry {
+        self.l2p.get(unit)
     }
 
-    /// The bits of a unit's sectors.
     #[inline]
-    pub(in crate::device) const fn unit_mask(&self) -> u64 {
-        u64::MAX >> (64 - self.unit_sectors())
+    fn replace(&mut self, unit: Lba, place: MapEntry) -> MapEntry {
+        self.l2p.replace(unit, place)
     }
 
-    /// The unit of a sector.
-    #[inline]
-    pub(in crate::device) const fn unit_of(&self, lba: Lba) -> u64 {
-        lba.0 >> self.unit_bits
+    fn end(&self) -> u64 {
+        self.l2p.len()
     }
 
-    /// The first sector of a unit.
-    #[inline]
-    pub(in crate::device) const fn first_of(&self, unit: u64) -> Lba {
-        Lba(unit << self.unit_bits)
+    fn next_mapped(&self, units: Range<u64>) -> Option<u64> {
+        self.l2p.next_mapped(units)
     }
 
-    /// The place of a sector within its unit.
+    fn next_unmapped(&self, units: Range<u64>) -> Option<u64> {
+        self.l2p.next_unmapped(units)
+    }
+}
+
+impl RegionMap for Pages {
+    const KIND: FtlKind = FtlKind::PageMap;
+    const COUNTS_LIVE: bool = false;
+
     #[inline]
-    pub(in crate::device) const fn index_of(&self, lba: Lba) -> u32 {
-        lba.0 as u32 & (self.unit_sectors() - 1)
+    fn unit_bits(&self) -> u32 {
+        self.unit_bits
     }
 
-    /// The instance of a unit.
     #[inline]
-    pub(in crate::device) const fn instance_of(&self, unit: u64) -> usize {
+    fn instance_of(&self, unit: u64) -> usize {
         (unit & self.instance_mask) as usize
     }
 
-    /// The first piece of these sectors.
-    #[inline]
-    pub(in crate::device) fn piece(&self, lba: Lba, sectors: u64) -> Piece {
-        let first = self.index_of(lba);
-        let sectors = sectors.min(u64::from(self.unit_sectors() - first)) as u32;
-        Piece { unit: self.unit_of(lba), first, sectors }
+    fn may_be_in(&self, unit: u64, instance: u32) -> bool {
+        self.instance_of(unit) as u32 == instance
     }
 
-    /// The units that lie in these sectors as a whole.
-    pub(in crate::device) const fn whole_units(&self, lba: Lba, sectors: u64) -> Range<u64> {
-        let unit = self.unit_sectors() as u64;
-        let first = lba.0.div_ceil(unit);
-        let end = (lba.0 + sectors) / unit;
-        first..if end < first { first } else { end }
+    #[inline]
+    fn switch(&mut self, unit: Lba, from: MapEntry, to: MapEntry) -> bool {
+        self.l2p.switch(unit, from, to)
     }
 
-    /// Where a sector on media is, if its unit is there.
+    fn has(&self, lba: Lba) -> bool {
+        self.unit_of(lba) < self.l2p.len()
+    }
+
+    fn spaces(&self) -> impl Iterator<Item = Range<u64>> {
+        std::iter::once(0..self.l2p.len())
+    }
+
     #[inline]
-    pub(in crate::device) fn on_media(&self, lba: Lba) -> Option<Ppa> {
-        match self.l2p.get(Lba(self.unit_of(lba))) {
-            MapEntry::Flash(at) => Some(at.plus(self.index_of(lba))),
-            _ => None,
-        }
+    fn prefetch(&self, unit: Lba) {
+        self.l2p.prefetch(unit);
+    }
+
+    fn mapped(&self) -> u64 {
+        self.l2p.mapped()
+    }
+
+    fn bytes(&self) -> u64 {
+        self.l2p.bytes()
+    }
+
+    fn parts(&self) -> Vec<(&'static str, u64)> {
+        Vec::new()
+    }
+
+    fn detail(&self, own: DeviceReport) -> Detail {
+        Detail::Device(own)
     }
 }

@@ -15,7 +15,7 @@ impl Outcome {
     pub(super) fn ours(&self, commit: &str) -> Value {
         let pblk = match &self.ftl.detail {
             Detail::Pblk(detail) => Some(detail),
-            Detail::Device(_) | Detail::Zoned(_) | Detail::Coupled(_) => None,
+            Detail::Device(_) | Detail::Zoned(_) | Detail::Coupled(_) | Detail::Interval(_) => None,
         };
         let mut ours = Map::new();
         let mut put = |key: &str, value: Value| ours.insert(key.into(), value);
@@ -51,6 +51,7 @@ impl Outcome {
             Detail::Pblk(detail) => put("pad_units", detail.pad_units.clone().into()),
             Detail::Device(detail) => put("device", json!(detail)),
             Detail::Zoned(counts) => put("zones", zones(counts, self.zones.as_ref())),
+            Detail::Interval(counts) => put("interval", json!(counts)),
             Detail::Coupled(counts) => put("coupled", json!(counts)),
         };
         put("steady", self.not_steady.is_none().into());

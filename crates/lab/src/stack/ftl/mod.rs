@@ -3,6 +3,7 @@
 
 mod coupled;
 mod device;
+mod interval;
 mod pblk;
 mod zoned;
 
@@ -31,9 +32,6 @@ const VICTIM: Words<Victim> = Words {
 /// The kind of a stack that names none.
 const DEFAULT_KIND: &str = FtlKind::Pblk.name();
 
-/// Kinds that a later version will serve.
-const LATER: [&str; 1] = ["interval"];
-
 /// Reads the FTL's section.
 pub(super) fn read(mut ftl: Section<'_>, host: &Host) -> Result<(FtlConfig, String), StackError> {
     let kind = ftl.word("kind", DEFAULT_KIND, read_kind, |kind, _| kind.to_string())?;
@@ -53,6 +51,10 @@ pub(super) fn read(mut ftl: Section<'_>, host: &Host) -> Result<(FtlConfig, Stri
             let (config, text) = zoned::read(ftl)?;
             Ok((FtlConfig::Zoned(config), text))
         }
+        FtlKind::Interval => {
+            let (config, text) = interval::read(ftl)?;
+            Ok((FtlConfig::Interval(config), text))
+        }
         FtlKind::Coupled => {
             let (config, text) = coupled::read(ftl)?;
             Ok((FtlConfig::Coupled(config), text))
@@ -62,10 +64,7 @@ pub(super) fn read(mut ftl: Section<'_>, host: &Host) -> Result<(FtlConfig, Stri
 
 fn read_kind(name: &str) -> Result<FtlKind, String> {
     let names = FtlKind::ALL.map(FtlKind::name);
-    name.parse().map_err(|why| match LATER.contains(&name) {
-        true => format!("\"{name}\" is not in this version; expected {}", names.join(" | ")),
-        false => format!("{why}{}", did_you_mean(name, names)),
-    })
+    name.parse().map_err(|why| format!("{why}{}", did_you_mean(name, names)))
 }
 
 /// Keys of a kind, but for `kind` itself.
@@ -74,6 +73,7 @@ const fn keys(kind: FtlKind) -> &'static [&'static str] {
         FtlKind::Pblk => &pblk::KEYS,
         FtlKind::PageMap => &device::KEYS,
         FtlKind::Zoned => &zoned::KEYS,
+        FtlKind::Interval => &interval::KEYS,
         FtlKind::Coupled => &coupled::KEYS,
     }
 }

@@ -1,0 +1,110 @@
+//! What a seed chooses about an SSD with interval maps: partitions that its logs go round in, a metadata region, and small
+//! map nodes that are compacted often; and what it has of a conventional SSD.
+
+use crate::draw::device;
+use crate::draw::draws::{Draws, KindDraw};
+use crate::draw::sample::{between, log_uniform};
+use nandscape_block::SECTOR_BYTES;
+use nandscape_ftl::interval::Config;
+use nandscape_ftl::{FtlConfig, FtlKind, FtlRun};
+use nandscape_media::Geometry;
+use nandscape_rt::Stream;
+
+/// The kind.
+pub(crate) const KIND: FtlKind = FtlKind::Interval;
+/// Fewest chunks per unit.
+const CHUNKS_MIN: u32 = 16;
+/// The most overprovisioning, in hundredths of a percent.
+const MOST_OP: u32 = 9_000;
+/// The least partition, in bits of its sectors.
+const PARTITION_BITS_MIN: u32 = 8;
+
+/// The choices, if they are those of an SSD with interval maps.
+pub(crate) const fn of(config: &FtlConfig) -> Option<&Config> {
+    match config {
+        FtlConfig::Interval(config) => Some(config),
+        FtlConfig::Pblk(_) | FtlConfig::Device(_) | FtlConfig::Zoned(_) | FtlConfig::Coupled(_) => {
+            None
+        }
+    }
+}
+
+/// The draw of an SSD with interval maps.
+pub(crate) struct ConfigDraw {
+    given: Config,
+    pages: device::ConfigDraw,
+}
+
+impl ConfigDraw {
+    /// That of a stack's choices, else of the kind's defaults.
+    pub(crate) fn begin(given: Option<&FtlConfig>) -> Self {
+        let given = given.and_then(of).cloned().unwrap_or_default();
+        Self { pages: device::ConfigDraw::of(given.pages.clone()), given }
+    }
+}
+
+impl KindDraw for ConfigDraw {
+    fn fit(&self, shape: Geometry, sectors_max: u32, draws: &mut Draws<'_>) -> Geometry {
+        let shape = self.pages.fit(shape, sectors_max, draws);
+        Geometry { chunks: shape.chunks.max(CHUNKS_MIN), ..shape }
+    }
+
+    fn config(&self, geometry: &Geometry, draws: &mut Draws<'_>) -> FtlConfig {
+        let pages = match self.pages.config(geometry, draws) {
+            FtlConfig::Device(pages) => pages,
+            _ => self.given.pages.clone(),
+        };
+        let rng = &mut *draws.streams;
+        let physical = geometry.total_sectors();
+        // Logs of less than they hold go round often; of much more, rarely.
+        let a_log = (physical / 6).max(1).ilog2();
+        let partition_bits = between(rng, a_log.saturating_sub(1), a_log + 3);
+        let partition_bits =
+            partition_bits.clamp(PARTITION_BITS_MIN, self.given.partition_bits.max(8));
+        let random = if rng.chance(0.5) { 0 } else { 1 + rng.below(physical / 8) };
+        let gc_lines = if rng.chance(0.5) { pages.gc_lines } else { between(rng, 0, 4) };
+        let map_unit_bytes = SECTOR_BYTES as u32;
+        let drawn = Config {
+            partition_bits,
+            random_bytes: random.min(1 << (partition_bits - 1)) * SECTOR_BYTES,
+            leaf_bits: between(rng, 6, 8),
+            middle_bits: between(rng, 1, 4),
+            hole_sectors: between(rng, 1, 64),
+            compact_period_ns: 1_000 * log_uniform(rng, 1 << 14),
+            compact_bytes_per_s: if rng.chance(0.3) { 0 } else { 1 << between(rng, 22, 32) },
+            pages: nandscape_ftl::device::Config { map_unit_bytes, gc_lines, ..pages },
+        };
+        FtlConfig::Interval(with_space(drawn, geometry))
+    }
+
+    fn with_edge_cases(&self, config: FtlConfig, rng: &mut Stream) -> FtlConfig {
+        let FtlConfig::Interval(drawn) = config else { return config };
+        let pages = self.pages.with_edge_cases(FtlConfig::Device(drawn.pages.clone()), rng);
+        match pages {
+            FtlConfig::Device(pages) => FtlConfig::Interval(Config { pages, ..drawn }),
+            _ => FtlConfig::Interval(drawn),
+        }
+    }
+}
+
+/// As much overprovisioning as was drawn, or more where a device of this shape has to keep more free.
+fn with_space(config: Config, geometry: &Geometry) -> Config {
+    let of = |op_hundredths| {
+        let pages = nandscape_ftl::device::Config { op_hundredths, ..config.pages.clone() };
+        Config { pages, ..config.clone() }
+    };
+    let fits = |op: &u32| of(*op).sizes(geometry).is_ok();
+    of((config.pages.op_hundredths..MOST_OP).step_by(25).find(fits).unwrap_or(MOST_OP))
+}
+
+/// The choices on one line, with a space before each.
+pub(crate) fn describe(config: &Config, run: &FtlRun) -> String {
+    let Config { partition_bits, random_bytes, leaf_bits, middle_bits, hole_sectors, .. } = config;
+    format!(
+        " partition=2^{partition_bits} random={random_bytes} map=2^{leaf_bits}/2^{middle_bits}/{hole_sectors} \
+         compact={}ns,{}B/s{}",
+        config.compact_period_ns,
+        config.compact_bytes_per_s,
+        device::describe(&config.pages, run)
+    )
+}

@@ -1,0 +1,109 @@
+//! Campaigns on an SSD with append-only regions and interval maps: it keeps every promise, also with a power-safe buffer and
+//! on edge-case devices, and each safety rule left out is noticed. `nandscape crash --stack iplfs-ssd` is the long form.
+
+use nandscape_crash::{CampaignReport, Options, StackChoice, run_campaign, run_seed};
+use nandscape_ftl::device::{BufferConfig, Config as PagesConfig};
+use nandscape_ftl::interval::Config;
+use nandscape_ftl::{FtlConfig, OmittedRule};
+use nandscape_media::{DeviceTiming, Geometry};
+
+/// The shape of the stack `iplfs-ssd`, which the campaign scales down.
+const GEOMETRY: Geometry = Geometry {
+    groups: 8,
+    units: 2,
+    chunks: 512,
+    sectors: 256,
+    ws_min: 8,
+    ws_opt: 8,
+    mw_cunits: 0,
+    maxoc: 0,
+    maxocpu: 0,
+};
+
+fn options(power_safe: bool) -> Options {
+    let plain = Config::default();
+    let buffer = BufferConfig { power_safe, ..plain.pages.buffer };
+    let config = Config { pages: PagesConfig { buffer, ..plain.pages }, ..plain };
+    let timing = DeviceTiming::preset("nvmevirt-970pro").expect("a preset");
+    let timing = ("nvmevirt-970pro".to_owned(), timing);
+    let stack = StackChoice { geometry: GEOMETRY, config: FtlConfig::Interval(config), timing };
+    Options { stack: Some(stack), ..Options::default() }
+}
+
+fn held(options: &Options, seeds: u64) -> CampaignReport {
+    let report = run_campaign(options, 0..seeds, |_| {});
+    assert!(report.held(), "{report}");
+    let counts = report.counts;
+    assert!(counts.cuts > 3 * seeds && counts.cuts_in_recovery > seeds / 4, "{report}");
+    report
+}
+
+/// With faults as the seed draws them, lost sectors too.
+#[test]
+fn interval_ssds_keep_every_promise() {
+    for power_safe in [false, true] {
+        let counts = held(&options(power_safe), 400).counts;
+        assert!(counts.program_failures > 0 && counts.erase_failures > 0 && counts.unreadable > 0);
+        assert!(counts.sectors_discarded > 10_000, "{counts:?}");
+    }
+}
+
+#[test]
+fn edge_case_interval_ssds_keep_every_promise() {
+    for power_safe in [false, true] {
+        let counts = held(&Options { edge_cases: true, ..options(power_safe) }, 200).counts;
+        assert!(counts.program_failures > 100 && counts.refused > 0, "{counts:?}");
+    }
+}
+
+/// Without faults nothing may be refused, however little space there is.
+#[test]
+fn a_good_interval_ssd_refuses_nothing() {
+    for power_safe in [false, true] {
+        let faults = Some(nandscape_crash::FaultRates::default());
+        let report = held(&Options { faults, ..options(power_safe) }, 300);
+        assert_eq!(report.counts.refused, 0, "{report}");
+    }
+}
+
+/// A discard whose record found no page is durable before a write with PREFLUSH that follows it (seed 3444), also where it
+/// took the last sequence.
+#[test]
+fn preflush_waits_for_records_without_a_page() {
+    let outcome = run_seed(3_444, &options(false));
+    assert!(outcome.violation.is_none(), "{:?}", outcome.violation);
+}
+
+#[test]
+fn every_rule_left_out_is_caught() {
+    for (rule, power_safe) in [
+        (OmittedRule::Sequence, false),
+        (OmittedRule::EraseRule, false),
+        (OmittedRule::PreflushDrain, false),
+        (OmittedRule::LostTrims, false),
+        (OmittedRule::OneShotFlush, false),
+        (OmittedRule::EraseGate, false),
+        (OmittedRule::SettledGate, false),
+        (OmittedRule::TrimGate, false),
+        (OmittedRule::TrimSequence, false),
+        (OmittedRule::FuaInstances, false),
+        (OmittedRule::CopyCompletion, false),
+        (OmittedRule::DropEarly, false),
+        (OmittedRule::BufferSave, true),
+    ] {
+        let options = Options { omit: Some(rule), violations_max: 1, ..options(power_safe) };
+        let report = run_campaign(&options, 0..300, |_| {});
+        assert!(!report.held(), "{rule:?} was never caught\n{report}");
+    }
+}
+
+/// Rules that only a narrow window shows: for each a seed that finds it missing.
+#[test]
+fn narrow_rules_left_out_are_caught() {
+    for (rule, seed) in [(OmittedRule::CompactedTrims, 3_954), (OmittedRule::BufferedTrims, 869)] {
+        let outcome = run_seed(seed, &Options { omit: Some(rule), ..options(false) });
+        assert!(outcome.violation.is_some(), "{rule:?} was not caught in seed {seed}");
+        let outcome = run_seed(seed, &options(false));
+        assert!(outcome.violation.is_none(), "{seed}: {:?}", outcome.violation);
+    }
+}
