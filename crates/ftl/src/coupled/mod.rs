@@ -243,9 +243,11 @@ impl<M: OpenChannel> CoupledFtl<M> {
     fn run_round(&mut self) -> Result<(), FtlError> {
         let mut completions = std::mem::take(&mut self.from_flash);
         self.flash.advance(self.now, &mut completions);
+        let mut ended = Ok(());
         for Completion { token, done } in completions.drain(..) {
             match Own::of(token) {
-                Some(own) => self.own_done(own, done)?,
+                // What follows is complete all the same.
+                Some(own) => ended = ended.and(self.own_done(own, done)),
                 None => {
                     let done = self.for_host(done);
                     self.done.push(Completion { token, done });
@@ -253,6 +255,7 @@ impl<M: OpenChannel> CoupledFtl<M> {
             }
         }
         self.from_flash = completions;
+        ended?;
         if self.stopped.is_none() { self.pump() } else { Ok(()) }
     }
 
