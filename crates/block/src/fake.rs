@@ -10,12 +10,17 @@
 //! - The device moves only what is durable. The data then read the same at the old and the new address,
 //!   and a discard at either reaches them; once the host has completed the upcall with the move, the old
 //!   address reads as zeroes. A move is durable at once, as is its completion.
+//! - A discard at the new address of a move that the host has not fetched yet reaches nothing: the host cannot mean what it
+//!   does not know of.
+//! - Where append-only regions have superblocks, each is written in order, and takes no more writes after a power cut,
+//!   which leaves a part of it without gaps.
 //! - After a power cut a zone is written up to some sector between what was covered and what was
 //!   written, without gaps, and is closed; migrations that were not completed are offered again.
 //! - Without content the device cannot tell which sectors hold data: it moves none, and enforces
 //!   neither append-only writes nor the bound on live sectors.
 
 mod migrations;
+mod superblocks;
 
 #[cfg(test)]
 mod tests;
@@ -32,6 +37,7 @@ use crate::zone::{ZoneAction, ZoneId, ZoneState, ZoneTable};
 use migrations::Migrations;
 use nandscape_rt::{Nanos, Stream};
 use std::ops::Range;
+use superblocks::SuperblockTable;
 
 /// When the device moves data by itself.
 struct Collector {
@@ -53,6 +59,11 @@ pub struct FakeDevice {
     zones: ZoneTable,
     migrations: Migrations,
     collector: Option<Collector>,
+    superblocks: SuperblockTable,
+    /// Who waits for migrations.
+    waiting: Vec<Token>,
+    /// The latest instant that it was told.
+    now: Nanos,
 }
 
 impl FakeDevice {
@@ -71,7 +82,9 @@ impl FakeDevice {
         });
         let zones = ZoneTable::of(&caps);
         let (latency, migrations, collector) = (Nanos::ZERO, Migrations::default(), None);
-        Ok(Self { caps, latency, memory, zones, migrations, collector })
+        let superblocks = SuperblockTable::of(&caps);
+        let (waiting, now) = (Vec::new(), Nanos::ZERO);
+        Ok(Self { caps, latency, memory, zones, migrations, collector, superblocks, waiting, now })
     }
 
     /// The same device, whose bios complete this much later than they are submitted.
@@ -99,6 +112,12 @@ impl FakeDevice {
     #[must_use]
     pub fn durable(&self, lba: Lba) -> SectorData {
         self.memory.durable(self.resolve(lba))
+    }
+
+    /// The number of sectors of a range that hold data, those that were moved away from it not counted.
+    #[must_use]
+    pub fn live_sectors(&self, range: Range<u64>) -> u64 {
+        self.memory.live(range)
     }
 
     fn resolve(&self, lba: Lba) -> Lba {
@@ -145,8 +164,25 @@ impl FakeDevice {
     /// answered.
     pub fn cut_power(&mut self, rng: &mut Stream) {
         self.cut_zones(rng);
+        self.cut_superblocks(rng);
+        self.waiting.clear();
         self.memory.cut_power(rng);
         self.migrations.power_cut();
+    }
+
+    /// What a cut leaves of each superblock: of what no flush covered, the first sectors.
+    fn cut_superblocks(&mut self, rng: &mut Stream) {
+        for written in self.superblocks.power_cut() {
+            let uncovered = self.memory.unflushed(written).filter(|lba| self.memory.is_live(*lba));
+            let uncovered: Vec<u64> = uncovered.collect();
+            let kept = rng.below(uncovered.len() as u64 + 1) as usize;
+            for (index, lba) in uncovered.into_iter().enumerate() {
+                match index < kept {
+                    true => self.memory.make_durable(lba..lba + 1),
+                    false => self.memory.clear(lba..lba + 1),
+                }
+            }
+        }
     }
 
     /// What a cut leaves of each zone.
@@ -208,11 +244,12 @@ impl FakeDevice {
     /// Moves one sector, if there is one to move and a free address for it.
     fn collect_one(&mut self, source: &Range<u64>, owned: &Range<u64>) {
         let Some(Collector { victim, target, .. }) = self.collector else { return };
-        let settled = [source, owned].map(|range| self.memory.settled(range.clone()));
-        let mut victims: Vec<_> = settled.into_iter().flatten().collect();
-        victims.sort_unstable();
-        let next = victims.partition_point(|&lba| lba < victim);
-        let Some(&old) = victims.get(next).or(victims.first()) else { return };
+        let first = |range: &Range<u64>, from: u64| {
+            let range = range.start.max(from)..range.end;
+            if range.is_empty() { None } else { self.memory.settled(range).next() }
+        };
+        let after = |from| [source, owned].iter().filter_map(|range| first(range, from)).min();
+        let Some(old) = after(victim).or_else(|| after(0)) else { return };
         let from = target.clamp(owned.start, owned.end);
         let Some(new) = (from..owned.end).chain(owned.start..from).find(|&lba| self.is_free(lba))
         else {
@@ -239,7 +276,8 @@ impl FakeDevice {
             Op::Zone(zone, action) => self.act(zone, action),
             Op::ZoneReport => Ok(self.report(bio.lba, bio.sectors)),
             Op::FetchUpcall => Ok(self.migrations.fetch(bio.sectors)),
-            Op::AwaitUpcall => Err(BlockError::Unsupported("interrupts of upcalls")),
+            // Answered when it was submitted, or when there is a migration.
+            Op::AwaitUpcall => Ok(Reply::None),
             Op::CompleteUpcall(id) => self.migrations.complete(id),
             Op::Flush | Op::Discard => self.delegate(bio),
         }
@@ -253,7 +291,11 @@ impl FakeDevice {
         }
         let mut data = Vec::new();
         for index in 0..bio.sectors {
-            let lba = self.resolve(bio.lba.plus(index.into()));
+            let named = bio.lba.plus(index.into());
+            if bio.op == Op::Discard && self.migrations.is_news(named.0) {
+                continue;
+            }
+            let lba = self.resolve(named);
             let payload = match bio.op {
                 Op::Write => Payload::collect(vec![bio.payload.sector(index)]),
                 _ => Payload::None,
@@ -286,8 +328,15 @@ impl FakeDevice {
         let range = bio.lba.0..bio.lba.0 + u64::from(bio.sectors);
         if kind == RegionKind::Append {
             self.check_append(range.clone())?;
+            let is_empty = |superblock: Range<u64>| {
+                self.memory.live(superblock.clone()) == 0 && !self.migrations.refer_into(superblock)
+            };
+            self.superblocks.check(&range, is_empty)?;
         }
         self.check_live_sectors(range.clone())?;
+        if kind == RegionKind::Append {
+            self.superblocks.note(&range);
+        }
         if let RegionKind::Zones(_) = kind {
             self.check_not_moved(range)?;
             if let Some(zone) = self.zones.at(bio.lba) {
@@ -333,7 +382,7 @@ impl FakeDevice {
             return Ok(());
         }
         let added = range.filter(|&lba| !self.memory.is_live(self.migrations.resolve(lba)));
-        if self.memory.live() + added.count() as u64 <= most {
+        if self.memory.live(0..u64::MAX) + added.count() as u64 <= most {
             return Ok(());
         }
         Err(BlockError::Region { lba, what: "more live sectors than the device holds" })
@@ -373,16 +422,29 @@ impl BlockDevice for FakeDevice {
         &self.caps
     }
 
-    fn submit(&mut self, now: Nanos, bio: Bio, _token: Token) -> Submit {
+    fn submit(&mut self, now: Nanos, bio: Bio, token: Token) -> Submit {
+        self.now = now;
+        let waits = bio.op == Op::AwaitUpcall && !self.migrations.are_pending();
         let result = self.serve(bio);
+        if waits && result.is_ok() {
+            self.waiting.push(token);
+            return Submit::Pending;
+        }
         Submit::Done(Done::new(now.saturating_add(self.latency), result))
     }
 
     fn next_event(&self) -> Option<Nanos> {
-        None
+        let is_due = !self.waiting.is_empty() && self.migrations.are_pending();
+        is_due.then_some(self.now)
     }
 
-    fn advance(&mut self, _now: Nanos, _done: &mut Vec<Completion>) {}
+    fn advance(&mut self, now: Nanos, done: &mut Vec<Completion>) {
+        self.now = now;
+        if self.migrations.are_pending() {
+            let waiting = std::mem::take(&mut self.waiting).into_iter();
+            done.extend(waiting.map(|token| Completion { token, done: Done::ok(now) }));
+        }
+    }
 
     fn attention(&self) -> Attention {
         match self.caps.raises_attention && self.migrations.are_pending() {

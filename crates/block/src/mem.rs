@@ -132,10 +132,10 @@ impl MemDevice {
         !matches!(self.current(Lba(lba)), SectorData::Tag(Tag::ZERO) | SectorData::Absent)
     }
 
-    /// The number of sectors that read as anything but zeroes.
-    pub(crate) fn live(&self) -> u64 {
-        let written = self.unflushed.keys().filter(|&&lba| self.is_live(lba)).count();
-        (self.settled(0..u64::MAX).count() + written) as u64
+    /// The number of sectors of a range that read as anything but zeroes.
+    pub(crate) fn live(&self, range: Range<u64>) -> u64 {
+        let written = self.unflushed(range.clone()).filter(|&lba| self.is_live(lba)).count();
+        (self.settled(range).count() + written) as u64
     }
 
     /// Moves what is durable of a sector to an unused one.

@@ -13,7 +13,7 @@
 use crate::address::Lba;
 use crate::device::Reply;
 use crate::error::BlockError;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Range;
 
 /// From where to where.
@@ -27,6 +27,10 @@ pub(super) struct Migrations {
     pending: VecDeque<Record>,
     fetched: BTreeMap<u64, Vec<Record>>,
     batches: u64,
+    /// How many records name an address.
+    named: BTreeMap<u64, u32>,
+    /// New addresses of pending records.
+    news: BTreeSet<u64>,
 }
 
 impl Migrations {
@@ -37,8 +41,17 @@ impl Migrations {
 
     /// Whether an address must stay as it is because of a record that names it.
     pub(super) fn refers_to(&self, lba: u64) -> bool {
-        let mut records = self.pending.iter().chain(self.fetched.values().flatten());
-        records.any(|(old, new)| old.0 == lba || new.0 == lba)
+        self.named.contains_key(&lba)
+    }
+
+    /// Whether a record names an address of a range.
+    pub(super) fn refer_into(&self, range: Range<u64>) -> bool {
+        self.named.range(range).next().is_some()
+    }
+
+    /// Whether the host has not heard yet that data are at an address.
+    pub(super) fn is_news(&self, lba: u64) -> bool {
+        self.news.contains(&lba)
     }
 
     /// The last address of a range whose data were moved away.
@@ -63,6 +76,10 @@ impl Migrations {
         }
         self.redirects.insert(old, new);
         self.pending.push_back((Lba(old), Lba(new)));
+        self.news.insert(new);
+        for lba in [old, new] {
+            *self.named.entry(lba).or_default() += 1;
+        }
     }
 
     /// A batch of the oldest pending records, `most` at most.
@@ -72,6 +89,7 @@ impl Migrations {
             return Reply::None;
         }
         let batch: Vec<_> = self.pending.drain(..count).collect();
+        batch.iter().for_each(|(_, new)| _ = self.news.remove(&new.0));
         self.batches += 1;
         self.fetched.insert(self.batches, batch.clone());
         Reply::Upcall(self.batches, batch)
@@ -81,16 +99,29 @@ impl Migrations {
     pub(super) fn complete(&mut self, id: u64) -> Result<Reply, BlockError> {
         let batch = self.fetched.remove(&id);
         let batch = batch.ok_or(BlockError::Malformed("no fetched upcall has this id"))?;
-        for (old, _) in batch {
+        for (old, new) in batch {
             self.redirects.remove(&old.0);
+            for lba in [old, new] {
+                self.forget_name(lba.0);
+            }
         }
         Ok(Reply::None)
+    }
+
+    fn forget_name(&mut self, lba: u64) {
+        if let Some(count) = self.named.get_mut(&lba) {
+            *count -= 1;
+            if *count == 0 {
+                self.named.remove(&lba);
+            }
+        }
     }
 
     /// Power was cut, and with it the host's knowledge of the batches.
     pub(super) fn power_cut(&mut self) {
         for (_, batch) in std::mem::take(&mut self.fetched).into_iter().rev() {
             for record in batch.into_iter().rev() {
+                self.news.insert(record.1.0);
                 self.pending.push_front(record);
             }
         }

@@ -2,6 +2,7 @@
 
 mod coupled;
 mod power;
+mod superblocks;
 
 use super::*;
 use crate::bio::{Flags, FlushScope, Owner, Placement};

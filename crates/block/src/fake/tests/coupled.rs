@@ -1,6 +1,7 @@
 //! Migrations and upcalls of a device with regions of its own.
 
 use super::*;
+use crate::caps::UpcallSignal;
 
 /// A host region and the region that the device moves its data to, which a gap separates.
 fn caps() -> DeviceCaps {
@@ -105,15 +106,50 @@ fn moved_data_are_moved_on() {
     }
 }
 
+/// Before the host has heard of a move, a discard at the new address is of what was there before; at the old address it
+/// reaches the data. After a power cut the host has not heard of it again.
+#[test]
+fn discards_of_what_is_not_known_reach_nothing() {
+    let mut device = filled();
+    device.migrate(&pairs(&[(3, 33), (4, 34)])).unwrap();
+    act(&mut device, Bio::discard(Lba(32), 8)).unwrap();
+    assert_eq!(contents(&mut device, [3, 33, 4, 34]), [103, 103, 104, 104]);
+    act(&mut device, Bio::discard(Lba(3), 1)).unwrap();
+    assert_eq!(contents(&mut device, [3, 33]), [0, 0]);
+    assert_eq!(fetch(&mut device, 9), upcall(1, &[(3, 33), (4, 34)]));
+    device.cut_power(&mut Stream::new(1, "power"));
+    act(&mut device, Bio::discard(Lba(34), 1)).unwrap();
+    assert_eq!(contents(&mut device, [4, 34]), [104, 104]);
+}
+
+/// Who waits for an interrupt hears of migrations that there are, and of those that come.
+#[test]
+fn interrupts_end_with_a_migration() {
+    let caps =
+        DeviceCaps { upcall_signal: UpcallSignal::Interrupt, raises_attention: false, ..caps() };
+    let mut device = device(caps);
+    act(&mut device, write(0, 8)).unwrap();
+    act(&mut device, Bio::flush()).unwrap();
+    let wait = || Bio::new(Op::AwaitUpcall, Lba(0), 0);
+    assert_eq!(device.submit(Nanos(5), wait(), Token(7)), Submit::Pending);
+    assert_eq!(device.next_event(), None);
+    device.migrate(&pairs(&[(3, 33)])).unwrap();
+    assert_eq!(device.next_event(), Some(Nanos(5)));
+    let mut done = Vec::new();
+    device.advance(Nanos(6), &mut done);
+    assert_eq!(done, [Completion { token: Token(7), done: Done::ok(Nanos(6)) }]);
+    assert_eq!(act(&mut device, wait()), Ok(Reply::None), "one waits to be fetched");
+}
+
 /// A discard at the old address reaches the moved data, and so does one at the new address.
 #[test]
 fn discards_reach_moved_data() {
     for at in [3, 33] {
         let mut device = filled();
         device.migrate(&pairs(&[(3, 33)])).unwrap();
+        assert_eq!(fetch(&mut device, 9), upcall(1, &[(3, 33)]));
         act(&mut device, Bio::discard(Lba(at), 1)).unwrap();
         assert_eq!(contents(&mut device, [3, 33]), [0, 0]);
-        assert_eq!(fetch(&mut device, 9), upcall(1, &[(3, 33)]));
         act(&mut device, Bio::flush()).unwrap();
         assert_eq!(device.durable(Lba(33)), SectorData::Tag(Tag::ZERO));
     }
