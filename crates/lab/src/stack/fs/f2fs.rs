@@ -192,6 +192,8 @@ fn read_mkfs(fs: &mut Section<'_>, reclaim: Reclaim) -> Result<Option<MkfsOption
     let overprovision: Option<f64> = fs.optional("overprovision")?;
     let is_share = overprovision.is_none_or(|percent| percent > 0.0 && percent < 100.0);
     fs.check("overprovision", is_share, "must be above 0 and below 100 percent")?;
+    let rho: Option<f64> = fs.optional("rho")?;
+    fs.check("rho", rho.is_none_or(|rho| (1.0..=100.0).contains(&rho)), "must be 1 to 100")?;
     let gc_journal = fs.or("gc_journal_area", reclaim == Reclaim::GcJournal)?;
     let has_area = gc_journal || reclaim != Reclaim::GcJournal;
     fs.check("gc_journal_area", has_area, "must be true with reclaim = \"gc-journal\"")?;
@@ -202,6 +204,7 @@ fn read_mkfs(fs: &mut Section<'_>, reclaim: Reclaim) -> Result<Option<MkfsOption
         segments_per_section,
         sections_per_zone,
         overprovision,
+        rho,
         gc_journal,
         discard,
         ..defaults
