@@ -4,7 +4,7 @@ use super::chunk::PageState;
 use super::mapping::Mapping;
 use super::{bump, drop_by};
 use crate::contract::{FsError, Result};
-use nandscape_block::{AsyncDevice, Bio, Flags, Lba, Payload, Reply, SectorData, Tag};
+use nandscape_block::{AsyncDevice, Bio, BlockError, Flags, Lba, Payload, Reply, SectorData, Tag};
 use std::future::Future;
 use std::ops::Range;
 use std::rc::Rc;
@@ -24,6 +24,14 @@ pub trait Backing: Clone + 'static {
         page: u64,
         pages: u64,
     ) -> impl Future<Output = Result<PageLocation>>;
+
+    /// Submits a read of what was just located.
+    fn submit_read(
+        &self,
+        bio: Bio,
+    ) -> impl Future<Output = std::result::Result<Reply, BlockError>> + use<Self> {
+        self.device().submit(bio)
+    }
 
     /// Whether the pages of a file are metadata of the volume: reads of them say so, and name no owner.
     fn is_metadata(&self, _file: &Rc<Self::File>) -> bool {
@@ -143,7 +151,7 @@ async fn fill<B: Backing>(
                     true => bio = bio.with(Flags::META),
                     false => bio.owner = Some(mapping.owner()),
                 }
-                (count, Ok(backing.device().submit(bio)))
+                (count, Ok(backing.submit_read(bio)))
             }
         };
         let count = count.clamp(1, filling.range.end - page);

@@ -2,6 +2,7 @@
 //! campaigns, reports and messages name have names here; those of mkfs.f2fs and of the kernel's mount are theirs.
 
 use super::F2fs;
+use super::append::AppendGeometry;
 use super::cpu::CpuCosts;
 use super::format::{Feature, Features, GcJournalFormat, SUPPORTED};
 use super::mkfs::{self, MkfsError, MkfsOptions, Plan, mkfs};
@@ -200,6 +201,9 @@ fn key_at_fault(format: &MkfsOptions, sectors: u64, error: &MkfsError) -> &'stat
 
 /// The choice that kept a volume from being made.
 fn config_error(format: &MkfsOptions, sectors: u64, error: &MkfsError) -> ConfigError {
+    if let MkfsError::Rho(why) = error {
+        return ConfigError { key: "rho", why: why.clone() };
+    }
     ConfigError { key: key_at_fault(format, sectors, error), why: error.to_string() }
 }
 
@@ -262,7 +266,28 @@ impl Config {
         let journals = self.mount.reclaim == Reclaim::GcJournal;
         let active = zones.map_or(Ok(()), |zones| zones.check_active(journals));
         active.map_err(|why| ConfigError { key: "", why })?;
-        Ok(self.format.clone().map(|format| MkfsOptions { zones, ..format }))
+        let append = AppendGeometry::of(caps).map_err(|why| ConfigError { key: "", why })?;
+        if append.is_some() {
+            self.check_append()?;
+        }
+        Ok(self.format.clone().map(|format| MkfsOptions {
+            zones,
+            append: append.map(Box::new),
+            ..format
+        }))
+    }
+
+    /// That the mount writes append-only regions as they must be.
+    fn check_append(&self) -> Result<(), ConfigError> {
+        if self.mount.allocation != Allocation::Lfs {
+            let why = "append-only regions are written once: \"lfs\" alone".to_owned();
+            return Err(ConfigError { key: "allocation", why });
+        }
+        if self.mount.reclaim != Reclaim::Checkpoint {
+            let why = "nothing is cleaned in append-only regions: \"checkpoint\" alone".to_owned();
+            return Err(ConfigError { key: "reclaim", why });
+        }
+        Ok(())
     }
 
     pub(crate) const fn promises(&self) -> Promises {

@@ -1,7 +1,8 @@
 //! What only F2FS counts: checkpoints, blocks per log, cleaning, discards, roll-forward.
 
+use super::append::AppendCounts;
 use super::cpu::CpuTimes;
-use super::format::SegmentType;
+use super::format::{SPACE_REGIONS, SegmentType};
 use super::segment::{Blocks, LOGS};
 use crate::counts::CountGroup;
 use nandscape_rt::Nanos;
@@ -64,8 +65,42 @@ pub struct Counts {
     pub rolled_blocks: u64,
     /// Moves that mount found in the GC journal, and replayed.
     pub replayed_moves: u64,
+    /// In an append-only address space.
+    pub append: AppendCounts,
+    /// How much of it is in use now.
+    pub space: SpaceCounts,
     /// Time of the host's cores.
     pub cpu: CpuTimes,
+}
+
+/// How much of an append-only address space is in use, at the time of asking.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct SpaceCounts {
+    /// Slots.
+    pub slots: u64,
+    /// Slots in use.
+    pub slots_used: u64,
+    /// Blocks that wait for their discard, or for the checkpoint before it.
+    pub void_blocks: u64,
+    /// Sections in use of each region, in order of address.
+    pub sections_used: [u64; SPACE_REGIONS],
+}
+
+impl SpaceCounts {
+    fn named(&self) -> [(&'static str, u64); 9] {
+        let [first, second, third, fourth, fifth, sixth] = self.sections_used;
+        [
+            ("slots", self.slots),
+            ("slots_used", self.slots_used),
+            ("void_blocks", self.void_blocks),
+            ("sections_used_region_1", first),
+            ("sections_used_region_2", second),
+            ("sections_used_region_3", third),
+            ("sections_used_region_4", fourth),
+            ("sections_used_region_5", fifth),
+            ("sections_used_region_6", sixth),
+        ]
+    }
 }
 
 /// How long calls took.
@@ -197,6 +232,7 @@ impl Counts {
         merge(&mut self.rolled_nodes, other.rolled_nodes);
         merge(&mut self.rolled_blocks, other.rolled_blocks);
         merge(&mut self.replayed_moves, other.replayed_moves);
+        self.append.zip(&other.append, &merge);
         self.cpu.zip(&other.cpu, merge);
     }
 
@@ -250,6 +286,10 @@ impl Counts {
         ];
         if zones.iter().any(|(_, count)| *count > 0) {
             groups.push(CountGroup::of("zones", zones));
+        }
+        if self.space.slots > 0 {
+            let named = self.append.named().into_iter().chain(self.space.named());
+            groups.push(CountGroup::of("append", named.collect()));
         }
         if self.cpu.busy_ns() > 0 {
             groups.push(CountGroup::of("cpu", self.cpu.named()));

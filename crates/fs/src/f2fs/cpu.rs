@@ -1,7 +1,7 @@
 //! What F2FS's work takes of the host's cores (`fs.cpu`): a table of costs, who pays them, and the time they took.
 //!
 //! Work is paid for before it is done: by a call on the core of its thread, also for the blocks that it
-//! cleans or writes back and for a checkpoint that it needs; by the flusher, the cleaner and the checkpoint timer, as
+//! cleans or writes back and for a checkpoint that it needs; by the flusher, the cleaner, the checkpoint timer and what handles upcalls, as
 //! threads of the kernel, on the core that is free first. A core does one thing at a time, in the order of arrival.
 //!
 //! A place that pays is a waiting point, so none lies where nothing may wait. Without costs, or before the volume has a
@@ -24,6 +24,11 @@ pub struct CpuCosts {
     pub allocation_ns: u64,
     /// A block that cleaning looks at: its summary, whether it is still what that says, marking its page.
     pub move_ns: u64,
+    /// A batch of migrations that is fetched and completed.
+    pub upcall_ns: u64,
+    /// Each record of it: the summary of the old place, whether the block is still what was moved, its node or NAT entry,
+    /// SIT entries of both segments, the summary of the new place, the file's extents.
+    pub record_ns: u64,
     /// A checkpoint, beside what its files and nodes take.
     pub checkpoint_ns: u64,
     /// Each block of NAT, SIT and pack that a checkpoint writes.
@@ -53,6 +58,8 @@ impl CpuCosts {
                 node_page_ns: 700,
                 allocation_ns: 750,
                 move_ns: 800,
+                upcall_ns: 1_500,
+                record_ns: 900,
                 checkpoint_ns: 20_000,
                 checkpoint_block_ns: 2_000,
             }),
@@ -69,6 +76,8 @@ impl CpuCosts {
             node_page_ns: times(self.node_page_ns),
             allocation_ns: times(self.allocation_ns),
             move_ns: times(self.move_ns),
+            upcall_ns: times(self.upcall_ns),
+            record_ns: times(self.record_ns),
             checkpoint_ns: times(self.checkpoint_ns),
             checkpoint_block_ns: times(self.checkpoint_block_ns),
         }
@@ -92,6 +101,8 @@ pub struct CpuTimes {
     pub allocation_ns: u64,
     /// Blocks that cleaning looked at.
     pub move_ns: u64,
+    /// Upcalls and their records.
+    pub upcall_ns: u64,
     /// Checkpoints.
     pub checkpoint_ns: u64,
     /// How long all of these waited for their cores.
@@ -105,6 +116,7 @@ impl CpuTimes {
         merge(&mut self.node_page_ns, other.node_page_ns);
         merge(&mut self.allocation_ns, other.allocation_ns);
         merge(&mut self.move_ns, other.move_ns);
+        merge(&mut self.upcall_ns, other.upcall_ns);
         merge(&mut self.checkpoint_ns, other.checkpoint_ns);
         merge(&mut self.wait_ns, other.wait_ns);
     }
@@ -112,19 +124,28 @@ impl CpuTimes {
     /// Time that cores worked.
     #[must_use]
     pub const fn busy_ns(&self) -> u64 {
-        self.lookup_ns + self.node_page_ns + self.allocation_ns + self.move_ns + self.checkpoint_ns
+        self.lookup_ns
+            + self.node_page_ns
+            + self.allocation_ns
+            + self.move_ns
+            + self.upcall_ns
+            + self.checkpoint_ns
     }
 
     /// The times by name.
     pub(crate) fn named(&self) -> Vec<(&'static str, u64)> {
-        vec![
+        let mut times = vec![
             ("lookup_ns", self.lookup_ns),
             ("node_page_ns", self.node_page_ns),
             ("allocation_ns", self.allocation_ns),
             ("move_ns", self.move_ns),
             ("checkpoint_ns", self.checkpoint_ns),
             ("wait_ns", self.wait_ns),
-        ]
+        ];
+        if self.upcall_ns > 0 {
+            times.push(("upcall_ns", self.upcall_ns));
+        }
+        times
     }
 }
 
@@ -141,6 +162,10 @@ pub(crate) enum Work {
     NodeWrites(u64),
     /// A block that cleaning looks at.
     Move,
+    /// A batch of migrations.
+    Upcall,
+    /// A record of one.
+    Record,
     /// A checkpoint of so many blocks.
     Checkpoint(u64),
 }
@@ -195,6 +220,8 @@ impl Cpu {
                 add(&mut times.allocation_ns, pages * costs.allocation_ns);
             }
             Work::Move => add(&mut times.move_ns, costs.move_ns),
+            Work::Upcall => add(&mut times.upcall_ns, costs.upcall_ns),
+            Work::Record => add(&mut times.upcall_ns, costs.record_ns),
             Work::Checkpoint(blocks) => {
                 let ns = costs.checkpoint_ns + blocks * costs.checkpoint_block_ns;
                 add(&mut times.checkpoint_ns, ns);
@@ -244,6 +271,8 @@ mod tests {
         node_page_ns: 10,
         allocation_ns: 100,
         move_ns: 1_000,
+        upcall_ns: 2,
+        record_ns: 20,
         checkpoint_ns: 10_000,
         checkpoint_block_ns: 100_000,
     };
@@ -267,6 +296,8 @@ mod tests {
                     Work::Allocation(3),
                     Work::NodeWrites(4),
                     Work::Move,
+                    Work::Upcall,
+                    Work::Record,
                     Work::Checkpoint(5),
                 ] {
                     payer.pay(&rt, work).await;
@@ -278,6 +309,7 @@ mod tests {
                 node_page_ns: 60,
                 allocation_ns: 700,
                 move_ns: 1_000,
+                upcall_ns: 22,
                 checkpoint_ns: 510_000,
                 wait_ns: 0,
             };

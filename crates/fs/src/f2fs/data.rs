@@ -4,6 +4,7 @@
 //! and its block), and its block when it is written back: the next one of a log, each time another. So there is no
 //! order between data and the nodes that lead to it but that of fsync and checkpoint.
 
+use super::append::Upcalls;
 use super::cpu::Work;
 use super::format::{BLOCKS_PER_SEGMENT, BlockAddr, Nid, SegmentType, SummaryEntry};
 use super::inode::{Dirty, Inode, META_INO, NODE_INO};
@@ -59,6 +60,19 @@ impl DataPath for Volume {
         bio: Bio,
     ) -> impl Future<Output = std::result::Result<Reply, BlockError>> + use<> {
         self.send(bio)
+    }
+
+    /// A device that moves blocks forgets where one lay when no read of it is on its way.
+    fn submit_read(
+        &self,
+        bio: Bio,
+    ) -> impl Future<Output = std::result::Result<Reply, BlockError>> + use<> {
+        let reading = self.upcalls().map(Upcalls::begin_read);
+        let reply = self.env.device.submit(bio);
+        async move {
+            let _reading = reading;
+            reply.await
+        }
     }
 
     /// Blocks are reserved in nodes, not here.
@@ -537,11 +551,6 @@ impl Volume {
         let mut sums = self.in_use_sums.get();
         sums.note(blocks, self.segments.borrow().in_use());
         self.in_use_sums.set(sums);
-    }
-
-    /// Dirty pages of directories.
-    pub(crate) fn dirty_dir_pages(&self) -> u64 {
-        self.dirty_dirs().iter().map(|dir| dir.pages.dirty()).sum()
     }
 
     /// Sets the addresses of pages to blocks that lie after each other. The node is in memory.

@@ -23,6 +23,9 @@ impl Volume {
         for segment in &freed {
             self.background_victims.borrow_mut().remove(&self.layout.section_of(*segment));
         }
+        if self.append.is_some() {
+            return;
+        }
         let Some(zones) = &self.zones else { return self.discard_segments(freed) };
         let (of_zones, others) = freed.into_iter().partition(|segment| {
             self.segments.borrow().capacity().is_zone(self.layout.section_of(*segment))
@@ -102,6 +105,9 @@ impl Volume {
     pub(crate) async fn discard_prefree(&self) {
         if self.zones.is_some() {
             return self.reset_prefree().await;
+        }
+        if self.append.is_some() {
+            return;
         }
         let prefree = self.segments.borrow().prefree();
         for segment in prefree {

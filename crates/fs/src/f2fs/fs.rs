@@ -1,5 +1,6 @@
 //! The contract, kept by a mounted F2FS. Calls that change something run to their end, also if their callers are dropped.
 
+use super::append::AppendSpace;
 use super::counts::{Counts, GcCounts, Rolled};
 use super::format::BLOCK_BYTES;
 use super::inode::ROOT_INO;
@@ -441,6 +442,8 @@ fn counts_of(volume: &Volume) -> Counts {
     let journal = volume.gc_journal.as_ref().map(|journal| journal.counts.get());
     let journal = journal.unwrap_or_default();
     let zones = volume.zones.as_ref().map(Zones::counts).unwrap_or_default();
+    let waits = volume.parking.as_ref().map_or(0, |parking| parking.waits.get());
+    let append = volume.append.as_ref().map(AppendSpace::counts).unwrap_or_default();
     Counts {
         checkpoints: volume.checkpoints.count.get(),
         checkpoint_blocks: volume.checkpoints.blocks.get(),
@@ -464,11 +467,13 @@ fn counts_of(volume: &Volume) -> Counts {
         discards: volume.discards.sent.get(),
         zone_resets: zones.resets,
         zone_finishes: zones.finishes,
-        zone_waits: zones.waits,
+        zone_waits: volume.zones.as_ref().map_or(0, |_| waits),
         rolled_files: files,
         rolled_nodes: nodes,
         rolled_blocks: blocks,
         replayed_moves: moves,
+        append,
+        space: volume.space_counts(),
         cpu: volume.cpu.times(),
     }
 }

@@ -86,6 +86,9 @@ impl Volume {
     /// # Errors
     /// Those of cleaning and of checkpoints.
     pub(crate) async fn balance_fs(&self) -> Result<()> {
+        if self.append.is_some() {
+            return self.balance_space().await;
+        }
         if !self.lacks_free_sections(0) {
             return Ok(());
         }
@@ -220,7 +223,7 @@ impl Volume {
     async fn summaries_of(&self, segment: SegNo) -> Result<Vec<(BlockAddr, SummaryEntry)>> {
         let summaries = self.summaries(segment).await?;
         let segments = self.segments.borrow();
-        let first = self.layout.block(segment, 0).unwrap_or_default();
+        let first = segments.block(segment, 0).unwrap_or_default();
         let blocks = (first.0..).map(BlockAddr).zip(*summaries.entries);
         Ok(blocks.filter(|(at, _)| segments.is_valid(*at)).collect())
     }
@@ -238,7 +241,8 @@ impl Volume {
     /// What the summaries say of a block.
     pub(super) async fn summary_of(&self, at: BlockAddr) -> Result<SummaryEntry> {
         let outside = || corrupt("block outside of the main area", at.0);
-        let (segment, offset) = self.layout.segment_of(at).ok_or_else(outside)?;
+        let found = self.segments.borrow().segment_of(at);
+        let (segment, offset) = found.ok_or_else(outside)?;
         Ok(self.summaries(segment).await?.entries[offset as usize])
     }
 

@@ -243,6 +243,12 @@ impl Inode {
         self.extents.insert(pages.start, start, pages.end - pages.start);
     }
 
+    /// The device moved one of its pages, which is as durable as it was.
+    pub(crate) fn note_migrated(&self, page: u64, to: BlockAddr) {
+        self.forget_extent(&(page..page + 1));
+        self.extents.insert(page, to, 1);
+    }
+
     /// Data were written that may not be durable.
     pub(crate) fn note_appended(&self) {
         self.lists.appended.borrow_mut().insert(self.number);

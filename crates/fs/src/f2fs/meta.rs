@@ -85,7 +85,7 @@ impl Volume {
         let mut rest = &blocks[..];
         while let Some((start, _)) = rest.first() {
             let follows = |(index, (at, _)): (u32, &(BlockAddr, SectorData))| {
-                at.0 == start.0 + index && (index == 0 || !self.begins_zone(*at))
+                at.0 == start.0 + index && (index == 0 || !self.begins_section(*at))
             };
             let count = (0..).zip(rest).take(most).take_while(|one| follows(*one)).count();
             let (some, after) = rest.split_at(count);
@@ -126,8 +126,8 @@ impl Volume {
 
     /// The placement hint of a block: that of its log (`whint_mode=fs-based`).
     pub(super) fn placement_at(&self, at: BlockAddr) -> Placement {
-        let segment = self.layout.segment_of(at).map(|(segment, _)| segment);
         let segments = self.segments.borrow();
+        let segment = segments.segment_of(at).map(|(segment, _)| segment);
         let hint = match segment.and_then(|segment| segments.segment(segment)) {
             Some(segment) => placement_of(segment.kind),
             None => META_PLACEMENT,

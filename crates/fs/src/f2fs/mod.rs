@@ -2,6 +2,8 @@
 
 mod adaptive;
 mod age_threshold;
+mod append;
+mod appended;
 pub mod check;
 mod checkpoint;
 mod checkpoints;
@@ -35,11 +37,13 @@ mod nat;
 mod node;
 mod options;
 mod orphans;
+mod parking;
 pub mod raw;
 mod recovery;
 mod rename;
 mod rules;
 mod segment;
+mod sending;
 mod space;
 mod timer;
 mod victim;
@@ -48,6 +52,7 @@ mod xattr;
 mod zoned;
 mod zones;
 
+pub use append::{AppendCounts, AppendGeometry};
 pub use config::{Config, change_features};
 pub use counts::Counts;
 pub use cpu::{CpuCosts, CpuTimes};

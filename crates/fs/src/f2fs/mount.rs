@@ -5,14 +5,16 @@
 //! and the GC journal. A volume that was not unmounted, or that had orphans, gets a checkpoint then, and loses the mark
 //! of a GC journal.
 
+use super::append::{AppendGeometry, AppendSpace};
 use super::checkpoints::{Checkpoints, Reason};
 use super::counts::Rolled;
 use super::format::{
-    BLOCK_BYTES, BLOCKS_PER_SEGMENT, CP_COMPACT_SUM, CP_FASTBOOT, CP_NAT_BITS, CP_ORPHAN_PRESENT,
-    CP_UMOUNT, Checkpoint, CompactSummaries, Feature, Features, FormatError, GcJournalArea,
-    GcJournalFormat, Layout, NatBits, NatJournal, Nid, NodeFooter, ORPHANS_PER_BLOCK, PackPlan,
-    Place, SIT_ENTRIES_PER_BLOCK, SUPERBLOCK_AT, SUPERBLOCK_BYTES, SegNo, SegmentType, SitEntry,
-    SitJournal, SummaryBlock, SummaryEntry, SummaryKind, Superblock, VersionBitmap, parse_orphans,
+    BLOCK_BYTES, BLOCKS_PER_SEGMENT, BlockAddr, CP_COMPACT_SUM, CP_FASTBOOT, CP_NAT_BITS,
+    CP_ORPHAN_PRESENT, CP_UMOUNT, Checkpoint, CompactSummaries, DiscardRecords, Feature, Features,
+    FormatError, GcJournalArea, GcJournalFormat, Layout, NatBits, NatJournal, Nid, NodeFooter,
+    ORPHANS_PER_BLOCK, PackPlan, Place, SIT_ENTRIES_PER_BLOCK, SUPERBLOCK_AT, SUPERBLOCK_BYTES,
+    SegNo, SegmentType, SitEntry, SitJournal, SlotMap, SpaceRegion, SummaryBlock, SummaryEntry,
+    SummaryKind, Superblock, VersionBitmap, parse_orphans,
 };
 use super::fs::F2fs;
 use super::gc_journal::read::{GcJournalBlock, blocks_that_count};
@@ -21,7 +23,7 @@ use super::moves::GcJournal;
 use super::nat::{FreeNids, Nat, Nodes};
 use super::options::{AllocMode, Allocation, MountOptions, Reclaim};
 use super::rules::OmittedRule;
-use super::segment::{Capacity, CurSeg, LOGS, Segments, SegmentsAtMount};
+use super::segment::{Capacity, CurSeg, LOGS, Segments, SegmentsAtMount, Slots};
 use super::space::Space;
 use super::volume::{Volume, VolumeParts};
 use super::zones::{ZoneGeometry, Zones};
@@ -31,7 +33,7 @@ use crate::image::ImageReader;
 use crate::vfs::VolumeEnv;
 use crate::vfs::sync::sync_all;
 use crate::vfs::writeback::FileBacking;
-use nandscape_block::{AsyncDevice, DeviceCaps};
+use nandscape_block::{AsyncDevice, DeviceCaps, UpcallSignal};
 use nandscape_rt::{BoxFuture, Handle};
 use std::rc::Rc;
 
@@ -127,15 +129,23 @@ async fn read_checkpoint(reader: &ImageReader, layout: &Layout) -> Result<FoundP
     }
 }
 
-/// What a pack says beside its head: both journals, and the summaries of the six logs.
+/// What a pack says beside its head: both journals, and the summaries of the six logs; and the SIT.
 struct FoundLogs {
     nat: NatJournal,
     sit: SitJournal,
     logs: [CurSeg; LOGS],
+    entries: Vec<SitEntry>,
+    /// Where segments lie, in an append-only address space.
+    slots: Option<SlotMap>,
 }
 
 /// The logs with their summaries (`restore_curseg_summaries`).
-async fn read_logs(reader: &ImageReader, layout: &Layout, found: &FoundPack) -> Result<FoundLogs> {
+async fn read_logs(
+    reader: &ImageReader,
+    layout: &Layout,
+    found: &FoundPack,
+    sit_bitmap: &VersionBitmap,
+) -> Result<FoundLogs> {
     let FoundPack { checkpoint, plan, pack, .. } = found;
     let start = u64::from(layout.pack(*pack).0);
     let bytes =
@@ -168,6 +178,8 @@ async fn read_logs(reader: &ImageReader, layout: &Layout, found: &FoundPack) -> 
         nat = NatJournal::parse(journal(SegmentType::HotData), Place::PackSummary(*pack))?;
         sit = SitJournal::parse(journal(SegmentType::ColdData), Place::PackSummary(*pack))?;
     }
+    let entries = read_sit(reader, layout, sit_bitmap, &sit).await?;
+    let slots = slots_of(layout, &entries, &logs)?;
     let nodes = [SegmentType::HotNode, SegmentType::WarmNode, SegmentType::ColdNode];
     if checkpoint.has(CP_UMOUNT | CP_FASTBOOT) {
         let first = start + u64::from(plan.nodes.start);
@@ -177,19 +189,39 @@ async fn read_logs(reader: &ImageReader, layout: &Layout, found: &FoundPack) -> 
         }
     } else {
         for log in nodes {
-            restore_node_summary(reader, layout, &mut logs[log.number()]).await?;
+            let log = &mut logs[log.number()];
+            let first = match &slots {
+                None => layout.block(log.segment, 0),
+                Some(slots) => slots.block(log.segment, 0),
+            };
+            restore_node_summary(reader, first, log).await?;
         }
     }
-    Ok(FoundLogs { nat, sit, logs })
+    Ok(FoundLogs { nat, sit, logs, entries, slots })
+}
+
+/// Where segments lie, in an append-only address space.
+///
+/// # Errors
+/// The first entry that contradicts the others.
+fn slots_of(
+    layout: &Layout,
+    entries: &[SitEntry],
+    logs: &[CurSeg; LOGS],
+) -> Result<Option<SlotMap>> {
+    let Some(space) = layout.space() else { return Ok(None) };
+    let open: Vec<SegNo> = logs.iter().map(|log| log.segment).collect();
+    let (slots, wrong) = SlotMap::of_entries(layout, space, entries, &open);
+    wrong.into_iter().next().map_or(Ok(Some(slots)), |error| Err(error.into()))
 }
 
 /// Summaries of a node log, from the footers of its blocks (`f2fs_restore_node_summary`).
 async fn restore_node_summary(
     reader: &ImageReader,
-    layout: &Layout,
+    first: Option<BlockAddr>,
     log: &mut CurSeg,
 ) -> Result<()> {
-    let first = layout.block(log.segment, 0).unwrap_or_default();
+    let Some(first) = first else { return Ok(()) };
     let written = if log.ssr { BLOCKS_PER_SEGMENT } else { log.next };
     let bytes = reader.blocks(first.0.into(), written).await?;
     for (entry, block) in log.summary.entries.iter_mut().zip(bytes.as_chunks::<BLOCK_BYTES>().0) {
@@ -290,6 +322,7 @@ impl F2fs {
         let marks = read_marks(&reader, &sb).await?;
         let layout = Layout::of(&sb)?;
         let zones = find_zones(device.caps(), &sb, &layout, &options)?;
+        check_space(device.caps(), &layout, &options)?;
         if layout.blocks() > device.caps().sectors {
             return Err(FsError::corrupt("volume larger than its device", "superblock"));
         }
@@ -342,6 +375,58 @@ fn find_zones(
     }
 }
 
+/// The append-only address space of a volume, with the discards that its last checkpoint vouches for.
+async fn open_space(
+    reader: &ImageReader,
+    rt: &Handle,
+    options: &MountOptions,
+    (layout, found): (&Layout, &FoundPack),
+    (valid, signal): (u64, Option<UpcallSignal>),
+) -> Result<Option<AppendSpace>> {
+    let Some(space) = layout.space() else { return Ok(None) };
+    let area = layout.discard_journal(found.pack);
+    let mut records = DiscardRecords::default();
+    let (mut index, mut blocks) = (0, area.end.0 - area.start.0);
+    while index < blocks && options.omit != Some(OmittedRule::DiscardReplay) {
+        let block = reader.block((area.start.0 + index).into()).await?;
+        let place = (found.checkpoint.checkpoint_ver, index);
+        let Some(header) = records.read_block(&block[..], place)? else { break };
+        (index, blocks) = (index + 1, blocks.min(header.blocks));
+    }
+    Ok(Some(AppendSpace::new(rt, (space.mode, space.capacity), signal, valid, records)))
+}
+
+/// That a volume and its device have the same append-only regions, and the mount writes them as they must be.
+///
+/// # Errors
+/// [`FsError::Incompatible`].
+fn check_space(caps: &DeviceCaps, layout: &Layout, options: &MountOptions) -> Result<()> {
+    let refuse = |what: &str| Err(FsError::Incompatible(what.to_owned()));
+    let geometry = AppendGeometry::of(caps).map_err(FsError::Incompatible)?;
+    let Some(space) = layout.space() else {
+        return match geometry {
+            Some(_) => refuse("a volume with a main area on a device with append-only regions"),
+            None => Ok(()),
+        };
+    };
+    if options.allocation != Allocation::Lfs {
+        return refuse("append-only regions permit allocation = \"lfs\" alone");
+    }
+    if options.reclaim != Reclaim::Checkpoint {
+        return refuse("nothing is cleaned in append-only regions: reclaim = \"checkpoint\" alone");
+    }
+    // A copy may lie on a device without such regions.
+    let Some(geometry) = geometry else { return Ok(()) };
+    let fits = |(own, of_device): (&SpaceRegion, &SpaceRegion)| {
+        own.start == of_device.start && own.blocks <= of_device.blocks
+    };
+    let is_same = geometry.mode == space.mode
+        && space.capacity <= geometry.capacity
+        && space.regions().iter().zip(geometry.regions()).all(fits)
+        && geometry.superblock.is_none_or(|blocks| blocks == layout.blocks_per_section());
+    if is_same { Ok(()) } else { refuse("append-only regions that are not those of the device") }
+}
+
 /// The volume as its checkpoint has it.
 async fn load_volume(
     rt: &Handle,
@@ -356,10 +441,14 @@ async fn load_volume(
         |at: std::ops::Range<usize>| VersionBitmap::from_bytes(head.get(at).unwrap_or_default());
     let (sit_bitmap, nat_bitmap) =
         (bitmap(checkpoint.sit_bitmap(&layout)), bitmap(checkpoint.nat_bitmap(&layout)));
-    let logs = read_logs(&reader, &layout, found).await?;
-    let entries = read_sit(&reader, &layout, &sit_bitmap, &logs.sit).await?;
+    let FoundLogs { nat, sit, logs, entries, slots } =
+        read_logs(&reader, &layout, found, &sit_bitmap).await?;
+    let valid = entries.iter().map(|entry| u64::from(entry.valid_blocks)).sum();
+    let signal = device.caps().has_upcalls().then_some(device.caps().upcall_signal);
+    let slots = slots.map(|map| Slots::new(map, layout.sections()));
+    let append = open_space(&reader, rt, &options, (&layout, found), (valid, signal)).await?;
     let at_mount =
-        SegmentsAtMount { entries, logs: logs.logs, journal: logs.sit, version_bitmap: sit_bitmap };
+        SegmentsAtMount { entries, logs, journal: sit, version_bitmap: sit_bitmap, slots };
     let env = VolumeEnv::new(rt, device, options.cache.clone(), options.epoch_s);
     let inode_lists = Rc::new(super::inode::InodeLists::default());
     let special = |number| {
@@ -368,7 +457,7 @@ async fn load_volume(
     };
     let believes_stale = options.omit == Some(OmittedRule::StaleNatBits);
     let bits = read_nat_bits(&reader, &layout, found, believes_stale).await?;
-    let nat = Nat::new(layout, logs.nat, nat_bitmap, bits, options.nat_entries);
+    let nat = Nat::new(layout, nat, nat_bitmap, bits, options.nat_entries);
     let first_search = layout.nat_place(checkpoint.next_free_nid).0;
     let first_search = first_search.max(options.nid_search_from);
     let nodes =
@@ -390,6 +479,8 @@ async fn load_volume(
     segments.ignores_kept = options.omit == Some(OmittedRule::KeptBlocks);
     segments.reuses_prefree = options.omit == Some(OmittedRule::PrefreeReuse);
     segments.frees_pinned = options.omit == Some(OmittedRule::GcPinned);
+    segments.reuses_retired = options.omit == Some(OmittedRule::SectionReuse);
+    segments.forgets_slots = options.omit == Some(OmittedRule::SlotMap);
     let parts = VolumeParts {
         sb,
         layout,
@@ -401,6 +492,7 @@ async fn load_volume(
         inode_lists,
         gc_journal,
         zones,
+        append,
     };
     Ok(Volume::new(env, options, parts))
 }
@@ -408,9 +500,13 @@ async fn load_volume(
 fn start_tasks(volume: &Rc<Volume>) {
     let (env, backing) = (&volume.env, FileBacking(Rc::clone(volume)));
     drop(env.rt.spawn_daemon("flusher", flush_in_background(env.cache.clone(), backing)));
-    if volume.options.background_gc {
+    if volume.options.background_gc && volume.append.is_none() {
         let cleaner = Rc::clone(volume);
         drop(env.rt.spawn_daemon("cleaner", async move { cleaner.run_gc_thread().await }));
+    }
+    let upcalls = Rc::clone(volume);
+    if volume.append.as_ref().is_some_and(|append| append.upcalls.is_some()) {
+        drop(env.rt.spawn_daemon("upcalls", async move { upcalls.handle_upcalls().await }));
     }
     let timer = Rc::clone(volume);
     drop(
@@ -491,6 +587,12 @@ impl Volume {
             self.unmark_volume().await?;
         }
         result.and(self.write_checkpoint(Reason::Umount).await.map(drop))?;
+        if self.append.is_some() {
+            self.drain_discards().await?;
+            self.env.device.flush().await?;
+            // The device's next flag is another mount's.
+            self.upcalls().iter().for_each(|upcalls| upcalls.poke.notify_one());
+        }
         if self.is_marked() { self.unmark_volume().await } else { Ok(()) }
     }
 }

@@ -116,6 +116,9 @@ pub struct MountOptions {
     pub fsync_mode: FsyncMode,
     /// When freed segments are discarded.
     pub discard_policy: DiscardPolicy,
+    /// Batches of migrations that wait for a checkpoint at which one is forced (D2FS's artifact has room for 2,048 in all;
+    /// the quarter of it is chosen).
+    pub upcalls_waiting: u32,
     /// Whether short files live in their inodes.
     pub inline_data: bool,
     /// Whether short directories live in their inodes.
@@ -211,6 +214,7 @@ impl Default for MountOptions {
             active_logs: 6,
             fsync_mode: FsyncMode::default(),
             discard_policy: DiscardPolicy::default(),
+            upcalls_waiting: 512,
             inline_data: true,
             inline_dentry: true,
             inline_xattr: true,

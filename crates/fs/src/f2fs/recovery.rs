@@ -59,22 +59,27 @@ impl Volume {
     ) -> Result<Rolled> {
         let chain = self.read_chain().await?;
         if clean && chain.is_empty() && journal.is_empty() {
-            if let Some(zones) = &self.zones {
-                self.align_zones(zones).await?;
+            match (&self.zones, &self.append) {
+                (Some(zones), _) => self.align_zones(zones).await?,
+                (None, Some(append)) => self.align_space(append, true).await?,
+                (None, None) => {}
             }
+            self.finish_space(true).await?;
             return Ok(Rolled::default());
         }
-        let held = self.hold_chain(&chain);
+        let held = self.hold_chain(&chain)?;
         let rolled = self.follow_chain(&chain, journal).await?;
         self.end_replay();
-        match &self.zones {
-            Some(zones) => self.align_zones(zones).await?,
-            None => self.renew_logs(!chain.is_empty())?,
+        match (&self.zones, &self.append) {
+            (Some(zones), _) => self.align_zones(zones).await?,
+            (None, Some(append)) => self.align_space(append, false).await?,
+            (None, None) => self.renew_logs(!chain.is_empty())?,
         }
         if !self.omits(OmittedRule::RollCheckpoint) {
             self.write_checkpoint(Reason::Recovery).await?;
         }
         self.release_held(held).await;
+        self.finish_space(false).await?;
         Ok(rolled)
     }
 
@@ -134,7 +139,7 @@ impl Volume {
         let most = self.space.user_blocks();
         let mut chain: Vec<ChainNode> = Vec::new();
         let mut at = self.segments.borrow().next_block(SegmentType::WarmNode);
-        while self.layout.segment_of(at).is_some() && (chain.len() as u64) < most {
+        while self.segments.borrow().is_log_address(at) && (chain.len() as u64) < most {
             let bytes = reader.block(at.0.into()).await?;
             let footer = NodeFooter::parse(&bytes);
             let follows = self.checkpoints.is_recoverable(footer.cp_ver)
@@ -154,11 +159,16 @@ impl Volume {
     }
 
     /// Keeps segments of the chain, as far as they are free, from being used.
-    fn hold_chain(&self, chain: &[ChainNode]) -> Vec<SegNo> {
+    fn hold_chain(&self, chain: &[ChainNode]) -> Result<Vec<SegNo>> {
         let mut segments = self.segments.borrow_mut();
-        chain.iter().for_each(|node| segments.keep(node.at));
-        let of_chain = chain.iter().filter_map(|node| self.layout.segment_of(node.at));
-        of_chain.map(|(segment, _)| segment).filter(|segment| segments.hold(*segment)).collect()
+        let mut held = Vec::new();
+        for node in chain {
+            segments.admit(node.at)?;
+            segments.keep(node.at);
+            let segment = segments.segment_of(node.at).map(|(segment, _)| segment);
+            held.extend(segment.filter(|segment| segments.hold(*segment)));
+        }
+        Ok(held)
     }
 
     /// Makes all inodes that the checkpoint does not know: before any node of a file is made, which must not get the
@@ -285,7 +295,7 @@ impl Volume {
         self.space.take_some(1)?;
         inode.add_blocks(1);
         inode.mark(Dirty::Content);
-        if found == BlockAddr::NEW || self.layout.segment_of(found).is_none() {
+        if found == BlockAddr::NEW || !self.segments.borrow().is_log_address(found) {
             self.set_address(op, dnode, BlockAddr::NEW).await?;
             return Ok(false);
         }
@@ -322,7 +332,9 @@ impl Volume {
         (at, log): (BlockAddr, SegmentType),
         summary: SummaryEntry,
     ) -> Result<()> {
-        let Some((segment, offset)) = self.layout.segment_of(at) else { return Ok(()) };
+        self.segments.borrow_mut().admit(at)?;
+        let found = self.segments.borrow().segment_of(at);
+        let Some((segment, offset)) = found else { return Ok(()) };
         let now = self.mounted_time();
         let in_log = self.segments.borrow_mut().adopt((at, log), summary, now)?;
         if !in_log {

@@ -106,6 +106,32 @@ omitted_rules! {
     GcChain = "gcj-chain",
     /// Replay reads nodes where they lay before they were moved.
     GcLastCopies = "gcj-last-copies",
+    // Append-only address spaces.
+    /// The discard journal is not written: discards that a power cut lost stay lost.
+    DiscardJournal = "discard-journal",
+    /// A mount does not send what the discard journal has.
+    DiscardReplay = "discard-replay",
+    /// A mount does not discard what logs wrote after the last checkpoint, nor what the SIT calls invalid.
+    MountDiscard = "mount-discard",
+    /// Logs go on where the last checkpoint has them, after a power cut, too.
+    LogInPlace = "log-in-place",
+    /// Checkpoints do not have the addresses of slots.
+    SlotMap = "slot-map",
+    // Upcalls.
+    /// A batch is completed before a checkpoint has it.
+    UpcallCheckpoint = "upcall-checkpoint",
+    /// A batch is completed before what was to be discarded was.
+    UpcallDiscards = "upcall-discards",
+    /// A batch is completed while reads are on their way that began before.
+    UpcallReads = "upcall-reads",
+    /// A record is applied although its block is not valid any more.
+    UpcallStale = "upcall-stale",
+    /// Whether a block is what was moved is not asked again after its node was read.
+    UpcallRecheck = "upcall-recheck",
+    /// Sections are written again as soon as they lost their slots, whatever migrations name them.
+    SectionReuse = "section-reuse",
+    /// A mount discards old addresses of migrations that are in effect, and with them the moved blocks.
+    KnownDiscard = "known-discard",
     // Content.
     /// Blocks that a power cut left after the end of a file show when it grows.
     GrowthTail = "growth-tail",

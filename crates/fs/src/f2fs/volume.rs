@@ -7,6 +7,7 @@
 //! `invalidate_lock`, before `extent_lock` ([`crate::vfs`]).
 
 use super::age_threshold::AgeRange;
+use super::append::AppendSpace;
 use super::checkpoints::Checkpoints;
 use super::counts::{GcCounts, InUseSums, Rolled};
 use super::cpu::{Cpu, Work};
@@ -15,6 +16,7 @@ use super::inode::{Inode, InodeLists};
 use super::moves::GcJournal;
 use super::nat::Nodes;
 use super::options::MountOptions;
+use super::parking::Parking;
 use super::rules::OmittedRule;
 use super::segment::{Discards, Segments};
 use super::space::Space;
@@ -52,6 +54,10 @@ pub(crate) struct Volume {
     pub(crate) checkpoint_lock: RwLock<()>,
     /// The zones, if sections are zones.
     pub(crate) zones: Option<Zones>,
+    /// Writes before their turn, where logs are written in order.
+    pub(crate) parking: Option<Parking>,
+    /// The append-only address space, in place of a main area.
+    pub(crate) append: Option<AppendSpace>,
     /// The GC journal, if the mount uses one.
     pub(crate) gc_journal: Option<GcJournal>,
     /// Held by cleaning.
@@ -97,6 +103,7 @@ pub(crate) struct VolumeParts {
     pub(crate) inode_lists: Rc<InodeLists>,
     pub(crate) gc_journal: Option<GcJournal>,
     pub(crate) zones: Option<Zones>,
+    pub(crate) append: Option<AppendSpace>,
 }
 
 /// A share of the checkpoint lock, or all of it.
@@ -116,6 +123,8 @@ impl Volume {
     ) -> Rc<Self> {
         let VolumeParts { sb, layout, segments, nodes, meta, checkpoints, space, .. } = parts;
         let (inode_lists, gc_journal, zones) = (parts.inode_lists, parts.gc_journal, parts.zones);
+        let append = parts.append;
+        let is_ordered = zones.is_some() || append.as_ref().is_some_and(AppendSpace::is_coupled);
         let rt = env.rt.clone();
         Rc::new_cyclic(|this| Self {
             inodes: InodeCache::new(options.inodes),
@@ -133,6 +142,8 @@ impl Volume {
             namespace: RwLock::new(&rt, "names", ()),
             checkpoint_lock: RwLock::new(&rt, "checkpoint lock", ()),
             zones,
+            parking: is_ordered.then(Parking::default),
+            append,
             gc_journal,
             gc_lock: Mutex::new(&rt, "cleaning", ()),
             gc_counts: Cell::default(),
@@ -191,8 +202,8 @@ impl Volume {
     /// Stops all writes of metadata after an error (`f2fs_stop_checkpoint`), which it passes on.
     pub(crate) fn stop(&self, error: FsError) -> FsError {
         self.stopped.set(true);
-        if let Some(zones) = &self.zones {
-            zones.abandon();
+        if let Some(parking) = &self.parking {
+            parking.abandon();
         }
         error
     }

@@ -62,7 +62,7 @@ async fn read_extent<V: DataPath>(
         Mapped::Blocks { start, blocks, unwritten: false } => {
             let mut bio = Bio::read(Lba(start), blocks as u32);
             bio.owner = Some(file.pages.owner());
-            (blocks, Some(device.submit(bio)))
+            (blocks, Some(volume.submit_read(bio)))
         }
         mapped => (mapped.blocks(), None),
     })

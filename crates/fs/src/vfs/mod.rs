@@ -97,6 +97,14 @@ pub(crate) trait DataPath: Sized + 'static {
         self.env().device.submit(bio)
     }
 
+    /// Submits a read of blocks that were just found to be a file's.
+    fn submit_read(
+        &self,
+        bio: Bio,
+    ) -> impl Future<Output = std::result::Result<Reply, BlockError>> + use<Self> {
+        self.env().device.submit(bio)
+    }
+
     /// Free blocks that may be reserved for this caller.
     fn available(&self, caller: Caller) -> u64;
 

@@ -6,7 +6,7 @@
 use super::{DataPath, FileCore, Pages};
 use crate::cache::{Backing, PageLocation, WriteRun, WritebackPass};
 use crate::contract::{FsError, Result};
-use nandscape_block::{AsyncDevice, Bio, BlockError, Flags, Lba, Payload, SectorData};
+use nandscape_block::{AsyncDevice, Bio, BlockError, Flags, Lba, Payload, Reply, SectorData};
 use nandscape_rt::Handle;
 use std::future::Future;
 use std::pin::Pin;
@@ -37,6 +37,13 @@ impl<V: DataPath> Backing for FileBacking<V> {
 
     async fn locate(&self, file: &Rc<V::File>, page: u64, pages: u64) -> Result<PageLocation> {
         self.0.locate(file, page, pages).await
+    }
+
+    fn submit_read(
+        &self,
+        bio: Bio,
+    ) -> impl Future<Output = std::result::Result<Reply, BlockError>> + use<V> {
+        self.0.submit_read(bio)
     }
 
     async fn write_back(&self, file: &Rc<V::File>, pages: u64) -> Result<()> {

@@ -2,6 +2,7 @@
 //!
 //! One test program of many modules: each further one would compile the whole file system once more.
 
+mod appended;
 mod bios;
 mod check;
 mod churn;

@@ -112,7 +112,7 @@ impl Volume {
     /// Claims a block for `owner`: the SIT has to know it, of a segment of nodes or of data, and it belongs to
     /// no other. Whether it is claimed for the first time.
     pub(super) fn claim(&mut self, addr: BlockAddr, is_node: bool, owner: Place) -> bool {
-        let Some((segno, offset)) = self.image.layout.segment_of(addr) else {
+        let Some((segno, offset)) = self.image.segment_of(addr) else {
             self.report.find(owner, format!("block {} lies outside the main area", addr.0));
             return false;
         };
@@ -147,7 +147,7 @@ impl Volume {
         kind: SummaryKind,
         owner: Place,
     ) -> Result<(), BlockError> {
-        let Some((segno, offset)) = self.image.layout.segment_of(addr) else { return Ok(()) };
+        let Some((segno, offset)) = self.image.segment_of(addr) else { return Ok(()) };
         if self.summaries.len() >= SUMMARIES_KEPT {
             self.summaries.clear();
         }

@@ -34,7 +34,9 @@ impl Volume {
 
     /// Writes all data, then a checkpoint (`f2fs_sync_fs`).
     pub(crate) async fn sync_fs(self: &Rc<Self>) -> Result<()> {
-        self.write_checkpoint(Reason::Sync).await.map(drop)
+        self.fetch_upcalls().await?;
+        self.write_checkpoint(Reason::Sync).await?;
+        self.drain_discards().await
     }
 
     /// Whether the last checkpoint is not what memory has.
@@ -46,6 +48,7 @@ impl Volume {
             || self.checkpoints.orphans.changed()
             || !self.inode_lists.dirty.borrow().is_empty()
             || !self.dirty_dirs().is_empty()
+            || self.upcalls().is_some_and(|upcalls| upcalls.applied() > 0)
     }
 
     /// Directories and long symbolic links with dirty pages.
@@ -54,6 +57,11 @@ impl Volume {
         let is_dir = |inode: &Rc<Inode>| inode.number > META_INO && inode.kind() != Kind::File;
         dirs.retain(is_dir);
         dirs
+    }
+
+    /// Dirty pages of directories.
+    pub(crate) fn dirty_dir_pages(&self) -> u64 {
+        self.dirty_dirs().iter().map(|dir| dir.pages.dirty()).sum()
     }
 
     /// Writes a checkpoint, unless nothing has changed since the last one; whether it did.
@@ -91,6 +99,7 @@ impl Volume {
         let sit_in_place = self.omits(OmittedRule::SitInPlace);
         let nat_blocks = self.flush_nat(reason).await?;
         let sit = self.segments.borrow_mut().flush_entries(sit_in_place);
+        self.prepare_discards().await?;
         let metadata = sit.len() as u64;
         for (at, bytes) in sit {
             self.write_meta(at, bytes);
@@ -98,7 +107,8 @@ impl Volume {
         if self.omits(OmittedRule::EarlyDiscard) {
             self.discard_prefree().await;
         }
-        let pack = self.build_pack(version, reason)?;
+        let mut pack = self.build_pack(version, reason)?;
+        pack.bits.extend(self.discard_journal(version, 1 - self.checkpoints.pack.get())?);
         let blocks = nat_blocks + metadata + (pack.blocks.len() + pack.bits.len()) as u64;
         self.pay(Work::Checkpoint(blocks)).await;
         self.write_pack(&pack).await?;
@@ -216,6 +226,7 @@ impl Volume {
         }
         let freed = self.segments.borrow_mut().release_prefree();
         self.note_freed(freed);
+        self.release_discards();
         Ok(())
     }
 }

@@ -20,7 +20,7 @@ pub(super) struct Pack {
     pub(super) start: u32,
     /// All its blocks; the last is the checkpoint block again.
     pub(super) blocks: Vec<Box<Block>>,
-    /// Blocks of its NAT bits, if it has some, with their places.
+    /// Blocks of its NAT bits and of its discard journal, if it has some, with their places.
     pub(super) bits: Vec<(BlockAddr, Box<Block>)>,
 }
 

@@ -58,10 +58,25 @@ pub(super) fn superblock(image: &F2fsImage) -> String {
     };
     lines.field("cold extensions", words(cold));
     lines.field("hot extensions", words(hot));
+    lines.field("slots", space_text(image));
     lines.field("gc_journal", gc_journal::area_text(image));
     lines.field("crc", format_args!("{:#010x}", sb.crc));
     add_problems(&mut lines, image);
     lines.0
+}
+
+/// The append-only address space: how it is used, and its regions.
+fn space_text(image: &F2fsImage) -> String {
+    let Some(space) = image.layout.space() else { return "none".to_owned() };
+    let region =
+        |region: &SpaceRegion| format!("{}..{}", region.start, region.start + region.blocks);
+    let regions: Vec<_> = space.regions().iter().map(region).collect();
+    let AddressSpace { mode, capacity, journal_segments, .. } = space;
+    let regions = regions.join(" ");
+    format!(
+        "{}, media of {capacity} blocks, journal of {journal_segments} segments, regions {regions}",
+        mode.name()
+    )
 }
 
 fn add_problems(lines: &mut Lines, image: &F2fsImage) {
@@ -147,8 +162,11 @@ pub(super) async fn sit(image: &F2fsImage, segno: SegNo) -> Result<String, RawEr
     let is_new = image.sit_journal.entries.iter().any(|(known, _)| *known == segno);
     let (block, index) = image.layout.sit_place(segno);
     let mut lines = Lines::default();
-    let first = image.layout.segment_blocks(segno).start.0;
-    lines.field("first block", first);
+    let first = image.segment_start(segno);
+    lines.field(
+        "first block",
+        first.map_or_else(|| "none: a free slot".to_owned(), |at| at.0.to_string()),
+    );
     lines.field("valid blocks", entry.valid_blocks);
     lines.field("type", type_name(entry.segment_type));
     lines.field("mtime", entry.mtime);

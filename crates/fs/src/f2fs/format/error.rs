@@ -42,6 +42,8 @@ pub enum Place {
     Xattrs(Nid),
     /// A block of the GC journal, by its place in the area.
     GcJournal(u32),
+    /// A block of the discard journal, by its place.
+    DiscardJournal(u32),
     /// A block of which no more is known.
     Block(BlockAddr),
 }
@@ -64,6 +66,7 @@ impl fmt::Display for Place {
             Self::Directory { ino, block } => write!(f, "directory {}, block {block}", ino.0),
             Self::Xattrs(nid) => write!(f, "extended attributes of inode {}", nid.0),
             Self::GcJournal(index) => write!(f, "GC journal block {index}"),
+            Self::DiscardJournal(index) => write!(f, "discard journal block {index}"),
             Self::Block(addr) => write!(f, "block {}", addr.0),
         }
     }

@@ -6,6 +6,7 @@
 //! the volume, and every address below fits 32 bits.
 
 use super::error::{FormatError, Place};
+use super::slot_record::AddressSpace;
 use super::superblock::Superblock;
 use super::{BLOCKS_PER_SEGMENT, BlockAddr, NAT_ENTRIES_PER_BLOCK, SegNo};
 use std::ops::Range;
@@ -42,6 +43,9 @@ pub struct Layout {
     sit_blocks: u32,
     nat_blocks: u32,
     payload_blocks: u32,
+    /// Where blocks of logs lie, and the end of that.
+    logs: [BlockAddr; 2],
+    space: Option<AddressSpace>,
 }
 
 impl Layout {
@@ -51,7 +55,11 @@ impl Layout {
     /// What contradicts itself; nothing for a superblock that was parsed.
     pub fn of(sb: &Superblock) -> Result<Self, FormatError> {
         sb.check(Place::Superblock(0))?;
+        let space = sb.space();
+        let main_end = sb.main_blkaddr.0 + sb.segment_count_main * BLOCKS_PER_SEGMENT;
         Ok(Self {
+            logs: space.map_or([sb.main_blkaddr, BlockAddr(main_end)], |space| space.bounds()),
+            space,
             checkpoint: sb.cp_blkaddr,
             sit: sb.sit_blkaddr,
             nat: sb.nat_blkaddr,
@@ -76,7 +84,7 @@ impl Layout {
             Area::Sit => self.sit..self.nat,
             Area::Nat => self.nat..self.ssa,
             Area::Ssa => self.ssa..self.main,
-            Area::Main => self.main..self.main_end(),
+            Area::Main => self.logs[0]..self.logs[1],
         }
     }
 
@@ -92,6 +100,13 @@ impl Layout {
     #[must_use]
     pub const fn main_start(&self) -> BlockAddr {
         self.main
+    }
+
+    /// The append-only address space; `None` of a volume with a main area. With it, segments are those of slots, and
+    /// where they lie the [`SlotMap`](super::SlotMap) knows.
+    #[must_use]
+    pub const fn space(&self) -> Option<&AddressSpace> {
+        self.space.as_ref()
     }
 
     /// The block after the main area.
@@ -161,16 +176,18 @@ impl Layout {
         self.payload_blocks
     }
 
-    /// Whether an address is one of the main area's blocks.
+    /// Whether an address is one of the main area's blocks, or between the first and the last of an append-only address
+    /// space.
     #[must_use]
     pub const fn is_main(&self, addr: BlockAddr) -> bool {
-        addr.0 >= self.main.0 && addr.0 < self.main_end().0
+        addr.0 >= self.logs[0].0 && addr.0 < self.logs[1].0
     }
 
-    /// The segment of a block and its offset there; `None` outside the main area.
+    /// The segment of a block and its offset there; `None` outside the main area, and without one.
     #[must_use]
     pub fn segment_of(&self, addr: BlockAddr) -> Option<(SegNo, u32)> {
-        let at = addr.0.checked_sub(self.main.0).filter(|_| self.is_main(addr))?;
+        let is_there = self.is_main(addr) && self.space.is_none();
+        let at = addr.0.checked_sub(self.main.0).filter(|_| is_there)?;
         Some((SegNo(at / BLOCKS_PER_SEGMENT), at % BLOCKS_PER_SEGMENT))
     }
 
@@ -180,18 +197,19 @@ impl Layout {
         segno.0 < self.main_segments
     }
 
-    /// A block of a segment; `None` if there is none.
+    /// A block of a segment; `None` if there is none, or no main area.
     #[must_use]
     pub fn block(&self, segno: SegNo, offset: u32) -> Option<BlockAddr> {
-        let there = self.has_segment(segno) && offset < BLOCKS_PER_SEGMENT;
+        let there = self.has_segment(segno) && offset < BLOCKS_PER_SEGMENT && self.space.is_none();
         there.then(|| BlockAddr(self.main.0 + segno.0 * BLOCKS_PER_SEGMENT + offset))
     }
 
     /// The blocks of a segment; none if there is no such segment.
     #[must_use]
     pub fn segment_blocks(&self, segno: SegNo) -> Range<BlockAddr> {
-        let start = self.block(segno, 0).unwrap_or(self.main);
-        let blocks = if self.has_segment(segno) { BLOCKS_PER_SEGMENT } else { 0 };
+        let start = self.block(segno, 0);
+        let blocks = if start.is_some() { BLOCKS_PER_SEGMENT } else { 0 };
+        let start = start.unwrap_or(self.main);
         start..BlockAddr(start.0 + blocks)
     }
 
@@ -221,6 +239,14 @@ impl Layout {
     #[must_use]
     pub fn summary_block(&self, segno: SegNo) -> Option<BlockAddr> {
         self.has_segment(segno).then(|| BlockAddr(self.ssa.0 + segno.0))
+    }
+
+    /// The blocks of the discard journal of a checkpoint pack, 0 or 1; none without one.
+    #[must_use]
+    pub fn discard_journal(&self, pack: u32) -> Range<BlockAddr> {
+        let segments = self.space.map_or(0, |space| space.journal_segments);
+        let start = self.checkpoint.0 + (2 + (pack % 2) * segments) * BLOCKS_PER_SEGMENT;
+        BlockAddr(start)..BlockAddr(start + segments * BLOCKS_PER_SEGMENT)
     }
 
     /// The first block of a checkpoint pack, 0 or 1.

@@ -11,6 +11,7 @@ mod bitmap;
 mod checkpoint;
 mod checksum;
 mod dentry;
+mod discard_journal;
 mod error;
 mod features;
 mod gc_journal;
@@ -26,6 +27,8 @@ mod node_tests;
 mod orphan;
 mod pack;
 mod sit;
+mod slot_map;
+mod slot_record;
 mod summary;
 mod superblock;
 #[cfg(test)]
@@ -37,6 +40,7 @@ pub use bitmap::VersionBitmap;
 pub use checkpoint::*;
 pub use checksum::{ChecksumSeed, INODE_CHECKSUM_AT, crc32};
 pub use dentry::*;
+pub use discard_journal::*;
 pub use error::{FormatError, Place};
 pub use features::{Feature, Features, SUPPORTED};
 pub use gc_journal::*;
@@ -52,6 +56,10 @@ pub use node::*;
 pub use orphan::*;
 pub use pack::*;
 pub use sit::*;
+pub use slot_map::{SlotMap, SpaceSection};
+pub use slot_record::{
+    AddressSpace, AppendMode, SLOT_MAGIC, SPACE_REGIONS, SlotRecord, SpaceRegion,
+};
 pub use summary::*;
 pub use superblock::*;
 pub use xattr::*;

@@ -1,4 +1,5 @@
-//! The section on nodes of docs/formats names every field that the code reads, at its place.
+//! The sections of docs/formats on nodes and on append-only address spaces name every field that the code reads, at its
+//! place.
 
 use super::*;
 use crate::wire::Field;
@@ -21,13 +22,15 @@ fn table(heading: &str) -> Vec<[&'static str; 2]> {
 /// Records have exactly the fields that the document lists.
 #[test]
 fn records_are_as_documented() {
-    let records: [(&str, &[Field]); 6] = [
+    let records: [(&str, &[Field]); 8] = [
         ("### Node footer", NodeFooter::FIELDS),
         ("### Inode", Inode::FIELDS),
         ("### Extra attributes", ExtraAttrs::FIELDS),
         ("### Directory entry", RawDentry::FIELDS),
         ("### Extended attributes", XattrHeader::FIELDS),
         ("### Attribute", RawXattr::FIELDS),
+        ("### Slot record", SlotRecord::FIELDS),
+        ("### Discard header", DiscardHeader::FIELDS),
     ];
     for (heading, fields) in records {
         let places = fields.iter().map(|field| {

@@ -153,6 +153,14 @@ impl ValidMap {
         both
     }
 
+    /// The bits that are set here and not there.
+    #[must_use]
+    pub fn without(&self, other: &Self) -> Self {
+        let mut rest = *self;
+        rest.0.iter_mut().zip(other.0).for_each(|(word, other)| *word &= !other);
+        rest
+    }
+
     /// How many are set.
     #[must_use]
     pub fn count(&self) -> u32 {
@@ -220,6 +228,13 @@ pub struct SitEntry {
 }
 
 impl SitEntry {
+    /// The first block of the segment, in an append-only address space: there it stands in the place of the age, which
+    /// only cleaning asks for. Of a slot whose section holds nothing it means nothing.
+    #[must_use]
+    pub const fn address(&self) -> BlockAddr {
+        BlockAddr(self.mtime as u32)
+    }
+
     /// Where each field of an entry lies.
     pub const FIELDS: &'static [crate::wire::Field] = RawSitEntry::FIELDS;
 

@@ -41,6 +41,19 @@ record! {
     }
 }
 
+impl SummaryEntry {
+    /// Reads the entry of a block of a segment from the segment's summary block.
+    #[must_use]
+    pub fn read_at(block: &[u8], offset: usize) -> Self {
+        Self::read(block.get(offset * SUMMARY_ENTRY_BYTES..JOURNAL_AT).unwrap_or_default())
+    }
+
+    /// Writes the entry over its place in a summary block; nothing if the block has no such place.
+    pub fn write_at(&self, block: &mut [u8], offset: usize) {
+        self.write(block.get_mut(offset * SUMMARY_ENTRY_BYTES..JOURNAL_AT).unwrap_or_default());
+    }
+}
+
 /// What the blocks of a segment are.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Debug)]
 pub enum SummaryKind {

@@ -10,6 +10,7 @@ use super::checksum::{self, ChecksumSeed};
 use super::error::{FormatError, Place};
 use super::features::{Feature, Features};
 use super::gc_record::{GcJournalArea, GcJournalRecord, MARKED_LOG_BLOCKSIZE, RECORD_AT};
+use super::slot_record::{AddressSpace, SLOT_RECORD_AT, SlotRecord};
 use super::{BLOCKS_PER_SEGMENT, BlockAddr, NAT_ENTRIES_PER_BLOCK, Nid, SIT_ENTRIES_PER_BLOCK};
 use crate::wire::{put_u32, record};
 
@@ -118,6 +119,8 @@ record! {
         s_encoding: u16 = 0xac6,
         /// Its flags.
         s_encoding_flags: u16 = 0xac8,
+        /// An append-only address space: ours, in bytes that are reserved.
+        slots: SlotRecord = 0xba0,
         /// Where the GC journal lies: ours, in bytes that are reserved.
         gc_journal: GcJournalRecord = 0xbe8,
         /// With `sb_checksum`: CRC-32 of everything before it.
@@ -266,7 +269,8 @@ impl Superblock {
         if self.segment0_blkaddr.0 < 2 {
             return corrupt(0x48, "segment 0 lies over the superblocks");
         }
-        if self.segment_count_ckpt < 2 {
+        let journals = self.space().map_or(0, |space| space.journal_segments);
+        if self.segment_count_ckpt < 2 || (self.segment_count_ckpt - 2) / 2 < journals {
             return corrupt(0x34, "no room for two checkpoint packs");
         }
         let blocks = |segments: u32| u64::from(segments) * u64::from(BLOCKS_PER_SEGMENT);
@@ -308,11 +312,26 @@ impl Superblock {
         self.log_blocksize == MARKED_LOG_BLOCKSIZE && live.is_some()
     }
 
+    /// The append-only address space; `None` of a volume with a main area.
+    #[must_use]
+    pub fn space(&self) -> Option<AddressSpace> {
+        self.check_space(Place::Superblock(0)).ok().flatten()
+    }
+
+    fn check_space(&self, place: Place) -> Result<Option<AddressSpace>, FormatError> {
+        self.slots.space(place, self.main_blkaddr, self.segs_per_sec)
+    }
+
     /// Nothing, if the size of blocks is the one that there is, or a mark; and if the record agrees.
     fn check_mark(&self, place: Place) -> Result<(), FormatError> {
         let is_live = self.gc_journal().is_some_and(|area| area.live().is_some());
+        let has_slots = self.check_space(place)?.is_some();
+        if has_slots && self.log_blocksize != MARKED_LOG_BLOCKSIZE {
+            let what = "slots in place of segments, and the copy has no mark";
+            return Err(FormatError::corrupt(place, SLOT_RECORD_AT, what));
+        }
         match self.log_blocksize {
-            MARKED_LOG_BLOCKSIZE if is_live => Ok(()),
+            MARKED_LOG_BLOCKSIZE if is_live || has_slots => Ok(()),
             LOG_BLOCKSIZE if is_live => {
                 let what = "GC journal has blocks that count, and the copy no mark";
                 Err(FormatError::corrupt(place, RECORD_AT + 0xc, what))

@@ -53,7 +53,7 @@ fn block() -> Box<NodeBytes> {
 impl Maker<'_> {
     /// A block at the beginning of a log.
     fn in_log(&self, log: SegmentType, index: u32) -> BlockAddr {
-        BlockAddr(self.plan.layout.segment_blocks(self.plan.log(log)).start.0 + index)
+        BlockAddr(self.plan.log_start(log).0 + index)
     }
 
     /// The directories: their inode numbers, in the order in which they lie in the logs.
@@ -240,7 +240,9 @@ impl Maker<'_> {
             map.set(block);
         }
         let valid_blocks = map.count() as u16;
-        (self.plan.log(log), SitEntry { valid_blocks, segment_type: log, map, mtime: 0 })
+        // Of a slot the address stands in the place of the age.
+        let mtime = self.plan.layout.space().map_or(0, |_| self.plan.log_start(log).0.into());
+        (self.plan.log(log), SitEntry { valid_blocks, segment_type: log, map, mtime })
     }
 }
 

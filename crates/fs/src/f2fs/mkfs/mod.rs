@@ -11,6 +11,7 @@
 //!
 //! Follows mkfs/f2fs_format.c of f2fs-tools in what it computes.
 
+mod append;
 mod contents;
 mod extensions;
 mod sizes;
@@ -18,6 +19,7 @@ mod write;
 
 pub use sizes::Plan;
 
+use super::append::AppendGeometry;
 use super::format::{Features, FormatError, Superblock};
 use super::zones::ZoneGeometry;
 use crate::mkfs::random_uuid;
@@ -53,6 +55,11 @@ pub struct MkfsOptions {
     pub gc_journal: bool,
     /// The zones of the device, each of which is a section then; `-m`.
     pub zones: Option<ZoneGeometry>,
+    /// The append-only regions of the device, in place of a main area.
+    pub append: Option<Box<AppendGeometry>>,
+    /// How many times the size of the media each region is used; `None`: as large as it is. Of a device that moves blocks
+    /// to regions of its own.
+    pub rho: Option<f64>,
     /// Whether logs begin at the end of the main area; `-a 1`.
     pub heap: bool,
     /// Whether NAT bits are written, where they fit.
@@ -87,6 +94,8 @@ impl MkfsOptions {
             reserved_segments: None,
             gc_journal: false,
             zones: None,
+            append: None,
+            rho: None,
             heap: false,
             nat_bits: true,
             checkpoint_ver: stream.bits() >> 33 | 1,
@@ -106,6 +115,9 @@ pub enum MkfsError {
     /// Options that contradict each other, the format, or the size of the volume.
     #[error("{0}")]
     Options(String),
+    /// A region that is used too far, or not far enough.
+    #[error("{0}")]
+    Rho(String),
     /// Features that are not supported, or sizes that the format has no room for.
     #[error(transparent)]
     Format(#[from] FormatError),

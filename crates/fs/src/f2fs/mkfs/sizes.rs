@@ -49,6 +49,8 @@ pub struct Plan {
     pub counted_segments: u32,
     /// Blocks of these that can be written.
     pub usable_blocks: u64,
+    /// Blocks that users may take, where that follows from the media and not from segments.
+    pub users: Option<u64>,
     /// Where each log begins, by the number of its type.
     pub logs: [SegNo; 6],
 }
@@ -56,6 +58,14 @@ pub struct Plan {
 impl Plan {
     /// Decides everything for a volume of so many sectors of 4,096 bytes.
     pub(super) fn new(options: &MkfsOptions, sectors: u64) -> Result<Self, MkfsError> {
+        if let Some(geometry) = &options.append {
+            return super::append::plan(options, geometry, sectors);
+        }
+        if options.rho.is_some() {
+            return Err(MkfsError::Rho(
+                "rho is of a device that moves blocks to regions of its own".to_owned(),
+            ));
+        }
         options.features.check(Place::Superblock(0))?;
         let mut superblock = identity(options)?;
         let counted_segments = areas(&mut superblock, options, sectors)?;
@@ -80,6 +90,7 @@ impl Plan {
             overprovision_segments,
             counted_segments,
             usable_blocks,
+            users: None,
             logs,
         };
         if plan.user_blocks() == 0 { Err(too_small()) } else { Ok(plan) }
@@ -91,9 +102,27 @@ impl Plan {
         self.logs[log.number()]
     }
 
+    /// The first block of a log.
+    #[must_use]
+    pub fn log_start(&self, log: SegmentType) -> BlockAddr {
+        let Some(space) = self.layout.space() else {
+            return self.layout.segment_blocks(self.log(log)).start;
+        };
+        let region = space.regions()[space.region_of_log(log)];
+        // Three logs share a region, or each has its own.
+        let section = match space.mode {
+            AppendMode::Interval => 0,
+            AppendMode::Coupled => log.temperature() as u32,
+        };
+        BlockAddr(region.start + section * self.layout.blocks_per_section())
+    }
+
     /// Blocks that users may take. A segment holds 512, or what zones leave it on average.
     #[must_use]
     pub fn user_blocks(&self) -> u64 {
+        if let Some(users) = self.users {
+            return users;
+        }
         let segments = self.counted_segments.saturating_sub(self.overprovision_segments);
         let blocks = u128::from(self.usable_blocks) * u128::from(segments);
         u64::try_from(blocks / u128::from(self.counted_segments.max(1))).unwrap_or(u64::MAX)
@@ -116,12 +145,12 @@ pub(super) fn least_sectors(options: &MkfsOptions) -> Result<u64, MkfsError> {
     last
 }
 
-fn too_small() -> MkfsError {
+pub(super) fn too_small() -> MkfsError {
     MkfsError::Options("the volume is too small for F2FS".to_owned())
 }
 
 /// A superblock with everything that does not follow from the size.
-fn identity(options: &MkfsOptions) -> Result<Superblock, MkfsError> {
+pub(super) fn identity(options: &MkfsOptions) -> Result<Superblock, MkfsError> {
     let mut sb = Superblock::empty();
     sb.magic = SUPERBLOCK_MAGIC;
     (sb.major_ver, sb.minor_ver) = VERSION;

@@ -5,10 +5,13 @@ use super::{MkfsOptions, Plan};
 use crate::f2fs::format::*;
 use crate::mkfs::{discard_to_zeroes, write_blocks, zero};
 use nandscape_block::zone::{ZoneAction, ZoneId, ZoneState};
-use nandscape_block::{AsyncDevice, BlockError, Lba};
+use nandscape_block::{AsyncDevice, Bio, BlockError, Lba, Op, Reply};
 use nandscape_rt::combine::join_all;
 use std::borrow::Cow;
 use std::ops::Range;
+
+/// Records of an upcall.
+const UPCALL_RECORDS: u32 = 256;
 
 /// Makes old superblocks void, and what will not be written but read by a mount read as zeroes. Whether
 /// what is free is discarded then.
@@ -24,6 +27,9 @@ pub(super) async fn clear(
     device.flush().await?;
     let random = options.zones.map_or(plan.layout.blocks(), |zones| zones.first.into());
     reset_zones(device).await?;
+    if plan.layout.space().is_some() {
+        return clear_regions(device).await.map(|()| true);
+    }
     if options.discard && discard_to_zeroes(device, random).await? {
         return Ok(true);
     }
@@ -31,6 +37,28 @@ pub(super) async fn clear(
         zero(device, run).await?;
     }
     Ok(false)
+}
+
+/// Empties all regions of a device with append-only ones, which discards single sectors. What it moved meanwhile is
+/// nothing to the new volume.
+async fn clear_regions(device: &AsyncDevice) -> Result<(), BlockError> {
+    let regions: Vec<_> = device.caps().regions().map(|region| region.range).collect();
+    for region in regions {
+        let mut at = region.start;
+        while at < region.end {
+            let sectors = (region.end - at).min(1 << 30);
+            device.discard(Lba(at), sectors as u32).await?;
+            at += sectors;
+        }
+    }
+    device.flush().await?;
+    if device.caps().has_upcalls() {
+        let fetch = || device.submit(Bio::new(Op::FetchUpcall, Lba(0), UPCALL_RECORDS));
+        while let Reply::Upcall(id, _) = fetch().await? {
+            device.submit(Bio::new(Op::CompleteUpcall(id), Lba(0), 0)).await?;
+        }
+    }
+    Ok(())
 }
 
 /// Empties the zones of a device, if it has some.

@@ -68,6 +68,8 @@ pub struct F2fsImage {
     pub nat_journal: NatJournal,
     /// SIT entries that are newer than the table's.
     pub sit_journal: SitJournal,
+    /// Where segments lie, in an append-only address space.
+    pub slots: Option<SlotMap>,
     /// What is unsound and was passed over.
     pub problems: Vec<FormatError>,
     sit_bitmap: VersionBitmap,
@@ -132,6 +134,24 @@ impl F2fsImage {
     #[must_use]
     pub fn log_of(&self, segno: SegNo) -> Option<SegmentType> {
         SegmentType::ALL.into_iter().find(|log| self.checkpoint.log(*log).segno == segno)
+    }
+
+    /// The segment of a block and its offset there; `None` of one that is no segment's.
+    #[must_use]
+    pub fn segment_of(&self, addr: BlockAddr) -> Option<(SegNo, u32)> {
+        match &self.slots {
+            None => self.layout.segment_of(addr),
+            Some(slots) => slots.segment_of(addr),
+        }
+    }
+
+    /// The first block of a segment; `None` of a slot without one.
+    #[must_use]
+    pub fn segment_start(&self, segno: SegNo) -> Option<BlockAddr> {
+        match &self.slots {
+            None => self.layout.block(segno, 0),
+            Some(slots) => slots.block(segno, 0),
+        }
     }
 
     /// Where the current copy of a NAT block lies.

@@ -18,6 +18,7 @@ struct PackSummaries {
     summaries: [Option<SummaryBlock>; LOGS],
     nat: NatJournal,
     sit: SitJournal,
+    slots: Option<SlotMap>,
 }
 
 /// A pack whose checkpoint blocks are sound and agree.
@@ -47,7 +48,7 @@ impl F2fsImage {
         let bitmap = |range| VersionBitmap::from_bytes(head.get(range).unwrap_or_default());
         let sit_bitmap = bitmap(checkpoint.sit_bitmap(&layout));
         let nat_bitmap = bitmap(checkpoint.nat_bitmap(&layout));
-        let found = opening.summaries(&checkpoint, &plan, pack).await?;
+        let found = opening.summaries(&checkpoint, &plan, pack, &sit_bitmap).await?;
         let Opening { reader, problems, .. } = opening;
         Ok(Self {
             reader,
@@ -62,11 +63,38 @@ impl F2fsImage {
             summaries: found.summaries,
             nat_journal: found.nat,
             sit_journal: found.sit,
+            slots: found.slots,
             problems,
             sit_bitmap,
             nat_bitmap,
         })
     }
+}
+
+/// All SIT entries, those of the journal over those of the table.
+async fn read_entries(
+    reader: &ImageReader,
+    layout: &Layout,
+    bitmap: &VersionBitmap,
+    journal: &SitJournal,
+) -> Result<Vec<Result<SitEntry, FormatError>>, RawError> {
+    let count = layout.main_segments();
+    let mut entries = Vec::with_capacity(count as usize);
+    for block in 0..count.div_ceil(SIT_ENTRIES_PER_BLOCK as u32) {
+        let at = layout.current_sit_addr(block, bitmap).unwrap_or_default();
+        let bytes = reader.block(at.0.into()).await?;
+        let first = block * SIT_ENTRIES_PER_BLOCK as u32;
+        let of_block = (first..count).take(SIT_ENTRIES_PER_BLOCK).enumerate();
+        entries.extend(
+            of_block.map(|(index, segno)| SitEntry::read_at(&bytes[..], index, SegNo(segno))),
+        );
+    }
+    for (segno, entry) in &journal.entries {
+        if let Some(known) = entries.get_mut(segno.0 as usize) {
+            *known = Ok(*entry);
+        }
+    }
+    Ok(entries)
 }
 
 /// A copy of the superblock that is sound, and of a volume that fits the device.
@@ -173,17 +201,20 @@ impl Opening {
         checkpoint: &Checkpoint,
         plan: &PackPlan,
         pack: u32,
+        sit_bitmap: &VersionBitmap,
     ) -> Result<PackSummaries, RawError> {
         let mut found = PackSummaries {
             summaries: [const { None }; LOGS],
             nat: NatJournal::default(),
             sit: SitJournal::default(),
+            slots: None,
         };
         let data = self.pack_blocks(pack, plan.data.start, plan.data.end - plan.data.start).await?;
         match plan.compact {
             true => self.compacted(&data, checkpoint, pack, &mut found),
             false => self.whole(&data, pack, &mut found),
         }
+        found.slots = self.slots(checkpoint, sit_bitmap, &found.sit).await?;
         let nodes = plan.nodes.clone();
         let blocks = self.pack_blocks(pack, nodes.start, nodes.end - nodes.start).await?;
         for (log, bytes) in SegmentType::ALL[3..].iter().zip(blocks.chunks(BLOCK_BYTES)) {
@@ -194,10 +225,31 @@ impl Opening {
             for log in &SegmentType::ALL[3..] {
                 let entries = checkpoint.summary_entries(*log) as u32;
                 let segno = checkpoint.log(*log).segno;
-                found.summaries[log.number()] = Some(self.footers_summary(segno, entries).await?);
+                let first = match &found.slots {
+                    None => self.layout.block(segno, 0),
+                    Some(slots) => slots.block(segno, 0),
+                };
+                found.summaries[log.number()] = Some(self.footers_summary(first, entries).await?);
             }
         }
         Ok(found)
+    }
+
+    /// Where segments lie, in an append-only address space.
+    async fn slots(
+        &mut self,
+        checkpoint: &Checkpoint,
+        bitmap: &VersionBitmap,
+        journal: &SitJournal,
+    ) -> Result<Option<SlotMap>, RawError> {
+        let Some(space) = self.layout.space().copied() else { return Ok(None) };
+        let entries = read_entries(&self.reader, &self.layout, bitmap, journal).await?;
+        // Entries that cannot be read are found by those who read the SIT.
+        let found: Vec<_> = entries.into_iter().map(Result::unwrap_or_default).collect();
+        let logs = SegmentType::ALL.map(|log| checkpoint.log(log).segno);
+        let (slots, wrong) = SlotMap::of_entries(&self.layout, &space, &found, &logs);
+        self.problems.extend(wrong);
+        Ok(Some(slots))
     }
 
     /// Compacted summaries of the data logs, with both journals before them.
@@ -255,11 +307,11 @@ impl Opening {
     /// (`f2fs_restore_node_summary`).
     async fn footers_summary(
         &self,
-        segno: SegNo,
+        first: Option<BlockAddr>,
         entries: u32,
     ) -> Result<SummaryBlock, BlockError> {
         let mut summary = SummaryBlock::new(SummaryKind::Node);
-        let Some(first) = self.layout.block(segno, 0) else { return Ok(summary) };
+        let Some(first) = first else { return Ok(summary) };
         for (index, entry) in (0..entries).zip(summary.entries.iter_mut()) {
             let node = self.reader.block(u64::from(first.0) + u64::from(index)).await?;
             entry.nid = Nid(NodeFooter::parse(&node).nid);

@@ -107,7 +107,7 @@ impl Segments {
     /// The block that a log writes next.
     pub(crate) fn next_block(&self, log: SegmentType) -> BlockAddr {
         let curseg = self.log(log);
-        self.layout.block(curseg.segment, curseg.next).unwrap_or_default()
+        self.block(curseg.segment, curseg.next).unwrap_or_default()
     }
 
     /// Blocks that a log can take after each other without a new segment.
@@ -164,12 +164,16 @@ impl Segments {
     /// (`get_new_segment`, with the kernel's default `noheap`).
     fn next_segment(&self, log: SegmentType) -> Result<u32> {
         let now = self.log(log).segment;
-        let is_zone = self.capacity.is_zone(self.layout.section_of(now));
+        let is_zone = self.slots.is_some() || self.capacity.is_zone(self.layout.section_of(now));
         // A log leaves a zone in which it cannot go on at the write pointer.
         let next = self.free.next_in_section(now.0);
         let next = next.filter(|next| !is_zone || *next == now.0 + 1 && !self.log(log).stale);
         if let Some(next) = next {
             return Ok(next);
+        }
+        if let Some(slots) = &self.slots {
+            let free = self.free.next_section(slots.cursor()).filter(|_| slots.has_section(log));
+            return free.ok_or(FsError::NoSpace);
         }
         // Hot data and nodes begin at the start of the volume, so that freed segments are reused early.
         let from_start = log == SegmentType::HotData || log.is_node();
@@ -189,6 +193,7 @@ impl Segments {
 
     /// Opens a free segment (`new_curseg`).
     fn open_free(&mut self, log: SegmentType, segment: u32) -> (SegNo, SummaryBlock) {
+        self.open_slot(log, segment);
         self.free.take(segment);
         if let Some(opened) = self.segments.get_mut(segment as usize) {
             opened.kind = log;
@@ -198,6 +203,14 @@ impl Segments {
         let before = &mut self.logs[log.number()];
         let before = std::mem::replace(before, CurSeg::open(SegNo(segment), log));
         (before.segment, before.summary)
+    }
+
+    /// Gives a section of the address space to the slot of a segment, unless it has one.
+    fn open_slot(&mut self, log: SegmentType, segment: u32) {
+        let slot = self.layout.section_of(SegNo(segment));
+        if let Some(slots) = self.slots.as_mut().filter(|slots| !slots.is_placed(slot)) {
+            slots.open(slot, log);
+        }
     }
 
     /// A block is valid that was written after the last checkpoint, to a log of this kind (`f2fs_do_replace_block`).
@@ -211,8 +224,9 @@ impl Segments {
         summary: SummaryEntry,
         now_s: u64,
     ) -> Result<bool> {
+        self.admit(at)?;
         self.mark(at, true, now_s)?;
-        let Some((segment, offset)) = self.layout.segment_of(at) else { return Ok(false) };
+        let Some((segment, offset)) = self.segment_of(at) else { return Ok(false) };
         let was_used = !self.free.is_free(segment.0) && !self.held.remove(&segment.0);
         self.free.take(segment.0);
         self.prefree.remove(&segment.0);
@@ -266,7 +280,7 @@ impl Segments {
         if let Some(turns) = &mut self.turns {
             turns.begin(log, next);
         }
-        self.note_emptied(self.layout.block(left.0, 0).unwrap_or_default());
+        self.note_emptied(self.block(left.0, 0).unwrap_or_default());
         Ok(left)
     }
 

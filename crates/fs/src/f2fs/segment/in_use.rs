@@ -36,6 +36,11 @@ impl Use {
         self.valid[usize::from(log.is_node())] += u64::from(blocks);
     }
 
+    /// Valid blocks in all.
+    pub(super) const fn all_valid(&self) -> u64 {
+        self.valid[0] + self.valid[1]
+    }
+
     /// A block of a segment became invalid.
     pub(super) const fn drop_valid(&mut self, log: SegmentType) {
         let valid = &mut self.valid[log.is_node() as usize];

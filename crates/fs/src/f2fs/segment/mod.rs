@@ -12,6 +12,7 @@ mod discards;
 mod free;
 mod in_use;
 mod sit;
+mod slots;
 mod ssr;
 #[cfg(test)]
 pub(super) mod tests;
@@ -21,6 +22,7 @@ pub(crate) use capacity::Capacity;
 pub(crate) use curseg::CurSeg;
 pub(crate) use discards::Discards;
 pub(crate) use in_use::Blocks;
+pub(crate) use slots::{MovedTo, RegionFill, Slots};
 
 use super::format::{
     BlockAddr, Layout, SegNo, SegmentType, SitEntry, SitJournal, ValidMap, VersionBitmap,
@@ -73,6 +75,10 @@ pub(crate) struct Segments {
     section_valid: Vec<u32>,
     /// Blocks of each section that are kept and not valid.
     section_pinned: Vec<u32>,
+    /// All of these.
+    pinned: u64,
+    /// Which section of the address space each section here stands for, where that is append-only.
+    slots: Option<Slots>,
     free: FreeSegments,
     /// Segments without valid blocks, until the next checkpoint.
     prefree: BTreeSet<u32>,
@@ -102,6 +108,10 @@ pub(crate) struct Segments {
     pub(crate) ignores_kept: bool,
     /// Segments are free as soon as nothing in them is valid, which breaks a rule.
     pub(crate) reuses_prefree: bool,
+    /// Checkpoints do not have the addresses of slots, which breaks a rule.
+    pub(crate) forgets_slots: bool,
+    /// Sections are written again, and before others, once they lost their slots, which breaks a rule.
+    pub(crate) reuses_retired: bool,
     /// Those that are kept do not keep cleaned segments from being free, which breaks a rule.
     pub(crate) frees_pinned: bool,
 }
@@ -112,12 +122,14 @@ pub(crate) struct SegmentsAtMount {
     pub(crate) logs: [CurSeg; LOGS],
     pub(crate) journal: SitJournal,
     pub(crate) version_bitmap: VersionBitmap,
+    /// In an append-only address space.
+    pub(crate) slots: Option<Slots>,
 }
 
 impl Segments {
     /// The segments of a volume that is being mounted.
     pub(crate) fn new(layout: Layout, capacity: Capacity, found: SegmentsAtMount) -> Self {
-        let SegmentsAtMount { entries, logs, journal, version_bitmap } = found;
+        let SegmentsAtMount { entries, logs, journal, version_bitmap, slots } = found;
         let segments: Vec<_> = entries.iter().map(Segment::new).collect();
         let per_section = layout.segments_per_section() as usize;
         let valid = |section: &[Segment]| section.iter().map(|one| u32::from(one.valid)).sum();
@@ -141,6 +153,8 @@ impl Segments {
             segments,
             section_valid,
             section_pinned,
+            pinned: 0,
+            slots,
             free,
             prefree: BTreeSet::new(),
             dirty_entries: BTreeSet::new(),
@@ -158,6 +172,8 @@ impl Segments {
             ignores_kept: false,
             reuses_prefree: false,
             frees_pinned: false,
+            forgets_slots: false,
+            reuses_retired: false,
         }
     }
 
@@ -168,7 +184,8 @@ impl Segments {
     /// Bytes of memory that they take.
     pub(crate) fn memory_bytes(&self) -> u64 {
         let sections = self.section_valid.len() * 2 * size_of::<u32>();
-        (self.segments.len() * size_of::<Segment>() + sections) as u64
+        let slots = self.slots.as_ref().map_or(0, Slots::memory_bytes);
+        (self.segments.len() * size_of::<Segment>() + sections) as u64 + slots
     }
 
     /// How much of each section can be written.
@@ -233,7 +250,7 @@ impl Segments {
 
     /// Whether a block is valid.
     pub(crate) fn is_valid(&self, at: BlockAddr) -> bool {
-        let Some((segment, offset)) = self.layout.segment_of(at) else { return false };
+        let Some((segment, offset)) = self.segment_of(at) else { return false };
         self.segment(segment).is_some_and(|found| found.map.get(offset))
     }
 
@@ -250,7 +267,7 @@ impl Segments {
     /// Sets or clears the valid bit of a block (`update_sit_entry`).
     fn mark(&mut self, at: BlockAddr, valid: bool, now_s: u64) -> Result<()> {
         let outside = || corrupt("block outside of the main area", at.0);
-        let (number, offset) = self.layout.segment_of(at).ok_or_else(outside)?;
+        let (number, offset) = self.segment_of(at).ok_or_else(outside)?;
         let segment = self.segments.get_mut(number.0 as usize).ok_or_else(outside)?;
         if segment.map.get(offset) == valid {
             let what = if valid { "valid block written again" } else { "invalid block freed" };
@@ -261,13 +278,17 @@ impl Segments {
         if valid {
             segment.mtime = mean(segment.mtime, segment.valid, now_s);
             segment.map.set(offset);
-            *pinned -= u32::from(segment.kept.set(offset));
+            let was_pinned = u32::from(segment.kept.set(offset));
+            *pinned -= was_pinned;
+            self.pinned -= u64::from(was_pinned);
             segment.valid += 1;
             *count += 1;
             self.usage.add_valid(segment.kind, 1);
         } else {
             segment.map.clear(offset);
-            *pinned += u32::from(segment.kept.get(offset));
+            let is_pinned = u32::from(segment.kept.get(offset));
+            *pinned += is_pinned;
+            self.pinned += u64::from(is_pinned);
             segment.valid -= 1;
             *count -= 1;
             self.usage.drop_valid(segment.kind);
@@ -278,7 +299,7 @@ impl Segments {
 
     /// A block became invalid: its segment may be prefree now (`locate_dirty_segment`).
     fn note_emptied(&mut self, at: BlockAddr) {
-        let Some((number, _)) = self.layout.segment_of(at) else { return };
+        let Some((number, _)) = self.segment_of(at) else { return };
         let empty = self.segment(number).is_some_and(|segment| segment.valid == 0);
         if !empty || self.is_open(number) {
             return;
@@ -305,12 +326,15 @@ impl Segments {
     pub(crate) fn unhold(&mut self, segment: SegNo) {
         if self.held.remove(&segment.0) {
             self.free.release(segment.0);
+            self.release_slot(self.layout.section_of(segment));
         }
     }
 
     /// Segments that a checkpoint calls free: those that are kept from use hold nothing.
     pub(crate) fn segments_without_blocks(&self) -> u32 {
-        self.free.free_segments() + self.held.len() as u32
+        // Where nothing is cleaned, an unmount may find some that only its own checkpoint frees.
+        let prefree = if self.slots.is_some() { self.prefree.len() } else { 0 };
+        self.free.free_segments() + (self.held.len() + prefree) as u32
     }
 
     /// Whether an entry differs from the last checkpoint's.
@@ -329,10 +353,11 @@ impl Segments {
     /// The GC journal is durable that says where these blocks are now: they are not kept any more.
     pub(crate) fn unkeep(&mut self, moved: impl Iterator<Item = BlockAddr>) {
         for at in moved {
-            let Some((number, offset)) = self.layout.segment_of(at) else { continue };
+            let Some((number, offset)) = self.segment_of(at) else { continue };
             let Some(segment) = self.segments.get_mut(number.0 as usize) else { continue };
             if segment.kept.clear(offset) && !segment.map.get(offset) {
                 self.section_pinned[self.layout.section_of(number) as usize] -= 1;
+                self.pinned -= 1;
             }
         }
     }
@@ -393,6 +418,7 @@ impl Segments {
             self.usage.release(segment.kind, self.capacity.of_segment(number));
         }
         self.free.release(number);
+        self.release_slot(self.layout.section_of(SegNo(number)));
     }
 }
 

@@ -3,8 +3,8 @@
 
 use super::{Block, Segments};
 use crate::f2fs::format::{
-    BLOCK_BYTES, BlockAddr, SIT_ENTRIES_PER_BLOCK, SIT_JOURNAL_ENTRIES, SegNo, SitJournal,
-    VersionBitmap,
+    BLOCK_BYTES, BlockAddr, SIT_ENTRIES_PER_BLOCK, SIT_JOURNAL_ENTRIES, SegNo, SitEntry,
+    SitJournal, VersionBitmap,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -39,6 +39,7 @@ impl Segments {
         let mut blocks = Vec::new();
         for (block, set) in sets {
             for &number in &set {
+                self.note_void(number);
                 let segment = &mut self.segments[number as usize];
                 segment.kept = segment.map;
             }
@@ -47,19 +48,21 @@ impl Segments {
             }
         }
         self.section_pinned.fill(0);
+        self.pinned = 0;
         blocks.sort_by_key(|(at, _)| *at);
         blocks
     }
 
     /// Journals entries, if there is room for all of them.
     fn journal_entries(&mut self, set: &[u32]) -> bool {
-        let entries = &mut self.journal.entries;
+        let entries = &self.journal.entries;
         let is_known = |number: &&u32| entries.iter().any(|(known, _)| known.0 == **number);
         if entries.len() + set.len() - set.iter().filter(is_known).count() > SIT_JOURNAL_ENTRIES {
             return false;
         }
         for &number in set {
-            let entry = self.segments[number as usize].entry();
+            let entry = self.entry_of(number);
+            let entries = &mut self.journal.entries;
             match entries.iter_mut().find(|(known, _)| known.0 == number) {
                 Some(known) => known.1 = entry,
                 None => entries.push((SegNo(number), entry)),
@@ -68,14 +71,36 @@ impl Segments {
         true
     }
 
+    /// The entry of a segment: that of a slot has the address of its segment.
+    fn entry_of(&self, number: u32) -> SitEntry {
+        let entry = self.segments[number as usize].entry();
+        match &self.slots {
+            None => entry,
+            Some(_) if self.forgets_slots => SitEntry { mtime: 0, ..entry },
+            Some(slots) => {
+                let at = slots.block(SegNo(number), 0).unwrap_or_default();
+                SitEntry { mtime: at.0.into(), ..entry }
+            }
+        }
+    }
+
+    /// In an append-only address space: what of a segment the last checkpoint had, or was written since, and is void now.
+    fn note_void(&mut self, number: u32) {
+        let Some(slots) = &mut self.slots else { return };
+        let segment = &self.segments[number as usize];
+        let void = segment.kept.without(&segment.map);
+        if let Some(at) = slots.block(SegNo(number), 0).filter(|_| void.count() > 0) {
+            slots.discards.push((at, void));
+        }
+    }
+
     /// A SIT block as it is now, at the place of its other copy, which becomes the current one.
     fn encode_block(&mut self, block: u32, in_place: bool) -> (BlockAddr, Box<Block>) {
         let mut bytes = Box::new([0; BLOCK_BYTES]);
-        let first = block as usize * SIT_ENTRIES_PER_BLOCK;
-        for (index, segment) in
-            self.segments.iter().skip(first).take(SIT_ENTRIES_PER_BLOCK).enumerate()
-        {
-            segment.entry().write_at(&mut bytes[..], index);
+        let first = block * SIT_ENTRIES_PER_BLOCK as u32;
+        let end = (first + SIT_ENTRIES_PER_BLOCK as u32).min(self.count());
+        for (index, number) in (first..end).enumerate() {
+            self.entry_of(number).write_at(&mut bytes[..], index);
         }
         if !in_place {
             self.version_bitmap.flip(block);

@@ -146,10 +146,11 @@ impl Segments {
 
     /// A block that a chain of fsyncs leads through is kept until the next checkpoint.
     pub(crate) fn keep(&mut self, at: BlockAddr) {
-        let Some((segment, offset)) = self.layout.segment_of(at) else { return };
+        let Some((segment, offset)) = self.segment_of(at) else { return };
         if let Some(found) = self.segments.get_mut(segment.0 as usize) {
             let is_new = !found.kept.set(offset);
             self.section_pinned[self.layout.section_of(segment) as usize] += u32::from(is_new);
+            self.pinned += u64::from(is_new);
             self.dirty_entries.insert(segment.0);
         }
     }

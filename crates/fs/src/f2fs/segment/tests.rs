@@ -56,6 +56,7 @@ fn empty(per_section: u32) -> Segments {
         logs,
         journal: SitJournal::default(),
         version_bitmap: VersionBitmap::from_bytes(&[0; 64]),
+        slots: None,
     };
     Segments::new(layout(per_section), Capacity::whole(per_section), found)
 }

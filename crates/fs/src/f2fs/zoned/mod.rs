@@ -2,7 +2,7 @@
 //! only.
 //!
 //! - *Order.* Blocks of a log are submitted in the order of their allocation. A write that comes before its turn waits
-//!   here ([`Volume::send`]). Nothing that was allocated is left out, or the volume is stopped.
+//!   ([`Volume::send`]). Nothing that was allocated is left out, or the volume is stopped.
 //! - *Reset in place of discard.* A section all of whose segments are free is reset as a whole, after the checkpoint, or
 //!   the block of the GC journal, that made the last of them free, and before it is written again.
 //! - *Mount* ([`mount`]) compares write pointers with what the checkpoint and roll-forward know, and leaves no section
@@ -11,84 +11,18 @@
 mod journal;
 pub(super) mod mount;
 
-use super::format::BlockAddr;
-use super::rules::OmittedRule;
 use super::segment::{Capacity, LOGS};
 use super::volume::Volume;
-use super::zones::{Answer, Parked, Zones};
+use super::zones::Zones;
 use nandscape_block::zone::ZoneAction;
-use nandscape_block::{Bio, BlockError};
-use nandscape_rt::BoxFuture;
 use nandscape_rt::combine::join_all;
-use nandscape_rt::sync::{OneshotReceiver, oneshot};
 use std::collections::BTreeMap;
-use std::future::Future;
 
 impl Volume {
-    /// Submits a write of blocks of one section, now or when those before them in their log were submitted.
-    pub(crate) fn send(&self, bio: Bio) -> impl Future<Output = Answer> + use<> {
-        let sent = match self.park(bio) {
-            Ok(waits) => Err(waits),
-            Err(bio) => {
-                let answer = self.env.device.submit(bio);
-                self.send_parked();
-                Ok(answer)
-            }
-        };
-        async move {
-            match sent {
-                Ok(answer) => answer.await,
-                Err(waits) => match waits.await {
-                    Ok(answer) => answer.await,
-                    Err(_) => Err(BlockError::ReadOnly("the volume was stopped by an error")),
-                },
-            }
-        }
-    }
-
-    /// Keeps a write until its turn; one whose turn it is comes back.
-    fn park(
-        &self,
-        bio: Bio,
-    ) -> std::result::Result<OneshotReceiver<BoxFuture<'static, Answer>>, Bio> {
-        let at = BlockAddr(bio.lba.0 as u32);
-        let zones = self.zones.as_ref().filter(|_| self.layout.is_main(at));
-        let Some(zones) = zones else { return Err(bio) };
-        let is_turn = self.segments.borrow_mut().take_turn(at, bio.sectors);
-        if is_turn || self.stopped.get() || self.omits(OmittedRule::ZoneOrder) {
-            return Err(bio);
-        }
-        let (answer, waits) = oneshot(&self.env.rt, "turn of a write to a zone");
-        zones.parked.borrow_mut().insert(at, Parked { bio, answer });
-        zones.count(|counts| counts.waits += 1);
-        Ok(waits)
-    }
-
-    /// Submits what waited for what was submitted now.
-    fn send_parked(&self) {
-        let Some(zones) = self.zones.as_ref().filter(|zones| !zones.parked.borrow().is_empty())
-        else {
-            return;
-        };
-        let next = || {
-            let mut parked = zones.parked.borrow_mut();
-            self.segments.borrow().turns().find_map(|at| Some((at, parked.remove(&at)?)))
-        };
-        while let Some((at, Parked { bio, answer })) = next() {
-            self.segments.borrow_mut().take_turn(at, bio.sectors);
-            drop(answer.send(Box::pin(self.env.device.submit(bio))));
-        }
-    }
-
     /// How much of each section can be written.
     pub(super) fn capacity(&self) -> Capacity {
         let whole = Capacity::whole(self.layout.segments_per_section());
         self.zones.as_ref().map_or(whole, Zones::capacity)
-    }
-
-    /// Whether a zone begins with a block, so that no write goes across.
-    pub(super) fn begins_zone(&self, at: BlockAddr) -> bool {
-        self.zones.as_ref().is_some_and(|zones| at.0.is_multiple_of(zones.geometry.blocks))
     }
 
     /// Sections that a mount after a power cut needs, so that all logs can leave their zones.

@@ -1,28 +1,16 @@
-//! What a mounted volume keeps of the zones that are its sections: their geometry, writes that wait for their turn, and
+//! What a mounted volume keeps of the zones that are its sections: their geometry, and
 //! sections that wait for their reset. [`zoned`](super::zoned) does the work.
 
 mod geometry;
 
 pub use geometry::ZoneGeometry;
 
-use super::format::{BlockAddr, FormatError, Layout, Place};
+use super::format::{FormatError, Layout, Place};
 use super::segment::Capacity;
 use crate::contract::{FsError, Result};
 use nandscape_block::zone::ZoneId;
-use nandscape_block::{Bio, BlockError, Reply};
-use nandscape_rt::BoxFuture;
-use nandscape_rt::sync::OneshotSender;
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, BTreeSet};
-
-/// What the device answers.
-pub(super) type Answer = std::result::Result<Reply, BlockError>;
-
-/// A write that waits for its turn, and who waits for its answer.
-pub(super) struct Parked {
-    pub(super) bio: Bio,
-    pub(super) answer: OneshotSender<BoxFuture<'static, Answer>>,
-}
+use std::collections::BTreeSet;
 
 /// What was done with zones since mount.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -31,8 +19,6 @@ pub(crate) struct ZoneCounts {
     pub(crate) resets: u64,
     /// Zones that were finished before they were full: a mount could not go on in them.
     pub(crate) finishes: u64,
-    /// Writes that waited for their turn.
-    pub(crate) waits: u64,
 }
 
 /// The zones of a volume.
@@ -40,8 +26,6 @@ pub(crate) struct Zones {
     pub(super) geometry: ZoneGeometry,
     /// The first section that is a zone.
     pub(super) first_section: u32,
-    /// Writes before their turn, by their first blocks.
-    pub(super) parked: RefCell<BTreeMap<BlockAddr, Parked>>,
     /// Free sections that are held until they were reset.
     pub(super) freed: RefCell<BTreeSet<u32>>,
     counts: Cell<ZoneCounts>,
@@ -70,7 +54,6 @@ impl Zones {
         Ok(Some(Self {
             first_section: (geometry.first - main) / geometry.blocks,
             geometry,
-            parked: RefCell::default(),
             freed: RefCell::default(),
             counts: Cell::default(),
         }))
@@ -95,10 +78,5 @@ impl Zones {
         let mut counts = self.counts.get();
         change(&mut counts);
         self.counts.set(counts);
-    }
-
-    /// No write waits for its turn any more: the volume was stopped.
-    pub(crate) fn abandon(&self) {
-        self.parked.borrow_mut().clear();
     }
 }

@@ -1,0 +1,149 @@
+//! Discards of an append-only address space: collected from the SIT by the checkpoint that makes them safe, kept in its
+//! discard journal where the mode has one, and sent as ranges once it is durable (the aggressive policy of D2FS's artifact:
+//! 80,000 requests a round).
+//!
+//! The journal has what the device may not have got when its checkpoint is durable: what the checkpoint makes void, and
+//! what earlier ones did and was not discarded when it was built. What was discarded by then is made durable by the flush
+//! of the pack.
+
+use crate::contract::Result;
+use crate::f2fs::append::AppendSpace;
+use crate::f2fs::error::corrupt;
+use crate::f2fs::format::{AppendMode, BlockAddr};
+use crate::f2fs::rules::OmittedRule;
+use crate::f2fs::segment::Block;
+use crate::f2fs::volume::Volume;
+use nandscape_block::{Bio, Lba};
+use nandscape_rt::Nanos;
+use nandscape_rt::combine::{join_all, select2};
+use std::ops::Range;
+use std::rc::Rc;
+
+/// Time between rounds (`DEF_MIN_DISCARD_ISSUE_TIME`).
+const ROUND: Nanos = Nanos::from_ms(50);
+/// Requests of a round.
+const ROUND_REQUESTS: usize = 80_000;
+
+impl Volume {
+    /// Takes what the checkpoint that is being written makes void.
+    pub(in crate::f2fs) async fn prepare_discards(self: &Rc<Self>) -> Result<()> {
+        let Some(append) = &self.append else { return Ok(()) };
+        let made = self.segments.borrow_mut().take_discards();
+        if append.is_mounting.get() {
+            // The mount finds by itself what is void, once it knows what the device has moved.
+            return Ok(());
+        }
+        append.discards.borrow_mut().prepare(made);
+        if self.omits(OmittedRule::EarlyDiscard) {
+            append.discards.borrow_mut().release();
+            self.start_discards();
+            return self.drain_discards().await;
+        }
+        let room = self.layout.discard_journal(0);
+        let room = (room.end.0 - room.start.0) as usize;
+        let is_full = append.discards.borrow().records().blocks() > room;
+        if is_full && append.mode == AppendMode::Interval {
+            // What this checkpoint makes void fits by itself.
+            self.start_discards();
+            self.drain_discards().await?;
+        }
+        Ok(())
+    }
+
+    /// The blocks of the discard journal that belong to the checkpoint of this version, in this pack.
+    ///
+    /// # Errors
+    /// [`FsError::Corrupt`](crate::contract::FsError::Corrupt) if they do not fit, which they do by the size of the area.
+    pub(in crate::f2fs) fn discard_journal(
+        &self,
+        version: u64,
+        pack: u32,
+    ) -> Result<Vec<(BlockAddr, Box<Block>)>> {
+        let is_kept = |append: &&AppendSpace| {
+            append.mode == AppendMode::Interval && !self.omits(OmittedRule::DiscardJournal)
+        };
+        let Some(append) = self.append.as_ref().filter(is_kept) else { return Ok(Vec::new()) };
+        let blocks = append.discards.borrow().records().encode(version);
+        let area = self.layout.discard_journal(pack);
+        if blocks.len() as u32 > area.end.0 - area.start.0 {
+            return Err(corrupt("discard journal", "more records than it has room for"));
+        }
+        append.count(|counts| counts.journal_blocks += blocks.len() as u64);
+        Ok((area.start.0..).map(BlockAddr).zip(blocks).collect())
+    }
+
+    /// Has a task send what waits, unless one does.
+    pub(in crate::f2fs) fn start_discards(self: &Rc<Self>) {
+        let Some(append) = &self.append else { return };
+        if !append.is_sending.replace(true) {
+            let volume = Rc::clone(self);
+            drop(self.env.rt.spawn_daemon("discard", async move { volume.send_void().await }));
+        }
+    }
+
+    /// Sends what waits, a round at a time, until nothing does.
+    async fn send_void(self: &Rc<Self>) {
+        let Some(append) = &self.append else { return };
+        loop {
+            let _ = select2(self.env.rt.sleep(ROUND), append.hurry.notified()).await;
+            let ranges = append.discards.borrow_mut().take(ROUND_REQUESTS);
+            if ranges.is_empty() || self.stopped.get() {
+                break;
+            }
+            self.send_ranges(append, &ranges).await;
+        }
+        let mut covered = Vec::new();
+        if let Some(upcalls) = append.upcalls.as_ref().filter(|_| !append.is_mounting.get()) {
+            covered = upcalls.take_covered();
+            if upcalls.note_drained() {
+                upcalls.poke.notify_one();
+            }
+        }
+        append.is_sending.set(false);
+        self.complete_upcalls(covered).await;
+        append.drained.notify_waiters();
+    }
+
+    /// Discards ranges, and waits for them. One that fails frees nothing on the device, and nothing else is lost.
+    async fn send_ranges(&self, append: &AppendSpace, ranges: &[Range<BlockAddr>]) {
+        let send = |range: &Range<BlockAddr>| {
+            let blocks = range.end.0 - range.start.0;
+            append.count(|counts| counts.discarded_blocks += u64::from(blocks));
+            self.env.device.submit(Bio::discard(Lba(range.start.0.into()), blocks))
+        };
+        let replies: Vec<_> = ranges.iter().map(send).collect();
+        self.discards.sent.set(self.discards.sent.get() + replies.len() as u64);
+        drop(join_all(replies).await);
+        ranges.iter().for_each(|range| append.discards.borrow_mut().end(range));
+    }
+
+    /// Waits until nothing that may be discarded waits for it.
+    ///
+    /// # Errors
+    /// [`FsError::ReadOnly`](crate::contract::FsError::ReadOnly) if the volume was stopped.
+    pub(in crate::f2fs) async fn drain_discards(&self) -> Result<()> {
+        let Some(append) = &self.append else { return Ok(()) };
+        while append.is_sending.get() {
+            append.hurry.notify_one();
+            append.drained.notified().await;
+            self.check_running()?;
+        }
+        Ok(())
+    }
+
+    /// A checkpoint is durable: what it made void may be discarded.
+    pub(in crate::f2fs) fn release_discards(self: &Rc<Self>) {
+        let Some(append) = &self.append else { return };
+        append.discards.borrow_mut().release();
+        self.note_retired();
+        if let Some(upcalls) = &append.upcalls {
+            upcalls.cover();
+            if self.omits(OmittedRule::UpcallDiscards) {
+                let (volume, batches) = (Rc::clone(self), upcalls.take_covered());
+                let complete = async move { volume.complete_upcalls(batches).await };
+                drop(self.env.rt.spawn_daemon("early completion", complete));
+            }
+        }
+        self.start_discards();
+    }
+}

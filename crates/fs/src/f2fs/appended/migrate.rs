@@ -1,0 +1,277 @@
+//! What a batch of migrations changes in memory: the address of a page in its node, or of a node in the NAT; valid bits of
+//! the old and the new place; the summary of the new one; what is known of the file's extents. No data is read or written.
+//!
+//! A record is *stale* if its block is not what was moved any more: it was freed or written elsewhere since, or its owner
+//! has another address by now. It is skipped: the discard of the old address reaches the copy. That is asked again after
+//! the node was read, and from then on nothing waits, so that what is found holds.
+
+use crate::contract::{FsError, Result};
+use crate::f2fs::cpu::Work;
+use crate::f2fs::error::corrupt;
+use crate::f2fs::format::{
+    AddrSlots, BlockAddr, Nid, NodeFooter, SummaryBlock, SummaryEntry, SummaryKind, first_page,
+};
+use crate::f2fs::inode::Inode;
+use crate::f2fs::rules::OmittedRule;
+use crate::f2fs::segment::{Block, MovedTo};
+use crate::f2fs::volume::{Op, Volume};
+use nandscape_rt::combine::join_all;
+use std::collections::BTreeSet;
+use std::rc::Rc;
+
+/// Where a block lay, and where it lies.
+type Record = (BlockAddr, BlockAddr);
+
+/// What became of a record.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Outcome {
+    MovedData,
+    MovedNode,
+    Stale,
+    /// It was in effect already.
+    Known,
+}
+
+/// The page that a moved block belongs to.
+struct PageAt {
+    nid: Nid,
+    addrs: AddrSlots,
+    slot: u32,
+    inode: Rc<Inode>,
+    page: u64,
+}
+
+impl Volume {
+    /// Applies a batch.
+    ///
+    /// # Errors
+    /// [`FsError::NoSpace`] if a slot is missing; what was applied stays so. Those of metadata.
+    pub(super) async fn apply_batch(self: &Rc<Self>, records: &[Record]) -> Result<()> {
+        let mut left = records;
+        while !left.is_empty() {
+            // What was moved on is applied after its first move.
+            let mut news = BTreeSet::new();
+            let apart = left.iter().take_while(|(old, new)| {
+                let is_apart = !news.contains(old);
+                news.insert(*new);
+                is_apart
+            });
+            let (some, rest) = left.split_at(apart.count());
+            let mut sorted = some.to_vec();
+            sorted.sort_unstable();
+            self.read_ahead_nodes(&sorted).await?;
+            self.apply_sorted(&sorted).await?;
+            left = rest;
+        }
+        Ok(())
+    }
+
+    /// Reads the nodes that lead to moved data, together.
+    async fn read_ahead_nodes(&self, records: &[Record]) -> Result<()> {
+        let mut nodes = BTreeSet::new();
+        for (old, _) in records {
+            if self.segments.borrow().is_valid(*old) && !self.is_node_segment(*old) {
+                nodes.insert(self.summary_at_place(*old).await?.nid);
+            }
+        }
+        let absent = |nid: &Nid| self.nodes.file.pages.peek(nid.0.into()).is_none();
+        let absent: Vec<_> = nodes.into_iter().filter(absent).collect();
+        let count = absent.len() as u64;
+        self.append.iter().for_each(|append| append.count(|counts| counts.nodes_read += count));
+        let reads = absent.iter().map(|nid| async {
+            // A node that is gone, or cannot be read, is seen when its record is applied.
+            let _ = self.read_node(*nid, |_| ()).await;
+        });
+        join_all(reads.collect::<Vec<_>>()).await;
+        Ok(())
+    }
+
+    async fn apply_sorted(self: &Rc<Self>, records: &[Record]) -> Result<()> {
+        let op = self.begin().await?;
+        for record in records {
+            self.pay(Work::Record).await;
+            let outcome = self.apply(&op, *record).await?;
+            self.append.iter().for_each(|append| {
+                append.count(|counts| match outcome {
+                    Outcome::MovedData => counts.moved_data += 1,
+                    Outcome::MovedNode => counts.moved_nodes += 1,
+                    Outcome::Stale => counts.stale += 1,
+                    Outcome::Known => counts.known += 1,
+                });
+            });
+        }
+        Ok(())
+    }
+
+    /// Applies a record.
+    async fn apply(self: &Rc<Self>, op: &Op, (old, new): Record) -> Result<Outcome> {
+        if !self.segments.borrow().is_valid(old) {
+            return self.skip(op, (old, new)).await;
+        }
+        match self.is_node_segment(old) {
+            true => self.apply_node(op, (old, new)).await,
+            false => self.apply_data(op, (old, new)).await,
+        }
+    }
+
+    /// A record of a block that is not valid: stale, unless a checkpoint has it already.
+    async fn skip(&self, _op: &Op, (_, new): Record) -> Result<Outcome> {
+        if self.segments.borrow().is_valid(new) {
+            return Ok(Outcome::Known);
+        }
+        if self.omits(OmittedRule::UpcallStale) {
+            let nobody = SummaryEntry::default();
+            let kind = crate::f2fs::format::SegmentType::ColdData;
+            self.adopt_block((new, kind), nobody).await?;
+        }
+        Ok(Outcome::Stale)
+    }
+
+    async fn apply_data(self: &Rc<Self>, _op: &Op, (old, new): Record) -> Result<Outcome> {
+        let entry = self.summary_at_place(old).await?;
+        loop {
+            let Some(place) = self.page_at(old, &entry).await? else { return Ok(Outcome::Stale) };
+            if !self.load_summary(new).await? {
+                return Ok(Outcome::Stale);
+            }
+            // From here on nothing waits.
+            let address = self
+                .nodes
+                .file
+                .pages
+                .with_bytes(place.nid.0.into(), |bytes| place.addrs.get(bytes, place.slot));
+            let Some(address) = address else { continue };
+            if !self.omits(OmittedRule::UpcallRecheck)
+                && (address != old || !self.segments.borrow().is_valid(old))
+            {
+                return Ok(Outcome::Stale);
+            }
+            if !self.has_summary(new) {
+                continue;
+            }
+            let moved = self.segments.borrow_mut().relocate(old, new)?;
+            let set = |bytes: &mut Block| place.addrs.set(bytes, place.slot, new);
+            if self.edit_loaded(place.nid, set).is_none() {
+                return Err(corrupt("node left memory", place.nid.0));
+            }
+            self.note_summary(moved, entry)?;
+            place.inode.note_migrated(place.page, new);
+            return Ok(Outcome::MovedData);
+        }
+    }
+
+    async fn apply_node(&self, _op: &Op, (old, new): Record) -> Result<Outcome> {
+        let entry = self.summary_at_place(old).await?;
+        loop {
+            if self.node_entry(entry.nid).await?.block_addr != old {
+                return Ok(Outcome::Stale);
+            }
+            if !self.load_summary(new).await? {
+                return Ok(Outcome::Stale);
+            }
+            // From here on nothing waits.
+            let Some(known) = self.nodes.nat.borrow().known(entry.nid) else { continue };
+            if known.block_addr != old {
+                return Ok(Outcome::Stale);
+            }
+            if !self.has_summary(new) {
+                continue;
+            }
+            let moved = self.segments.borrow_mut().relocate(old, new)?;
+            self.nodes.nat.borrow_mut().relocate(entry.nid, known, new);
+            self.note_summary(moved, SummaryEntry { nid: entry.nid, version: 0, ofs_in_node: 0 })?;
+            return Ok(Outcome::MovedNode);
+        }
+    }
+
+    /// The page that a valid block of data belongs to, if it still does.
+    async fn page_at(&self, old: BlockAddr, entry: &SummaryEntry) -> Result<Option<PageAt>> {
+        let known = self.node_entry(entry.nid).await?;
+        if known.block_addr == BlockAddr::NULL || known.version != entry.version {
+            return Ok(None);
+        }
+        let gone = |error| if error == FsError::NoEntry { Ok(None) } else { Err(error) };
+        let footer = match self.read_node(entry.nid, NodeFooter::parse).await {
+            Ok(footer) => footer,
+            Err(error) => return gone(error),
+        };
+        let inode = match self.inode(footer.ino).await {
+            Ok(inode) => inode,
+            Err(error) => return gone(error),
+        };
+        let layout = inode.layout.get();
+        let addrs = if footer.is_inode() { layout.addrs() } else { AddrSlots::DIRECT };
+        let first = first_page(footer.offset(), layout.addr_count());
+        let slot = u32::from(entry.ofs_in_node);
+        let page = first.map(|first| first + u64::from(slot));
+        let is_there = self.segments.borrow().is_valid(old) && slot < addrs.count();
+        Ok(page.filter(|_| is_there).map(|page| PageAt {
+            nid: entry.nid,
+            addrs,
+            slot,
+            inode,
+            page,
+        }))
+    }
+
+    /// Whether the segment of a block holds nodes.
+    fn is_node_segment(&self, at: BlockAddr) -> bool {
+        let segments = self.segments.borrow();
+        let segment = segments.segment_of(at).and_then(|(segment, _)| segments.segment(segment));
+        segment.is_some_and(|segment| segment.kind.is_node())
+    }
+
+    /// What the summaries say of a block.
+    async fn summary_at_place(&self, at: BlockAddr) -> Result<SummaryEntry> {
+        let outside = || corrupt("block outside of the address space", at.0);
+        let place = self.segments.borrow().segment_of(at);
+        let (segment, offset) = place.ok_or_else(outside)?;
+        if let Some(entry) = self.segments.borrow().open_summary(segment, offset) {
+            return Ok(entry);
+        }
+        let block = self.layout.summary_block(segment).unwrap_or_default();
+        self.read_meta(block, |bytes| SummaryEntry::read_at(bytes, offset as usize)).await
+    }
+
+    /// Brings the summaries of the segment that a block was moved to into memory, unless they begin with it. `false` for a
+    /// place that the device cannot have moved it to.
+    async fn load_summary(&self, new: BlockAddr) -> Result<bool> {
+        let (is_own, place, is_used) = {
+            let segments = self.segments.borrow();
+            let section = segments.section_at(new);
+            let own = section.zip(segments.space());
+            let is_own = own.is_some_and(|(section, space)| space.is_device_owned(section.region));
+            let place = segments.segment_of(new).map(|(segment, _)| segment);
+            (is_own, place, place.is_some_and(|segment| segments.is_used(segment)))
+        };
+        if let Some(segment) = place.filter(|_| is_used && is_own) {
+            let block = self.layout.summary_block(segment).unwrap_or_default();
+            self.read_meta(block, |_| ()).await?;
+        }
+        Ok(is_own)
+    }
+
+    /// Whether they are there, or begin with it.
+    fn has_summary(&self, new: BlockAddr) -> bool {
+        let segments = self.segments.borrow();
+        let Some((segment, _)) = segments.segment_of(new) else { return true };
+        let block = self.layout.summary_block(segment).unwrap_or_default();
+        !segments.is_used(segment) || self.meta.pages.with_bytes(block.0.into(), |_| ()).is_some()
+    }
+
+    /// The summary of a moved block at its new place.
+    fn note_summary(&self, moved: MovedTo, entry: SummaryEntry) -> Result<()> {
+        let MovedTo { segment, offset, kind, is_first } = moved;
+        if is_first {
+            let kind = if kind.is_node() { SummaryKind::Node } else { SummaryKind::Data };
+            let mut summaries = SummaryBlock::new(kind);
+            summaries.entries[offset as usize] = entry;
+            self.keep_summaries(segment, &summaries);
+            return Ok(());
+        }
+        let block = self.layout.summary_block(segment).unwrap_or_default();
+        let set = |bytes: &mut Block| entry.write_at(bytes, offset as usize);
+        let is_there = self.meta.pages.edit_bytes(block.0.into(), set);
+        is_there.map(drop).ok_or_else(|| corrupt("summaries left memory", segment.0))
+    }
+}

@@ -1,0 +1,78 @@
+//! Mount in an append-only address space: after roll-forward and before anything is written.
+//!
+//! Logs went on after the last checkpoint, and what they wrote there is not known but for what roll-forward found. The rest
+//! takes room of the media, and its addresses cannot be written again. So it is discarded, from the place of each log in the
+//! checkpoint on, as far as the log may have come: between two checkpoints no more is written than the media have room
+//! for, since nothing is discarded meanwhile. Nothing of it is needed by the checkpoint, nor by an fsync after it; a cut in
+//! the midst leaves the same to the next mount. Then logs go on in fresh sections.
+
+use super::void::Void;
+use crate::contract::Result;
+use crate::f2fs::append::AppendSpace;
+use crate::f2fs::format::{AppendMode, BlockAddr, SegmentType, SpaceSection};
+use crate::f2fs::rules::OmittedRule;
+use crate::f2fs::volume::Volume;
+use std::collections::BTreeSet;
+use std::rc::Rc;
+
+impl Volume {
+    /// Brings logs and regions together. `clean`: nothing was found beyond the checkpoint of an unmount.
+    ///
+    /// # Errors
+    /// [`FsError::NoSpace`](crate::contract::FsError::NoSpace) if a log finds no fresh section; errors of the device.
+    pub(in crate::f2fs) async fn align_space(
+        self: &Rc<Self>,
+        append: &AppendSpace,
+        clean: bool,
+    ) -> Result<()> {
+        match append.mode {
+            AppendMode::Interval => self.align_logs(append, clean).await,
+            AppendMode::Coupled => self.align_coupled(append).await,
+        }
+    }
+
+    /// Each log has a region of its own.
+    async fn align_logs(self: &Rc<Self>, append: &AppendSpace, clean: bool) -> Result<()> {
+        // What the discard journal has.
+        self.start_discards();
+        self.drain_discards().await?;
+        if !self.omits(OmittedRule::MountDiscard) {
+            let nothing = BTreeSet::new();
+            let mut void = Void::without(&nothing);
+            self.find_void_after_logs(append, &mut void);
+            self.discard_at_mount(append, void).await?;
+        }
+        if clean || self.omits(OmittedRule::LogInPlace) {
+            return Ok(());
+        }
+        self.renew_all()
+    }
+
+    /// Has all logs go on in fresh sections.
+    pub(super) fn renew_all(&self) -> Result<()> {
+        for log in SegmentType::ALL {
+            let (segment, summaries) = self.segments.borrow_mut().renew_section(log)?;
+            self.keep_summaries(segment, &summaries);
+        }
+        Ok(())
+    }
+
+    /// What logs may have written after the last checkpoint, and nothing needs.
+    fn find_void_after_logs(&self, append: &AppendSpace, void: &mut Void<'_>) {
+        let mut segments = self.segments.borrow_mut();
+        let per_section = self.layout.segments_per_section();
+        let far = append.unknown.div_ceil(self.layout.blocks_per_section().into()) as u32 + 2;
+        for log in SegmentType::ALL {
+            let first = segments.block(segments.log(log).segment, 0).unwrap_or_default();
+            let next = BlockAddr(first.0 + segments.log(log).next);
+            let Some(own) = segments.section_at(first) else { continue };
+            let region = own.region;
+            let known = segments.last_used(region).unwrap_or(own.index);
+            let all = segments.fills().get(region).map_or(0, |fill| fill.sections);
+            for index in own.index..own.index.saturating_add(far).max(known + 1).min(all) {
+                void.add_section(&segments, SpaceSection { region, index }, next, per_section);
+            }
+            segments.skip_to(log, known + 1);
+        }
+    }
+}

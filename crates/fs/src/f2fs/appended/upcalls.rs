@@ -1,0 +1,171 @@
+//! Upcalls: what the device has moved is fetched, applied in memory, and completed (D2FS, FAST '25, "Migration Upcall").
+//!
+//! A batch is completed only when
+//! - a checkpoint that has its updates is durable: until then the last one leads to the old addresses;
+//! - what was to be discarded by then was: of a block that was freed meanwhile the discard at the old address is all that
+//!   kills its copy;
+//! - reads that began before the updates have ended: they may be on their way to the old addresses.
+//!
+//! Batches are fetched when the device says that there are some, before each sync and unmount, where sections wait to be
+//! written again, and where space is scarce.
+
+use crate::contract::{FsError, Result};
+use crate::f2fs::append::{Forced, Upcalls};
+use crate::f2fs::checkpoints::Reason;
+use crate::f2fs::cpu::Work;
+use crate::f2fs::format::{BlockAddr, SpaceSection};
+use crate::f2fs::rules::OmittedRule;
+use crate::f2fs::volume::Volume;
+use nandscape_block::{Bio, BlockError, Lba, Op, Reply, UpcallSignal};
+use nandscape_rt::BoxFuture;
+use nandscape_rt::combine::{Either, select2};
+use std::rc::Rc;
+
+/// Records of a batch.
+const RECORDS: u32 = 256;
+/// Tries to apply a batch, with a checkpoint between, while no slot is free.
+const TRIES: u32 = 4;
+
+/// A batch: its identity, and where each block lay and lies.
+type Batch = (u64, Vec<(BlockAddr, BlockAddr)>);
+
+impl Volume {
+    /// The upcalls, if the device moves blocks.
+    pub(in crate::f2fs) fn upcalls(&self) -> Option<&Upcalls> {
+        self.append.as_ref()?.upcalls.as_ref()
+    }
+
+    /// Fetches and applies what the device reports, until the volume is unmounted.
+    pub(in crate::f2fs) async fn handle_upcalls(self: &Rc<Self>) {
+        let Some(upcalls) = self.upcalls() else { return };
+        let mut interrupt = None;
+        loop {
+            self.wait_for_upcall(upcalls, &mut interrupt).await;
+            if self.env.calls.check_open().is_err() || self.stopped.get() {
+                return;
+            }
+            // An error stops the volume, which every call then says.
+            if self.fetch_upcalls().await.is_err() {
+                return;
+            }
+        }
+    }
+
+    /// Waits until the device may have something, in the way in which it says so.
+    async fn wait_for_upcall(
+        &self,
+        upcalls: &Upcalls,
+        interrupt: &mut Option<BoxFuture<'static, std::result::Result<Reply, BlockError>>>,
+    ) {
+        let poked = upcalls.poke.notified();
+        match upcalls.signal {
+            UpcallSignal::Piggyback => drop(select2(self.env.device.attention(), poked).await),
+            UpcallSignal::Poll(period) => _ = select2(self.env.rt.sleep(period), poked).await,
+            UpcallSignal::Interrupt => {
+                let wait = || self.env.device.submit(Bio::new(Op::AwaitUpcall, Lba(0), 0));
+                let answer = interrupt.get_or_insert_with(|| Box::pin(wait()));
+                if let Either::First(_) = select2(answer.as_mut(), poked).await {
+                    *interrupt = None;
+                }
+            }
+        }
+    }
+
+    /// Fetches what there is, and applies it.
+    ///
+    /// # Errors
+    /// Those of the device and of metadata; the volume is stopped then.
+    pub(in crate::f2fs) async fn fetch_upcalls(self: &Rc<Self>) -> Result<()> {
+        let Some(upcalls) = self.upcalls() else { return Ok(()) };
+        let _one = upcalls.processing.lock().await;
+        loop {
+            let discarded = upcalls.discarded();
+            let Some((id, records)) = self.fetch_batch(upcalls).await? else {
+                self.give_back(upcalls.note_none_left(discarded));
+                return Ok(());
+            };
+            self.apply_until_done(&records).await.map_err(|error| self.stop(error))?;
+            upcalls.note_applied(id);
+            if self.omits(OmittedRule::UpcallCheckpoint) {
+                upcalls.cover();
+                self.complete_upcalls(upcalls.take_covered()).await;
+            }
+            if upcalls.applied() >= self.options.upcalls_waiting as usize {
+                self.append.iter().for_each(|append| append.note_forced(Forced::Upcalls));
+                self.write_checkpoint(Reason::Space).await?;
+            }
+        }
+    }
+
+    /// A batch; none if the device has none.
+    pub(super) async fn fetch_batch(&self, upcalls: &Upcalls) -> Result<Option<Batch>> {
+        let fetch = Bio::new(Op::FetchUpcall, Lba(0), RECORDS);
+        let Reply::Upcall(id, records) = self.env.device.submit(fetch).await? else {
+            return Ok(None);
+        };
+        self.pay(Work::Upcall).await;
+        upcalls.note_fetched();
+        self.append.iter().for_each(|append| append.count(|counts| counts.upcalls_fetched += 1));
+        // No address of such a volume has more than 32 bits.
+        let address = |lba: Lba| BlockAddr(u32::try_from(lba.0).unwrap_or_default());
+        Ok(Some((id, records.into_iter().map(|(old, new)| (address(old), address(new))).collect())))
+    }
+
+    /// Applies a batch; checkpoints make slots free, if it finds none.
+    async fn apply_until_done(self: &Rc<Self>, records: &[(BlockAddr, BlockAddr)]) -> Result<()> {
+        let mut ended = self.apply_batch(records).await;
+        for _ in 1..TRIES {
+            if ended != Err(FsError::NoSpace) {
+                break;
+            }
+            self.append.iter().for_each(|append| append.note_forced(Forced::Slots));
+            self.write_checkpoint(Reason::Space).await?;
+            // What was applied the first time is found so.
+            ended = self.apply_batch(records).await;
+        }
+        ended
+    }
+
+    /// Completes batches, in their order, once no read is on its way that began before.
+    pub(super) async fn complete_upcalls(&self, batches: Vec<u64>) {
+        let Some(upcalls) = self.upcalls().filter(|_| !batches.is_empty()) else { return };
+        if !self.omits(OmittedRule::UpcallReads) {
+            upcalls.reads_ended().await;
+        }
+        for id in batches {
+            // The device would say that it has completed it already: a batch is completed once.
+            let complete = Bio::new(Op::CompleteUpcall(id), Lba(0), 0);
+            if self.env.device.submit(complete).await.is_err() {
+                continue;
+            }
+            self.append
+                .iter()
+                .for_each(|append| append.count(|counts| counts.upcalls_completed += 1));
+            self.give_back(upcalls.note_completed());
+        }
+    }
+
+    /// Sections may be written again.
+    pub(super) fn give_back(&self, sections: Vec<SpaceSection>) {
+        let mut segments = self.segments.borrow_mut();
+        sections.into_iter().for_each(|section| segments.give_back(section));
+    }
+
+    /// Sections lost their slots with a checkpoint that is durable. Those that the device writes are its business.
+    pub(super) fn note_retired(&self) {
+        let Some(append) = self.append.as_ref().filter(|append| !append.is_mounting.get()) else {
+            return;
+        };
+        let retired = self.segments.borrow_mut().take_retired();
+        let is_own = |section: &SpaceSection| {
+            let segments = self.segments.borrow();
+            segments.space().is_some_and(|space| space.is_device_owned(section.region))
+        };
+        let (of_device, of_host): (Vec<_>, Vec<_>) = retired.into_iter().partition(is_own);
+        self.give_back(of_device);
+        match &append.upcalls {
+            Some(upcalls) => upcalls.retire(of_host),
+            None => self.give_back(of_host),
+        }
+    }
+}
