@@ -15,10 +15,10 @@ pub enum Op {
     Write,
     /// Make durable what was acknowledged before this bio was submitted, within its scope.
     Flush,
-    /// Forget `sectors` from `lba`. A write like any other: durable after a covering flush. At an address to which the
-    /// device has moved data it reaches these once the host has fetched the move ([`Op::FetchUpcall`]), not before: what
-    /// the host does not know of it cannot mean. A power cut makes moves unfetched again. At the old address of a move it
-    /// always reaches the data.
+    /// Forget `sectors` from `lba`. A write like any other: durable after a covering flush. At the old address of a move
+    /// that the device made it always reaches the data; at the new address it reaches them once the host has fetched the
+    /// move ([`Op::FetchUpcall`]), not before: what the host does not know of it cannot mean. A power cut ends that
+    /// protection for the moves that there are, so a host fetches all of them before it discards anything.
     Discard,
     /// Append the payload to a zone; the reply tells where it went.
     ZoneAppend(ZoneId),

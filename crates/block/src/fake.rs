@@ -10,7 +10,7 @@
 //! - The device moves only what is durable. The data then read the same at the old and the new address,
 //!   and a discard at either reaches them; once the host has completed the upcall with the move, the old
 //!   address reads as zeroes. A move is durable at once, as is its completion.
-//! - A discard at the new address of a move that the host has not fetched yet reaches nothing: the host cannot mean what it
+//! - A discard at the new address of a move that the host has not fetched since the power came reaches nothing: the host cannot mean what it
 //!   does not know of.
 //! - Where append-only regions have superblocks, each is written in order, and takes no more writes after a power cut,
 //!   which leaves a part of it without gaps.

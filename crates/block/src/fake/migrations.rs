@@ -29,7 +29,7 @@ pub(super) struct Migrations {
     batches: u64,
     /// How many records name an address.
     named: BTreeMap<u64, u32>,
-    /// New addresses of pending records.
+    /// New addresses of records that were made since the power came and not fetched.
     news: BTreeSet<u64>,
 }
 
@@ -119,9 +119,9 @@ impl Migrations {
 
     /// Power was cut, and with it the host's knowledge of the batches.
     pub(super) fn power_cut(&mut self) {
+        self.news.clear();
         for (_, batch) in std::mem::take(&mut self.fetched).into_iter().rev() {
             for record in batch.into_iter().rev() {
-                self.news.insert(record.1.0);
                 self.pending.push_front(record);
             }
         }
