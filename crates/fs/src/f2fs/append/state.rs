@@ -100,6 +100,8 @@ pub(crate) struct AppendSpace {
     pub(crate) is_sending: Cell<bool>,
     /// Somebody waits for discards.
     pub(crate) hurry: Notify,
+    /// Something waits until all are sent: rounds follow each other at once.
+    pub(crate) is_hurried: Cell<bool>,
     /// None waits, and none is on its way.
     pub(crate) drained: Notify,
     /// Of a device that moves blocks.
@@ -133,6 +135,7 @@ impl AppendSpace {
             discards: RefCell::new(discards),
             is_sending: Cell::new(false),
             hurry: Notify::new(rt, "discards in a hurry"),
+            is_hurried: Cell::new(false),
             drained: Notify::new(rt, "discards"),
             upcalls: signal.map(|signal| Upcalls::new(rt, signal)),
             is_mounting: Cell::new(mode == AppendMode::Coupled),

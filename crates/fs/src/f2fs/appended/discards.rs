@@ -85,7 +85,9 @@ impl Volume {
     async fn send_void(self: &Rc<Self>) {
         let Some(append) = &self.append else { return };
         loop {
-            let _ = select2(self.env.rt.sleep(ROUND), append.hurry.notified()).await;
+            if !append.is_hurried.get() {
+                let _ = select2(self.env.rt.sleep(ROUND), append.hurry.notified()).await;
+            }
             let ranges = append.discards.borrow_mut().take(ROUND_REQUESTS);
             if ranges.is_empty() || self.stopped.get() {
                 break;
@@ -100,6 +102,7 @@ impl Volume {
             }
         }
         append.is_sending.set(false);
+        append.is_hurried.set(false);
         self.complete_upcalls(covered).await;
         append.drained.notify_waiters();
     }
@@ -124,6 +127,7 @@ impl Volume {
     pub(in crate::f2fs) async fn drain_discards(&self) -> Result<()> {
         let Some(append) = &self.append else { return Ok(()) };
         while append.is_sending.get() {
+            append.is_hurried.set(true);
             append.hurry.notify_one();
             append.drained.notified().await;
             self.check_running()?;

@@ -15,12 +15,13 @@ use nandscape_fs::f2fs::{
 use nandscape_rt::Nanos;
 
 /// Keys that say how a file system is made.
-const MKFS_KEYS: [&str; 7] = [
+const MKFS_KEYS: [&str; 8] = [
     "features",
     "label",
     "segments_per_section",
     "sections_per_zone",
     "overprovision",
+    "rho",
     "gc_journal_area",
     "discard",
 ];
