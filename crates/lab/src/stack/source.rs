@@ -45,6 +45,7 @@ pub const SHIPPED: &[(&str, &str)] = &[
     ("f2fs-vanilla-970pro", include_str!("../../stacks/f2fs-vanilla-970pro.toml")),
     ("zf2fs-970pro", include_str!("../../stacks/zf2fs-970pro.toml")),
     ("zf2fs-16g", include_str!("../../stacks/zf2fs-16g.toml")),
+    ("d2fs-ssd", include_str!("../../stacks/d2fs-ssd.toml")),
     ("f2fs-16g", include_str!("../../stacks/f2fs-16g.toml")),
     ("iplfs-970pro", include_str!("../../stacks/iplfs-970pro.toml")),
     ("iplfs-16g", include_str!("../../stacks/iplfs-16g.toml")),
