@@ -46,7 +46,7 @@ mod store;
 mod units;
 mod zone;
 
-pub(crate) use store::Extent;
+pub(crate) use read::Extent;
 
 pub use config::{Config, Sizes, ZoneConfig};
 pub use counts::{ZoneCounts, ZonedCounts};

@@ -3,7 +3,6 @@
 
 use super::ZonedFtl;
 use super::program::LOST;
-use super::store::Extent;
 use super::zone::PageState;
 use crate::common::reads::{self, Found};
 use crate::error::FtlError;
@@ -12,6 +11,9 @@ use nandscape_block::{
 };
 use nandscape_media::{Cause, DataOut, Internal, OpenChannel, Ppa};
 use nandscape_rt::Nanos;
+
+/// A run of sectors of a zone: its number, the first sector and the end.
+pub(crate) type Extent = (u32, u32, u32);
 
 /// Where a sector of a zone is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

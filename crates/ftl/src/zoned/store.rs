@@ -5,7 +5,7 @@
 //! - Each time that a zone is opened it has another generation, by which it is known after a power cut.
 
 use super::ZonedFtl;
-use super::read::Reading;
+use super::read::{Extent, Reading};
 use crate::common::reads::Found;
 use crate::error::FtlError;
 use crate::face::{EraseUnit, Ftl};
@@ -23,9 +23,6 @@ pub(crate) struct Copy {
     /// When it was read.
     pub(crate) ready: Nanos,
 }
-
-/// A run of sectors of a zone: its number, the first sector and the end.
-pub(crate) type Extent = (u32, u32, u32);
 
 impl<M: OpenChannel> ZonedFtl<M> {
     /// Time has passed, and nothing was due.

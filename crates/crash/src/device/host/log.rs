@@ -9,13 +9,15 @@
 //!   power cut the host knows the new one.
 //! - After a power cut the host knows the addresses of its last flush: it goes back to the old
 //!   address of a move fetched since. Batches that were not completed are fetched again.
-//! - A discard that a power cut may have undone is sent again, but not at an address in a region of the
-//!   device: unless it was undone, the device may have moved other data there.
+//! - A discard that a power cut may have undone is sent again; at an address in a region of the device once every move
+//!   of that time is known, as the device may have moved other data there.
+//! - Where regions have superblocks, each is written in order, once all of it is free, and none after a power cut.
 //! - An address is written again after a flush that covers its discard; where the device moves data,
 //!   after every record of that time was fetched and completed, too.
 //! - Where media lose sectors, and with them perhaps the record of a discard, no address is written again.
 //! - Slots at the beginning of the device that may be written at random stay where they are.
 
+mod again;
 mod scan;
 
 use super::{HostView, Phase, Requests, window_of};
@@ -297,17 +299,6 @@ impl<'a> Log<'a> {
         Some(Request::Discard(lba, count as u32))
     }
 
-    /// Discards again what a power cut may have undone at addresses of the device, once every move of that time is known:
-    /// until then the device may have used an address again.
-    fn settle_doubts(&mut self) {
-        while let Some((object, _)) = self.doubtful.pop_front_if(|(_, since)| *since < self.quiet) {
-            if let Some(entry) = self.entries.get_mut(&object).filter(|entry| entry.discarded) {
-                entry.discarded = false;
-                self.superseded.push_back(object);
-            }
-        }
-    }
-
     /// The next thing to do for free addresses and completed batches, if there is one.
     fn upkeep(&mut self) -> Option<Next> {
         if self.refused {
@@ -363,17 +354,6 @@ impl<'a> Log<'a> {
         }
         self.batches.push_back(Batch { id, fetched: self.now, followed, completing: false });
         Ok(())
-    }
-
-    /// The device uses an address again: the discard of what was there was not undone.
-    fn give_up(&mut self, lba: Lba) {
-        let doubted = |(object, _): &(u64, Moment)| self.at.get(&lba.0) == Some(object);
-        if let Some(index) = self.doubtful.iter().position(doubted)
-            && let Some((object, _)) = self.doubtful.remove(index)
-        {
-            self.entries.remove(&object);
-            self.at.remove(&lba.0);
-        }
     }
 
     /// Whether an address is that of an object other than this one.
@@ -472,32 +452,6 @@ impl<'a> Log<'a> {
                 self.at.remove(&new.0);
             }
         }
-    }
-
-    /// Power was cut: what was in flight has ended, and discards may have been lost. Those at addresses of
-    /// the device are not sent again: if they were not lost, the device may have used the address again.
-    fn discard_again(&mut self) {
-        let (at, entries) = (&self.at, &self.entries);
-        self.freed.retain(|freed| {
-            let entry = at.get(&freed.lba.0).and_then(|object| entries.get(object));
-            entry.is_none_or(|entry| {
-                !entry.discarded || entry.lba != freed.lba && !entry.old.contains(&freed.lba)
-            })
-        });
-        let logs = &self.logs;
-        self.entries.retain(|object, entry| {
-            entry.written = true;
-            if !std::mem::take(&mut entry.discarded) {
-                return true;
-            }
-            if !entry.old.is_empty() || is_appendable(logs, entry.lba) {
-                self.superseded.push_back(*object);
-            } else {
-                entry.discarded = true;
-                self.doubtful.push_back((*object, self.now));
-            }
-            true
-        });
     }
 }
 

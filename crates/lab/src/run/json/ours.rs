@@ -12,10 +12,21 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 impl Outcome {
+    /// What only the kind of FTL counts, and its key.
+    fn detail_json(&self) -> (&'static str, Value) {
+        match &self.ftl.detail {
+            Detail::Pblk(detail) => ("pad_units", detail.pad_units.clone().into()),
+            Detail::Device(detail) => ("device", json!(detail)),
+            Detail::Zoned(counts) => ("zones", zones(counts, self.zones.as_ref())),
+            Detail::Interval(counts) => ("interval", json!(counts)),
+            Detail::Coupled(counts) => ("coupled", json!(counts)),
+        }
+    }
+
     pub(super) fn ours(&self, commit: &str) -> Value {
         let pblk = match &self.ftl.detail {
             Detail::Pblk(detail) => Some(detail),
-            Detail::Device(_) | Detail::Zoned(_) | Detail::Coupled(_) | Detail::Interval(_) => None,
+            _ => None,
         };
         let mut ours = Map::new();
         let mut put = |key: &str, value: Value| ours.insert(key.into(), value);
@@ -47,13 +58,8 @@ impl Outcome {
         put("writes", self.writes_json());
         put("discards", json!({ "sectors": self.ftl.host.discarded }));
         put("lines", json!({ "valid_histogram": self.line_valid }));
-        match &self.ftl.detail {
-            Detail::Pblk(detail) => put("pad_units", detail.pad_units.clone().into()),
-            Detail::Device(detail) => put("device", json!(detail)),
-            Detail::Zoned(counts) => put("zones", zones(counts, self.zones.as_ref())),
-            Detail::Interval(counts) => put("interval", json!(counts)),
-            Detail::Coupled(counts) => put("coupled", json!(counts)),
-        };
+        let (key, detail) = self.detail_json();
+        put(key, detail);
         put("steady", self.not_steady.is_none().into());
         put("steady_reason", self.not_steady.clone().into());
         put("steady_criterion", criterion(self.rounds.is_some()).into());
