@@ -18,7 +18,7 @@ const NOTHING: &str = "not found";
 /// What the rule is about came later.
 const LATER: &str = "later";
 
-const GROUPS: [Group; 13] = [
+const GROUPS: [Group; 19] = [
     Group {
         args: "",
         rules: &[
@@ -61,6 +61,53 @@ const GROUPS: [Group; 13] = [
     },
     Group {
         args: "--stack zns --set ftl.buffer.power_safe=true",
+        rules: &[("buffer-save", LATER)],
+    },
+    Group {
+        args: "--stack iplfs-ssd",
+        rules: &[
+            ("sequence", LATER),
+            ("erase-rule", LATER),
+            ("preflush-drain", LATER),
+            ("lost-trims", LATER),
+            ("one-shot-flush", LATER),
+            ("erase-gate", LATER),
+            ("settled-gate", LATER),
+            ("trim-gate", LATER),
+            ("trim-sequence", LATER),
+            ("fua-instances", LATER),
+            ("copy-completion", LATER),
+            ("compacted-trims", LATER),
+            ("buffered-trims", LATER),
+            ("drop-early", LATER),
+        ],
+    },
+    Group {
+        args: "--stack iplfs-ssd --set ftl.buffer.power_safe=true",
+        rules: &[("buffer-save", LATER)],
+    },
+    Group {
+        args: "--stack d2fs-ssd",
+        rules: &[
+            ("preflush-drain", LATER),
+            ("lost-trims", LATER),
+            ("program-order", LATER),
+            ("zone-save", LATER),
+            ("torn-pages", LATER),
+            ("reset-record", LATER),
+            ("copy-completion", LATER),
+            ("record-journal", LATER),
+            ("completion-durable", LATER),
+            ("record-reference", LATER),
+            ("victim-order", LATER),
+            ("offered-merge", LATER),
+            ("redirected-discard", LATER),
+            ("stale-generation", LATER),
+            ("redirect-chain", LATER),
+        ],
+    },
+    Group {
+        args: "--stack d2fs-ssd --set ftl.buffer.power_safe=true",
         rules: &[("buffer-save", LATER)],
     },
     Group { args: "--stack ssd --edge-cases", rules: &[("torn-units", "seed 55")] },
@@ -160,6 +207,31 @@ const GROUPS: [Group; 13] = [
             ("zone-stale-log", LATER),
             ("zone-finish", LATER),
             ("moved-flush", LATER),
+        ],
+    },
+    Group {
+        args: "--fs f2fs --stack iplfs-ssd",
+        rules: &[
+            ("discard-journal", LATER),
+            ("discard-replay", LATER),
+            ("mount-discard", LATER),
+            ("log-in-place", LATER),
+            ("slot-map", LATER),
+        ],
+    },
+    Group {
+        args: "--fs f2fs --stack d2fs-ssd",
+        rules: &[
+            ("mount-discard", LATER),
+            ("log-in-place", LATER),
+            ("slot-map", LATER),
+            ("upcall-checkpoint", LATER),
+            ("upcall-discards", LATER),
+            ("upcall-reads", LATER),
+            ("upcall-stale", LATER),
+            ("upcall-recheck", LATER),
+            ("section-reuse", LATER),
+            ("known-discard", LATER),
         ],
     },
     Group {

@@ -281,14 +281,6 @@ fn mistakes_are_answered_with_their_place() {
     }
 }
 
-/// What the grammar knows and this version lacks is said so, not called a spelling mistake.
-#[test]
-fn keys_and_words_of_later_versions_are_named_as_such() {
-    let found = error(&format!("{MEDIA}\n[ftl]\nkind = \"interval\"\n"));
-    let expected = "my.toml:12:8: ftl.kind: \"interval\" is not in this version; expected pblk";
-    assert!(found.starts_with(expected), "found    {found}\nexpected {expected}");
-}
-
 /// The map's keys mean what they say; those of another kind or policy are refused, not ignored.
 #[test]
 fn a_cached_map_is_described_key_by_key() {

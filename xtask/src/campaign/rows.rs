@@ -32,7 +32,7 @@ const fn cuts(name: &'static str, args: &'static str, cuts: u64) -> Row {
 pub(super) const GROUPS: [&str; 2] = ["compositions", "million"];
 
 /// Every campaign. A stack that ships has one of its own, and so has a file system on it.
-pub(super) const ROWS: [Row; 57] = [
+pub(super) const ROWS: [Row; 60] = [
     seeds("pblk-10000", "", 1, 10_000),
     seeds("pblk-faults-10000", "--faults 1000", 1, 10_000),
     seeds("pblk-unreadable-10000", "--unreadable 100", 100_000, 10_000),
@@ -65,6 +65,14 @@ pub(super) const ROWS: [Row; 57] = [
         10_000,
     ),
     seeds("iplfs-ssd-edge-cases-10000", "--stack iplfs-ssd --edge-cases", 1, 10_000),
+    seeds("d2fs-ssd-10000", "--stack d2fs-ssd", 1, 10_000),
+    seeds(
+        "d2fs-ssd-power-safe-10000",
+        "--stack d2fs-ssd --set ftl.buffer.power_safe=true",
+        1,
+        10_000,
+    ),
+    seeds("d2fs-ssd-edge-cases-10000", "--stack d2fs-ssd --edge-cases", 1, 10_000),
     cuts("ext4-ssd-2000", "--fs ext4 --stack ssd --oracle-every 20", 2_000),
     cuts("f2fs-ssd-5000", "--fs f2fs --oracle-every 20", 5_000),
     cuts(

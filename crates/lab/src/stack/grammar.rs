@@ -29,7 +29,6 @@ const PAYLOAD: Words<PayloadMode> = Words {
         ("tags", PayloadMode::Tags),
         ("bytes", PayloadMode::Bytes),
     ],
-    later: &[],
 };
 
 /// The name of what content is kept.
@@ -39,10 +38,9 @@ pub fn payload_name(payload: PayloadMode) -> &'static str {
 }
 
 const MEMORY_OF: Words<MemoryOf> =
-    Words { here: &[("page-cache", MemoryOf::PageCache), ("all", MemoryOf::All)], later: &[] };
+    Words { here: &[("page-cache", MemoryOf::PageCache), ("all", MemoryOf::All)] };
 
-const FSYNC: Words<Fsync> =
-    Words { here: &[("device", Fsync::Device), ("file", Fsync::File)], later: &[] };
+const FSYNC: Words<Fsync> = Words { here: &[("device", Fsync::Device), ("file", Fsync::File)] };
 
 /// Reads a whole stack, whose file begins at `place`.
 pub(super) fn read(table: &Table, place: &Place) -> Result<Stack, StackError> {

@@ -38,10 +38,9 @@ enum Kind {
     None,
 }
 
-const KIND: Words<Kind> = Words { here: &[("pcie", Kind::Pcie), ("none", Kind::None)], later: &[] };
+const KIND: Words<Kind> = Words { here: &[("pcie", Kind::Pcie), ("none", Kind::None)] };
 
-const DUPLEX: Words<Duplex> =
-    Words { here: &[("shared", Duplex::Shared), ("full", Duplex::Full)], later: &[] };
+const DUPLEX: Words<Duplex> = Words { here: &[("shared", Duplex::Shared), ("full", Duplex::Full)] };
 
 /// Reads `[link]`, whose defaults are those of the preset that `media.timing` names.
 pub(super) fn read(

@@ -168,10 +168,8 @@ impl Field for SizeRange {
 
 /// The words that a key may hold.
 pub(super) struct Words<T: 'static> {
-    /// Those served, with what they mean.
+    /// Each with what it means.
     pub(super) here: &'static [(&'static str, T)],
-    /// Those that a later version will serve.
-    pub(super) later: &'static [&'static str],
 }
 
 impl<T: Copy> Words<T> {
@@ -182,11 +180,7 @@ impl<T: Copy> Words<T> {
         }
         let names = || self.here.iter().map(|(name, _)| *name);
         let expected = names().collect::<Vec<_>>().join(" | ");
-        Err(if self.later.contains(&word) {
-            format!("\"{word}\" is not in this version; expected {expected}")
-        } else {
-            format!("expected {expected}, found \"{word}\"{}", did_you_mean(word, names()))
-        })
+        Err(format!("expected {expected}, found \"{word}\"{}", did_you_mean(word, names())))
     }
 }
 

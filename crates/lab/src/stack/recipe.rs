@@ -28,7 +28,6 @@ const PLANS: Words<Precondition> = Words {
         ("random", plan(1.0, 2.0, 0.0)),
         ("steady", plan(1.0, 0.0, STEADY_TIMES_MAX)),
     ],
-    later: &[],
 };
 
 /// The names of all recipes.

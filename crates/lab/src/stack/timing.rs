@@ -50,7 +50,6 @@ const MULTI_PLANE: Words<MultiPlane> = Words {
         ("read", MultiPlane::Read),
         ("none", MultiPlane::None),
     ],
-    later: &[],
 };
 
 const READ_PRIORITY: Words<ReadPriority> = Words {
@@ -61,13 +60,10 @@ const READ_PRIORITY: Words<ReadPriority> = Words {
         ("suspend-program", ReadPriority::SuspendProgram),
         ("suspend", ReadPriority::Suspend),
     ],
-    later: &[],
 };
 
-pub(super) const PLACING: Words<LinkScheduling> = Words {
-    here: &[("backfill", LinkScheduling::Backfill), ("fifo", LinkScheduling::Fifo)],
-    later: &[],
-};
+pub(super) const PLACING: Words<LinkScheduling> =
+    Words { here: &[("backfill", LinkScheduling::Backfill), ("fifo", LinkScheduling::Fifo)] };
 
 /// Reads `timing` out of `[media]`; and the link of the preset.
 pub(super) fn read(media: &mut Section<'_>) -> Result<(NamedTiming, LinkTiming), StackError> {

@@ -193,8 +193,10 @@ impl Outcome {
             "bytes": self.memory.part("map"), "hit_ratio": counts.hit_ratio(),
             "loads": counts.loads, "writebacks": counts.write_backs,
         });
-        if let (Some(counts), Value::Object(fields)) = (cached, &mut map) {
-            fields.extend(json!(counts).as_object().cloned().unwrap_or_default());
+        if let Value::Object(fields) = &mut map {
+            if let Some(counts) = cached {
+                fields.extend(json!(counts).as_object().cloned().unwrap_or_default());
+            }
             fields.extend(self.memory.map.iter().map(part));
         }
         map

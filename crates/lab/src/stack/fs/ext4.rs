@@ -22,9 +22,8 @@ const DATA: Words<DataMode> = Words {
         ("journal", DataMode::Journal),
         ("writeback", DataMode::Writeback),
     ],
-    later: &[],
 };
-const COMMIT: Words<bool> = Words { here: &[("jbd2", false), ("ijournal", true)], later: &[] };
+const COMMIT: Words<bool> = Words { here: &[("jbd2", false), ("ijournal", true)] };
 
 /// Reads the keys.
 pub(super) fn read(fs: &mut Section<'_>, host: &Host) -> Result<Config, StackError> {

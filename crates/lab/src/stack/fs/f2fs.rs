@@ -37,36 +37,29 @@ pub(super) const CHECKED_KEYS: [&str; 6] = [
 ];
 
 const ALLOCATION: Words<Allocation> =
-    Words { here: &[("lfs", Allocation::Lfs), ("adaptive", Allocation::Adaptive)], later: &[] };
+    Words { here: &[("lfs", Allocation::Lfs), ("adaptive", Allocation::Adaptive)] };
 const SMALL_VOLUME: Words<SmallVolume> =
-    Words { here: &[("kernel", SmallVolume::Kernel), ("off", SmallVolume::Off)], later: &[] };
+    Words { here: &[("kernel", SmallVolume::Kernel), ("off", SmallVolume::Off)] };
 const ALLOC_MODE: Words<AllocMode> =
-    Words { here: &[("default", AllocMode::Default), ("reuse", AllocMode::Reuse)], later: &[] };
-const RECLAIM: Words<Reclaim> = Words {
-    here: &[("checkpoint", Reclaim::Checkpoint), ("gc-journal", Reclaim::GcJournal)],
-    later: &[],
-};
+    Words { here: &[("default", AllocMode::Default), ("reuse", AllocMode::Reuse)] };
+const RECLAIM: Words<Reclaim> =
+    Words { here: &[("checkpoint", Reclaim::Checkpoint), ("gc-journal", Reclaim::GcJournal)] };
 const GC_CHECKPOINT: Words<GcCheckpoint> =
-    Words { here: &[("call", GcCheckpoint::Call), ("reuse", GcCheckpoint::Reuse)], later: &[] };
-const GC_JOURNAL: Words<GcJournalFormat> = Words {
-    here: &[("paper", GcJournalFormat::Paper), ("safe", GcJournalFormat::Safe)],
-    later: &[],
-};
+    Words { here: &[("call", GcCheckpoint::Call), ("reuse", GcCheckpoint::Reuse)] };
+const GC_JOURNAL: Words<GcJournalFormat> =
+    Words { here: &[("paper", GcJournalFormat::Paper), ("safe", GcJournalFormat::Safe)] };
 const FSYNC_MODE: Words<FsyncMode> =
-    Words { here: &[("posix", FsyncMode::Posix), ("strict", FsyncMode::Strict)], later: &[] };
-const DISCARD_POLICY: Words<DiscardPolicy> = Words {
-    here: &[("kernel", DiscardPolicy::Kernel), ("aggressive", DiscardPolicy::Aggressive)],
-    later: &[],
-};
+    Words { here: &[("posix", FsyncMode::Posix), ("strict", FsyncMode::Strict)] };
+const DISCARD_POLICY: Words<DiscardPolicy> =
+    Words { here: &[("kernel", DiscardPolicy::Kernel), ("aggressive", DiscardPolicy::Aggressive)] };
 const VICTIM: Words<VictimPolicy> = Words {
     here: &[
         ("cost-benefit", VictimPolicy::CostBenefit),
         ("age-threshold", VictimPolicy::AgeThreshold),
     ],
-    later: &[],
 };
 /// Whether a checkpoint waits for file data.
-const DATA_ORDER: Words<bool> = Words { here: &[("kernel", false), ("ordered", true)], later: &[] };
+const DATA_ORDER: Words<bool> = Words { here: &[("kernel", false), ("ordered", true)] };
 
 /// Reads the keys.
 pub(super) fn read(fs: &mut Section<'_>, host: &Host) -> Result<Config, StackError> {

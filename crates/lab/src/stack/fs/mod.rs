@@ -18,8 +18,7 @@ use nandscape_media::PayloadMode;
 pub(super) const MEMORY_BYTES: u64 = 4 << 30;
 /// The least page cache.
 pub(crate) const MEMORY_BYTES_MIN: u64 = 1 << 20;
-const KIND: Words<FsKind> =
-    Words { here: &[("ext4", FsKind::Ext4), ("f2fs", FsKind::F2fs)], later: &[] };
+const KIND: Words<FsKind> = Words { here: &[("ext4", FsKind::Ext4), ("f2fs", FsKind::F2fs)] };
 
 /// `[fs]`.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -26,7 +26,6 @@ const VICTIM: Words<Victim> = Words {
         ("random", Victim::Random),
         ("d-choices", Victim::DChoices(DEFAULT_D)),
     ],
-    later: &[],
 };
 
 /// The kind of a stack that names none.

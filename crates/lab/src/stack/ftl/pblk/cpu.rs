@@ -25,7 +25,7 @@ const COSTS: CostTable<CpuCosts> = CostTable {
 };
 
 const MAP_UPDATE: Words<MapUpdate> =
-    Words { here: &[("locked", MapUpdate::Locked), ("atomic", MapUpdate::Atomic)], later: &[] };
+    Words { here: &[("locked", MapUpdate::Locked), ("atomic", MapUpdate::Atomic)] };
 
 /// What the FTL costs the host's CPU.
 pub(super) fn read(ftl: &mut Section<'_>) -> Result<(CpuCosts, MapUpdate), StackError> {

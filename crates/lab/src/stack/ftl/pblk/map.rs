@@ -28,8 +28,8 @@ const CACHED_KEYS: [&str; 9] = [
 /// Share of the memory for blind updates, when a stack does not say.
 const BLIND_PERCENT: u32 = 50;
 
-const KIND: Words<bool> = Words { here: &[("resident", false), ("cached", true)], later: &[] };
-const IS_BLIND: Words<bool> = Words { here: &[("load", false), ("blind", true)], later: &[] };
+const KIND: Words<bool> = Words { here: &[("resident", false), ("cached", true)] };
+const IS_BLIND: Words<bool> = Words { here: &[("load", false), ("blind", true)] };
 const POLICY: Words<MapPolicy> = Words {
     here: &[
         ("lru", MapPolicy::Lru),
@@ -37,7 +37,6 @@ const POLICY: Words<MapPolicy> = Words {
         ("hotness-journal", MapPolicy::Hotness(HotnessConfig::journal())),
         ("dftl", MapPolicy::Dftl { protected_percent: PROTECTED_PERCENT }),
     ],
-    later: &[],
 };
 
 /// Reads the section.

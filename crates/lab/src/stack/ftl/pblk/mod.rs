@@ -46,21 +46,17 @@ const CAPACITY_RULES: Words<CapacityRules> = Words {
         ("4.16", CapacityRules::V4_16),
         ("5.11", CapacityRules::V5_11),
     ],
-    later: &[],
 };
 
 const DISCARD: Words<Discard> =
-    Words { here: &[("durable", Discard::Durable), ("kernel", Discard::Kernel)], later: &[] };
+    Words { here: &[("durable", Discard::Durable), ("kernel", Discard::Kernel)] };
 
-const JOURNAL_LINES: Words<JournalLines> = Words {
-    here: &[("collected", JournalLines::Collected), ("exempt", JournalLines::Exempt)],
-    later: &[],
-};
+const JOURNAL_LINES: Words<JournalLines> =
+    Words { here: &[("collected", JournalLines::Collected), ("exempt", JournalLines::Exempt)] };
 const GC_STREAM: Words<GcStream> = Words {
     here: &[("data", GcStream::Data), ("own", GcStream::Own), ("by-origin", GcStream::ByOrigin)],
-    later: &[],
 };
-const IS_PACED: Words<bool> = Words { here: &[("kernel", true), ("immediate", false)], later: &[] };
+const IS_PACED: Words<bool> = Words { here: &[("kernel", true), ("immediate", false)] };
 const FLUSH_SCOPE: Words<FlushScope> = Words {
     here: &[
         ("all", FlushScope::All),
@@ -69,7 +65,6 @@ const FLUSH_SCOPE: Words<FlushScope> = Words {
         ("submitted-only", FlushScope::SubmittedOnly),
         ("routed-ring-only", FlushScope::RoutedRingOnly),
     ],
-    later: &[],
 };
 const CORE_CHOICE: Words<CoreChoice> = Words {
     here: &[
@@ -77,7 +72,6 @@ const CORE_CHOICE: Words<CoreChoice> = Words {
         ("random", CoreChoice::Random),
         ("most-free", CoreChoice::MostFree),
     ],
-    later: &[],
 };
 
 /// One word of `routing`.
@@ -98,7 +92,6 @@ const ROUTING: Words<Route> = Words {
         ("fsync-in-normal", Route::Files(FileRouting::FsyncInNormal)),
         ("per-file", Route::Files(FileRouting::PerFile)),
     ],
-    later: &[],
 };
 
 /// Reads the rest of the FTL's section.
