@@ -95,7 +95,7 @@ impl KindDraw for ConfigDraw {
         let pages = device::of(&drawn).cloned().unwrap_or_default();
         let unit_bytes = SECTOR_BYTES as u32;
         let size_bytes = (2 << between(draws.streams, 0, 2)) * page * u64::from(instances);
-        let buffer = BufferConfig { size_bytes, ..pages.buffer };
+        let buffer = BufferConfig { size_bytes, early_completion: true, ..pages.buffer };
         let pages = nandscape_ftl::device::Config {
             instances,
             op_hundredths: between(draws.rng, 3_000, 6_000),

@@ -139,6 +139,22 @@ impl Sizes {
     }
 }
 
+/// A refusal of the lines as zones, with the key that says so here.
+pub(super) fn renamed(error: FtlError) -> FtlError {
+    match error {
+        FtlError::Config { key: "ftl.zone.spare_chunks", why } => {
+            FtlError::Config { key: "ftl.superblock.spare_chunks", why }
+        }
+        FtlError::Config { key: "ftl.zone.buffer", why } => {
+            FtlError::Config { key: "ftl.superblock.buffer", why }
+        }
+        FtlError::Config { key: "ftl.zone.dies", why } => {
+            FtlError::Config { key: "ftl.instances", why }
+        }
+        other => other,
+    }
+}
+
 fn refuse<T>(key: &'static str, why: String) -> Result<T, FtlError> {
     Err(FtlError::Config { key, why })
 }
@@ -149,12 +165,23 @@ impl Config {
     /// # Errors
     /// The key of the choice that does not fit, and why.
     pub fn sizes(&self, geometry: &Geometry) -> Result<Sizes, FtlError> {
+        if self.op_hundredths == 0 || self.op_hundredths >= WHOLE {
+            return refuse("ftl.op_percent", "must be 0.01 to 99.99".into());
+        }
+        if !self.pages.buffer.early_completion {
+            let why = "must be true: the firmware waits until what it writes is in the buffer";
+            return refuse("ftl.buffer.early_completion", why.into());
+        }
+        if self.open_max == 0 {
+            return refuse("ftl.superblock.open_max", "must be at least 1".into());
+        }
         let instances = self.pages.instances;
         let random_sectors = self.random_sectors(geometry)?;
         let line_sectors = self.dies(geometry) * geometry.sectors;
         let most = u64::from(geometry.chunks) * u64::from(instances);
         let journal = journal(random_sectors, most, line_sectors);
-        let flash = self.flash(geometry, random_sectors + journal.sectors()).sizes(geometry)?;
+        let flash = self.flash(geometry, random_sectors + journal.sectors());
+        let flash = flash.sizes(geometry).map_err(renamed)?;
         let lines = flash.zones / instances;
         let superblocks = u64::from(lines) * u64::from(self.rho_percent) / 100;
         let whole = u64::from(lines) * u64::from(instances) * u64::from(line_sectors);
@@ -215,9 +242,10 @@ impl Config {
         }
     }
 
-    /// Lines of an instance that are partly written: of both regions of the host, and of collection.
+    /// Lines of an instance that are partly written: of both regions of the host, and of collection, which opens the next
+    /// one of a class before the last is full.
     const fn lines_open(&self) -> u32 {
-        2 * self.open_max + CLASSES
+        2 * self.open_max + 2 * CLASSES
     }
 
     /// Lines of an instance that hold no data in the long run: partly written ones, those that collection keeps free, one

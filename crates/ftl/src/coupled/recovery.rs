@@ -8,7 +8,7 @@
 //!
 //! Nothing is erased before the snapshot is durable, so a power cut during recovery leaves the next one the same work.
 
-use super::config::Config;
+use super::config::{self, Config};
 use super::journal::{Entry, Journal, JournalSector};
 use super::lines::{LineState, NONE};
 use super::snapshot::{Head, Snapshot};
@@ -57,7 +57,7 @@ impl<M: OpenChannel> CoupledFtl<M> {
         let geometry = *media.geometry();
         let sizes = config.sizes(&geometry)?;
         let below = config.flash(&geometry, sizes.page_sectors());
-        let flash = ZonedFtl::format(media, below, run, link)?;
+        let flash = ZonedFtl::format(media, below, run, link).map_err(config::renamed)?;
         let mut ftl = Self::assemble(flash, config, sizes, run);
         ftl.take_snapshot()?;
         ftl.reset_counts();

@@ -9,8 +9,8 @@
 //!   power cut the host knows the new one.
 //! - After a power cut the host knows the addresses of its last flush: it goes back to the old
 //!   address of a move fetched since. Batches that were not completed are fetched again.
-//! - A discard that a power cut may have undone is sent again; at an address in a region of the device once every move
-//!   of that time is known, as the device may have moved other data there.
+//! - A discard that a power cut may have undone is sent again, but not at an address in a region of the
+//!   device: unless it was undone, the device may have moved other data there.
 //! - Where regions have superblocks, each is written in order, once all of it is free, and none after a power cut.
 //! - An address is written again after a flush that covers its discard; where the device moves data,
 //!   after every record of that time was fetched and completed, too.
@@ -89,8 +89,6 @@ pub(crate) struct Log<'a> {
     /// The object at each address that is not free.
     at: BTreeMap<u64, u64>,
     superseded: VecDeque<u64>,
-    /// Objects whose discards, at addresses of the device, a power cut may have undone; since when.
-    doubtful: VecDeque<(u64, Moment)>,
     batches: VecDeque<Batch>,
     freed: VecDeque<Freed>,
     now: Moment,
@@ -142,7 +140,6 @@ impl<'a> Log<'a> {
             entries: BTreeMap::new(),
             at: BTreeMap::new(),
             superseded: VecDeque::new(),
-            doubtful: VecDeque::new(),
             batches: VecDeque::new(),
             freed: VecDeque::new(),
             now: 1,
@@ -304,7 +301,6 @@ impl<'a> Log<'a> {
         if self.refused {
             return None;
         }
-        self.settle_doubts();
         if let Some(discard) = self.discard() {
             return Some(Next::Submit(discard));
         }
@@ -335,7 +331,6 @@ impl<'a> Log<'a> {
         let mut followed = Vec::new();
         for &(old, new) in moves {
             let Some(object) = self.at.get(&old.0).copied() else { continue };
-            self.give_up(new);
             if self.uses(new, object) {
                 return Err(format!("{old} was moved to {new}, which is in use"));
             }

@@ -1,7 +1,6 @@
 //! Discards that a power cut may have undone: they are sent again.
 
-use super::{Log, Moment, is_appendable};
-use nandscape_block::Lba;
+use super::{Log, is_appendable};
 
 impl Log<'_> {
     /// Power was cut: what was in flight has ended, and discards may have been lost. Those at addresses of
@@ -20,35 +19,13 @@ impl Log<'_> {
             if !std::mem::take(&mut entry.discarded) {
                 return true;
             }
-            if !entry.old.is_empty() || is_appendable(logs, entry.lba) {
+            let kept = !entry.old.is_empty() || is_appendable(logs, entry.lba);
+            if kept {
                 self.superseded.push_back(*object);
             } else {
-                entry.discarded = true;
-                self.doubtful.push_back((*object, self.now));
+                self.at.remove(&entry.lba.0);
             }
-            true
+            kept
         });
-    }
-
-    /// Discards again what a power cut may have undone at addresses of the device, once every move of that time is known:
-    /// until then the device may have used an address again.
-    pub(super) fn settle_doubts(&mut self) {
-        while let Some((object, _)) = self.doubtful.pop_front_if(|(_, since)| *since < self.quiet) {
-            if let Some(entry) = self.entries.get_mut(&object).filter(|entry| entry.discarded) {
-                entry.discarded = false;
-                self.superseded.push_back(object);
-            }
-        }
-    }
-
-    /// The device uses an address again: the discard of what was there was not undone.
-    pub(super) fn give_up(&mut self, lba: Lba) {
-        let doubted = |(object, _): &(u64, Moment)| self.at.get(&lba.0) == Some(object);
-        if let Some(index) = self.doubtful.iter().position(doubted)
-            && let Some((object, _)) = self.doubtful.remove(index)
-        {
-            self.entries.remove(&object);
-            self.at.remove(&lba.0);
-        }
     }
 }
