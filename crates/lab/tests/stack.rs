@@ -48,7 +48,6 @@ fn shipped_stacks_resolve() {
 #[test]
 fn resolved_text_resolves_to_itself() {
     let overrides = [
-        "ftl.gc.victim=d-choices-7",
         "host.cores=8",
         "host.memory=4GiB",
         "media.timing.program_ns=200000",
@@ -68,8 +67,12 @@ fn resolved_text_resolves_to_itself() {
             Some(FsKind::F2fs) => "fs.checkpoint_interval=250ms",
             None => "hints.journal_range=[\"0\", \"64MiB\"]",
         };
-        let of_pblk = ["ftl.limiter=reserve-3", "ftl.ring=512"];
-        let of_kind = if matches!(plain.ftl, FtlConfig::Pblk(_)) { &of_pblk[..] } else { &[] };
+        let of_pblk = ["ftl.gc.victim=d-choices-7", "ftl.limiter=reserve-3", "ftl.ring=512"];
+        let of_kind: &[&str] = match plain.ftl {
+            FtlConfig::Pblk(_) => &of_pblk,
+            FtlConfig::Coupled(_) => &["ftl.upcall=poll-100us", "ftl.rho=2.5"],
+            _ => &of_pblk[..1],
+        };
         let stack = Stack::load(name, &[&overrides[..], of_kind, &[about_fs]].concat()).unwrap();
         let again = Stack::parse("resolved", &stack.toml, &NONE).unwrap();
         assert_eq!((&again.toml, &again.fs, again.hash()), (&stack.toml, &stack.fs, stack.hash()));

@@ -112,6 +112,18 @@ impl Load {
             set.extend(["ftl.map.block=4KiB", "ftl.op_percent=45"]);
             set.push("precondition.random_overwrite=0.2");
         }
+        if ["interval", "coupled"]
+            .iter()
+            .any(|kind| stack.toml.contains(&format!("kind = \"{kind}\"")))
+        {
+            // Room for the metadata of a file system.
+            set.push("ftl.random.size=32MiB");
+        }
+        if stack.toml.contains("kind = \"coupled\"") {
+            // More lines than those that hold no data, and pages for the journal.
+            set.extend(["media.chunks=240", "ftl.random.op_percent=60"]);
+            set.push("ftl.superblock.spare_chunks=24");
+        }
         if stack.toml.contains("kind = \"f2fs\"") {
             // Nine sections and more in place of one.
             set.push("fs.segments_per_section=1");
