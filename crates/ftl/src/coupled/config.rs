@@ -222,7 +222,8 @@ impl Config {
 
     /// Lines of an instance that hold no data in the long run: partly written ones, those that collection keeps free, one
     /// that waits for its erase, and one to spare.
-    pub(super) const fn lines_apart(&self) -> u32 {
+    #[must_use]
+    pub const fn lines_apart(&self) -> u32 {
         self.lines_open() + self.gc_lines + 2
     }
 
