@@ -10,6 +10,9 @@ use nandscape_rt::Stream;
 /// Parallel units of a coupled SSD at most, so that a chunk has pages enough.
 const UNITS_MAX: u32 = 16;
 
+/// Bits of a log's region: a seed writes at most a million sectors.
+const PARTITION_BITS: (u32, u32) = (21, 23);
+
 /// What a file system wants of each kind of device that has other regions than random ones.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RegionsWanted {
@@ -61,9 +64,8 @@ impl AppendWanted {
         self.segment << u32::from(rng.chance(0.25))
     }
 
-    /// log2 of the sectors of a log's region: many times what media of this size hold, so that logs rarely go round.
-    pub(crate) fn draw_partition_bits(&self, physical: u64, most: u32, rng: &mut Stream) -> u32 {
-        let media = physical.max(1).ilog2();
-        between(rng, media + 2, media + 5).min(most)
+    /// log2 of the sectors of a log's region: many times what media hold, since a log does not go round.
+    pub(crate) fn draw_partition_bits(&self, most: u32, rng: &mut Stream) -> u32 {
+        between(rng, PARTITION_BITS.0, PARTITION_BITS.1).min(most)
     }
 }

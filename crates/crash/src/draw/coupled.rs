@@ -157,7 +157,7 @@ impl KindDraw for ConfigDraw {
         let drawn = with_spare(drawn, geometry, between(draws.rng, 1, 3));
         let least = least_op(&drawn, geometry);
         let most = self.wanted.and_then(|wanted| most_op(&drawn, geometry, wanted));
-        let most = most.unwrap_or(MOST_OP).min(least + 2_000).max(least);
+        let most = most.unwrap_or(least + 2_000).min(least + 2_000).max(least);
         let op_hundredths = between(draws.rng, least, most.min(MOST_OP));
         FtlConfig::Coupled(Config { op_hundredths, ..drawn })
     }

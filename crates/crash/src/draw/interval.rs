@@ -80,15 +80,13 @@ impl ConfigDraw {
     /// The choices that a file system needs, and as much overprovisioning as that leaves.
     fn for_wanted(&self, drawn: Config, geometry: &Geometry, draws: &mut Draws<'_>) -> Config {
         let Some(wanted) = self.wanted else { return with_space(drawn, geometry) };
-        let physical = geometry.total_sectors();
-        let partition_bits =
-            wanted.draw_partition_bits(physical, self.given.partition_bits, draws.streams);
+        let partition_bits = wanted.draw_partition_bits(self.given.partition_bits, draws.streams);
         let random_bytes = wanted.draw_random_bytes(draws.streams);
         let drawn = Config { partition_bits, random_bytes, ..drawn };
         let of = |op_hundredths| with_op(&drawn, op_hundredths);
         let least = with_space(of(OP_MIN), geometry);
         let first = least.pages.op_hundredths;
-        let last = (first + 1_500).min(MOST_OP);
+        let last = (first + 500).min(MOST_OP);
         let most = (first..last).step_by(25).take_while(|op| holds(&of(*op), geometry, wanted));
         of(between(draws.streams, first, most.last().unwrap_or(first)))
     }

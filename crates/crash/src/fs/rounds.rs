@@ -214,7 +214,7 @@ impl<'a> Run<'a> {
     /// Makes the volume, the writers' directories, and a file that takes most of the room.
     fn make(&mut self, medium: Medium) -> Result<Medium, CheckFailure> {
         let (config, models) = (self.next_config(), self.models.clone());
-        let spare = self.style.spare_blocks;
+        let (spare, is_appended) = (self.style.spare_blocks, self.options.is_appended());
         let work = move |handle: Handle, device: Device| async move {
             let made = config.format(&device.erased()).await;
             made.map_err(|error| CheckFailure::new(format!("mkfs: {error}")))?;
@@ -225,7 +225,9 @@ impl<'a> Run<'a> {
                 let made = fs.mkdir(Caller::default(), fs.root(), name.as_bytes(), 0o755).await;
                 made.map_err(failed("mkdir"))?;
             }
-            fill(&fs, spare).await.map_err(failed("ballast"))?;
+            let filled =
+                if is_appended { fill_between(&fs, spare).await } else { fill(&fs, spare).await };
+            filled.map_err(failed("ballast"))?;
             fs.unmount().await.map_err(failed("unmount"))
         };
         let (made, medium) = self.stretch(medium, work)?;
@@ -533,6 +535,26 @@ async fn fill(fs: &Fs, spare: u64) -> Result<(), FsError> {
             other => other?,
         }
     }
+    fs.fsync(me, file).await
+}
+
+/// Writes the ballast between pages that are void afterwards: whatever is moved of an erase unit to free it is ballast.
+async fn fill_between(fs: &Fs, spare: u64) -> Result<(), FsError> {
+    let (me, void) = (Caller::default(), "void");
+    let pages = fs.statfs(me).await?.free.saturating_sub(spare + 2 * WINDOW);
+    let file = fs.create(me, fs.root(), BALLAST.as_bytes(), 0o600).await?.ino;
+    let beside = fs.create(me, fs.root(), void.as_bytes(), 0o600).await?.ino;
+    for first in (0..pages).step_by(WINDOW as usize) {
+        let count = WINDOW.min(pages - first) as u32;
+        for (ino, at) in [(file, first), (beside, 0)] {
+            let data = Data::Sectors(Payload::Run(Tag::new(1 + first)), count);
+            match fs.write_all(me, ino, at * PAGE, data, Io::Direct).await {
+                Err(FsError::NoSpace) => break,
+                other => other?,
+            }
+        }
+    }
+    fs.unlink(me, fs.root(), void.as_bytes()).await?;
     fs.fsync(me, file).await
 }
 
