@@ -13,6 +13,7 @@ pub use coverage::Coverage;
 pub use device::campaign::run_device;
 pub use device::target::{run_campaign, run_seed};
 pub use device::{load, model, request, resets, streams, subject, trigger};
+pub use draw::append::{AppendWanted, RegionsWanted};
 pub use draw::faults::FaultRates;
 pub use draw::kind::{has_compositions, rule_names};
 pub use draw::pblk::{composition, maps, matrix};

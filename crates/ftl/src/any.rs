@@ -344,6 +344,10 @@ impl<M: OpenChannel> Ftl for AnyFtl<M> {
         of_each!(self, ftl => ftl.mapped_sectors())
     }
 
+    fn appended_sectors(&self) -> u64 {
+        of_each!(self, ftl => ftl.appended_sectors())
+    }
+
     fn attach(&mut self, attach: Attach) {
         of_each!(self, ftl => ftl.attach(attach));
     }

@@ -41,6 +41,11 @@ pub trait Ftl: BlockDevice {
     /// Logical sectors that hold something, in its buffers or on media. Reads the whole map.
     fn mapped_sectors(&self) -> u64;
 
+    /// Those of them in append-only regions and regions that the device moves them to.
+    fn appended_sectors(&self) -> u64 {
+        0
+    }
+
     /// Connects it to what a run provides. On a device at rest only. An FTL that was just formatted or
     /// mounted has no host: its own work takes no time.
     fn attach(&mut self, attach: Attach);

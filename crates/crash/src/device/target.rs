@@ -10,9 +10,9 @@ use crate::draw::scenario::{Options, Scenario};
 use crate::loss::{self, Faulty, Loss};
 use crate::outcome::{CampaignReport, Counts, Progress, SeedOutcome, Violation};
 use nandscape_block::{
-    Bio, BlockDevice, Completion, DeviceCaps, Lba, Op, SectorData, Submit, Token,
+    Attention, Bio, BlockDevice, Completion, DeviceCaps, Lba, Op, SectorData, Submit, Token,
 };
-use nandscape_ftl::{AnyFtl, Attach, Ftl, FtlConfig, FtlError, FtlRun};
+use nandscape_ftl::{AnyFtl, Attach, Ftl, FtlConfig, FtlError, FtlReport, FtlRun};
 use nandscape_media::{
     DeviceTiming, FaultInjector, Faults, Kind, Layer, Media, MediaConfig, Tracer,
 };
@@ -73,7 +73,7 @@ pub(crate) fn draw_device(
     let mut refused = Vec::new();
     loop {
         let scenario = Scenario::draw(seed, refused, options);
-        match Target::format(&scenario, options.sectors_min) {
+        match Target::format(&scenario, options) {
             Ok(target) => return Ok((scenario, target)),
             Err(why) if scenario.refused.len() + 1 < DRAWS_MAX => {
                 refused = scenario.refused;
@@ -105,7 +105,7 @@ pub fn run_campaign(
 }
 
 fn run_scenario(scenario: &Scenario, target: Target, options: &Options) -> SeedOutcome {
-    let again = || Target::format(scenario, options.sectors_min).ok();
+    let again = || Target::format(scenario, options).ok();
     let line = scenario.to_string();
     let mut outcome = run_device(scenario.seed, &scenario.plan, line, target, again);
     outcome.counts.redrawn = scenario.refused.len() as u64;
@@ -147,7 +147,7 @@ fn rate(one_in: u32) -> f64 {
 
 impl Target {
     /// A fresh device; else why there can be none.
-    fn format(scenario: &Scenario, sectors_min: u64) -> Result<Self, String> {
+    fn format(scenario: &Scenario, options: &Options) -> Result<Self, String> {
         let media = Media::new(MediaConfig {
             timing: scenario.timing.1.nand,
             bad_chunks: scenario.bad_chunks.clone(),
@@ -170,7 +170,7 @@ impl Target {
         let media = CommandTrigger::new(ResetWatch::new(Tracer::new(media)));
         let mut ftl = config.format(media, run, timing.link).map_err(refusal)?;
         ftl.attach(attach(&config, &timing));
-        if ftl.caps().sectors < sectors_min {
+        if ftl.caps().sectors < options.sectors_min || lacks_room(ftl.caps(), options) {
             return Err("no logical space".into());
         }
         let rng = Stream::new(scenario.seed, "cut");
@@ -178,6 +178,13 @@ impl Target {
         let loss = loss.ok_or("what media lose on such a device is not known")?;
         Ok(Self { ftl, timing, config, run, loss, rng })
     }
+}
+
+/// Whether append-only regions hold less than is wanted of them.
+fn lacks_room(caps: &DeviceCaps, options: &Options) -> bool {
+    let held = caps.live_sectors() - caps.random_range().end;
+    let wanted = options.wanted.filter(|_| caps.has_append_only());
+    wanted.is_some_and(|wanted| held < wanted.append.live)
 }
 
 /// A host with the cores of the configuration, and the link to the device.
@@ -214,6 +221,18 @@ fn cut_media(media: &mut Watched, at: Nanos, rng: &mut Stream) {
     media.inner_mut().inner_mut().take_counters();
 }
 
+impl Target {
+    /// What the FTL has counted since the device became ready, recovery left out.
+    pub(crate) fn report(&self) -> FtlReport {
+        self.ftl.report()
+    }
+
+    /// Sectors of append-only regions that hold something.
+    pub(crate) fn appended_sectors(&self) -> u64 {
+        self.ftl.appended_sectors()
+    }
+}
+
 impl BlockDevice for Target {
     fn caps(&self) -> &DeviceCaps {
         self.ftl.caps()
@@ -229,6 +248,10 @@ impl BlockDevice for Target {
 
     fn advance(&mut self, now: Nanos, done: &mut Vec<Completion>) {
         self.ftl.advance(now, done);
+    }
+
+    fn attention(&self) -> Attention {
+        self.ftl.attention()
     }
 
     fn prefetch_far(&self, lba: Lba) {

@@ -1,5 +1,6 @@
 //! What a seed chooses about a coupled SSD: its instances, superblocks, address space and buffers.
 
+use crate::draw::append::AppendWanted;
 use crate::draw::device;
 use crate::draw::draws::{Draws, KindDraw};
 use crate::draw::sample::{between, pick};
@@ -14,6 +15,8 @@ use nandscape_rt::{Nanos, Stream};
 pub(crate) const KIND: FtlKind = FtlKind::Coupled;
 /// The most overprovisioning that is drawn, in hundredths of a percent.
 const MOST_OP: u32 = 8_500;
+/// The range of that of the page-mapped region.
+const PAGE_OP: (u32, u32) = (3_000, 6_000);
 /// The most chunks per unit.
 const CHUNKS_MAX: u32 = 400;
 /// The most spare chunks.
@@ -38,37 +41,62 @@ pub(crate) const fn of(config: &FtlConfig) -> Option<&Config> {
 /// The draw of a coupled SSD.
 pub(crate) struct ConfigDraw {
     given: Config,
+    wanted: Option<AppendWanted>,
 }
 
 impl ConfigDraw {
-    /// That of a stack's choices, else of the kind's defaults.
-    pub(crate) fn begin(given: Option<&FtlConfig>) -> Self {
-        Self { given: given.and_then(of).cloned().unwrap_or_default() }
+    /// That of a stack's choices, else of the kind's defaults; with the regions that a file system wants.
+    pub(crate) fn begin(given: Option<&FtlConfig>, wanted: Option<AppendWanted>) -> Self {
+        Self { given: given.and_then(of).cloned().unwrap_or_default(), wanted }
     }
 
-    /// Choices that need the most space.
-    fn largest(&self, geometry: &Geometry) -> Config {
+    /// The range of superblocks of a region that are open at once.
+    fn open(&self) -> (u32, u32) {
+        self.wanted.map_or((1, OPEN_MAX), |wanted| (wanted.logs, wanted.logs + 1))
+    }
+
+    /// Choices that need the most space, with this overprovisioning of the page-mapped region.
+    fn largest(&self, geometry: &Geometry, page_op: u32) -> Config {
         let page = u64::from(geometry.ws_opt) * SECTOR_BYTES;
         let instances = self.given.pages.instances.min(geometry.groups);
         let buffer =
             BufferConfig { size_bytes: 4 * page * u64::from(instances), ..self.given.pages.buffer };
         let pages = nandscape_ftl::device::Config {
             instances,
-            op_hundredths: 5_000,
+            op_hundredths: page_op,
             map_unit_bytes: SECTOR_BYTES as u32,
             buffer,
             ..self.given.pages.clone()
         };
         Config {
             pages,
-            random_bytes: RANDOM_MAX * SECTOR_BYTES,
-            op_hundredths: 5_000,
-            open_max: OPEN_MAX,
+            random_bytes: self.wanted.map_or(RANDOM_MAX, |wanted| wanted.random_most())
+                * SECTOR_BYTES,
+            op_hundredths: self.wanted.map_or(5_000, |_| MOST_OP),
+            open_max: self.open().1,
             gc_lines: GC_LINES_MAX,
             buffer_bytes: 4 * page,
             spare_chunks: SPARE_MAX,
             ..self.given.clone()
         }
+    }
+
+    /// The shape with superblocks of whole segments, and with lines beside those that hold no data in the long run.
+    fn fit_wanted(&self, shape: Geometry, wanted: AppendWanted, rng: &mut Stream) -> Geometry {
+        let shape = wanted.with_rows(shape, wanted.draw_superblock(rng));
+        let row = u64::from(shape.total_units()) * u64::from(shape.sectors);
+        let lines = wanted.live.div_ceil(row) as u32 + between(rng, 1, 4);
+        let with = |chunks| Geometry { chunks, ..shape };
+        let fits = |chunks: &u32| {
+            let geometry = with(*chunks);
+            let holds = |page_op| {
+                let largest = with_spare(self.largest(&geometry, page_op), &geometry, 0);
+                let sizes = largest.sizes(&geometry);
+                sizes.is_ok_and(|sizes| sizes.lines >= lines + largest.lines_apart())
+            };
+            holds(PAGE_OP.0) && holds(PAGE_OP.1)
+        };
+        with((24..CHUNKS_MAX).find(fits).unwrap_or(CHUNKS_MAX) + between(rng, 3, 6))
     }
 }
 
@@ -76,12 +104,15 @@ impl KindDraw for ConfigDraw {
     /// Device FTLs are refused on NAND with rules for hosts. There are chunks for the journal, and for lines beside those
     /// that hold no data.
     fn fit(&self, shape: Geometry, _sectors_max: u32, draws: &mut Draws<'_>) -> Geometry {
+        if let Some(wanted) = self.wanted {
+            return self.fit_wanted(shape, wanted, draws.rng);
+        }
         let groups = 1 << shape.groups.ilog2();
         let shape = Geometry { groups, mw_cunits: 0, maxoc: 0, maxocpu: 0, ..shape };
         let with = |chunks| Geometry { chunks, ..shape };
         let fits = |chunks: &u32| {
             let geometry = with(*chunks);
-            self.largest(&geometry).sizes(&geometry).is_ok()
+            self.largest(&geometry, 5_000).sizes(&geometry).is_ok()
         };
         let least = (24..CHUNKS_MAX).step_by(4).find(fits).unwrap_or(CHUNKS_MAX);
         with(least + between(draws.rng, 0, 8))
@@ -98,18 +129,21 @@ impl KindDraw for ConfigDraw {
         let buffer = BufferConfig { size_bytes, early_completion: true, ..pages.buffer };
         let pages = nandscape_ftl::device::Config {
             instances,
-            op_hundredths: between(draws.rng, 3_000, 6_000),
+            op_hundredths: between(draws.rng, PAGE_OP.0, PAGE_OP.1),
             map_unit_bytes: unit_bytes,
             buffer,
             ..pages
         };
         let drawn = Config {
             pages,
-            random_bytes: (8 + draws.rng.below(RANDOM_MAX - 8)) * SECTOR_BYTES,
+            random_bytes: match self.wanted {
+                Some(wanted) => wanted.draw_random_bytes(draws.rng),
+                None => (8 + draws.rng.below(RANDOM_MAX - 8)) * SECTOR_BYTES,
+            },
             rho_percent: between(draws.rng, 130, 300),
             op_hundredths: MOST_OP,
             gc_lines: between(draws.rng, 1, GC_LINES_MAX),
-            open_max: between(draws.rng, 1, OPEN_MAX),
+            open_max: between(draws.rng, self.open().0, self.open().1),
             buffer_bytes: u64::from(between(draws.rng, 2, 5)) * page,
             spare_chunks: 2,
             upcall: [
@@ -122,7 +156,9 @@ impl KindDraw for ConfigDraw {
         };
         let drawn = with_spare(drawn, geometry, between(draws.rng, 1, 3));
         let least = least_op(&drawn, geometry);
-        let op_hundredths = between(draws.rng, least, (least + 2_000).min(MOST_OP));
+        let most = self.wanted.and_then(|wanted| most_op(&drawn, geometry, wanted));
+        let most = most.unwrap_or(least + 2_000).min(least + 2_000).max(least);
+        let op_hundredths = between(draws.rng, least, most.min(MOST_OP));
         FtlConfig::Coupled(Config { op_hundredths, ..drawn })
     }
 
@@ -141,6 +177,14 @@ fn least_op(config: &Config, geometry: &Geometry) -> u32 {
     let fits =
         |&op_hundredths: &u32| Config { op_hundredths, ..config.clone() }.sizes(geometry).is_ok();
     (500..MOST_OP).step_by(50).find(fits).unwrap_or(MOST_OP)
+}
+
+/// The most overprovisioning with which the lines hold what is wanted.
+fn most_op(config: &Config, geometry: &Geometry, wanted: AppendWanted) -> Option<u32> {
+    let whole = Config { op_hundredths: MOST_OP, ..config.clone() }.sizes(geometry).ok()?;
+    let lines = u64::from(whole.lines) * u64::from(whole.superblock_sectors());
+    let apart = lines.checked_sub(wanted.live)? * 10_000 / lines.max(1);
+    Some(apart as u32)
 }
 
 /// The fewest spare chunks with which a device of this shape keeps its promises, and some more.

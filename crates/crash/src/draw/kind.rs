@@ -1,13 +1,14 @@
 //! Kinds of FTL, as far as a campaign has to know them: how a seed draws the configuration of one, and
 //! how that reads. A new kind has a folder beside `pblk/` and an arm in each `match` here.
 
+use crate::draw::append::RegionsWanted;
 use crate::draw::coupled;
 use crate::draw::device;
 use crate::draw::draws::{Draws, KindDraw};
 use crate::draw::interval;
 use crate::draw::pblk::composition::Pins;
 use crate::draw::pblk::config as pblk;
-use crate::draw::zoned::{self, ZonesWanted};
+use crate::draw::zoned;
 use nandscape_ftl::{FtlConfig, FtlKind, FtlRun};
 
 /// The kind that seeds draw where neither a stack nor a kind is given.
@@ -18,15 +19,19 @@ pub(crate) fn draw_of(
     kind: FtlKind,
     given: Option<&FtlConfig>,
     pins: &Pins,
-    zones: Option<ZonesWanted>,
+    wanted: Option<RegionsWanted>,
     draws: &mut Draws<'_>,
 ) -> Box<dyn KindDraw> {
+    let append = wanted.map(|wanted| wanted.append);
     match kind {
         pblk::KIND => Box::new(pblk::ConfigDraw::begin(given, *pins, draws)),
         device::KIND => Box::new(device::ConfigDraw::begin(given)),
-        zoned::KIND => Box::new(zoned::ConfigDraw::begin(given, zones, draws)),
-        interval::KIND => Box::new(interval::ConfigDraw::begin(given)),
-        coupled::KIND => Box::new(coupled::ConfigDraw::begin(given)),
+        zoned::KIND => {
+            let zones = wanted.map(|wanted| wanted.zones);
+            Box::new(zoned::ConfigDraw::begin(given, zones, draws))
+        }
+        interval::KIND => Box::new(interval::ConfigDraw::begin(given, append)),
+        coupled::KIND => Box::new(coupled::ConfigDraw::begin(given, append)),
     }
 }
 

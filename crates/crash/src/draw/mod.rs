@@ -1,5 +1,6 @@
 //! What a seed chooses. Files here hold for every kind of FTL; `pblk/` holds the choices of pblk.
 
+pub(crate) mod append;
 pub(crate) mod coupled;
 pub(crate) mod device;
 pub(crate) mod draws;

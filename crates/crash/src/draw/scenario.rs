@@ -5,6 +5,7 @@
 //! Devices are small, so that garbage is collected and lines are reused many times a round, and a
 //! recovery takes little time.
 
+use crate::draw::append::RegionsWanted;
 use crate::draw::coupled;
 use crate::draw::draws::{Draws, KindDraw};
 use crate::draw::family::ScenarioFamily;
@@ -13,7 +14,6 @@ use crate::draw::kind::{DEFAULT, describe, draw_of};
 use crate::draw::pblk::composition::Pins;
 use crate::draw::plan::Plan;
 use crate::draw::sample::{log_uniform, pick};
-use crate::draw::zoned::ZonesWanted;
 use crate::draw::{edge_cases, geometry};
 use nandscape_ftl::{FtlConfig, FtlKind, FtlRun, OmittedRule};
 use nandscape_media::{ChunkId, Delays, DeviceTiming, Geometry, LinkTiming, NandTiming, UnitId};
@@ -62,8 +62,8 @@ pub struct Options {
     pub sectors_max: u32,
     /// Sectors that media have at least: smaller shapes get longer chunks.
     pub media_sectors_min: u64,
-    /// Zones that a zoned SSD has for a file system.
-    pub zones: Option<ZonesWanted>,
+    /// What a file system wants of a device that is not written at random as a whole.
+    pub wanted: Option<RegionsWanted>,
     /// Devices at the edges of what may be.
     pub edge_cases: bool,
 }
@@ -85,7 +85,7 @@ impl Default for Options {
             sectors_min: 16,
             sectors_max: 8_192,
             media_sectors_min: 0,
-            zones: None,
+            wanted: None,
             edge_cases: false,
         }
     }
@@ -146,7 +146,7 @@ impl Scenario {
             options.kind(),
             given.map(|stack| &stack.config),
             &options.pins,
-            options.zones,
+            options.wanted,
             draws,
         );
         let edges = &mut Stream::new(seed, &format!("scenario-odd-{number}"));

@@ -46,6 +46,7 @@ impl Run<'_> {
     pub(super) fn damage_copies(&mut self, medium: Medium) -> Result<Medium, CheckFailure> {
         let rng = &mut Stream::new(self.seed, &format!("damage-{}", self.round));
         match self.options.damage_every {
+            _ if self.options.is_appended() => return Ok(medium),
             0 => return Ok(medium),
             every if rng.below(every) != 0 => return Ok(medium),
             _ => {}

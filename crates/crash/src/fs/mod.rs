@@ -20,9 +20,8 @@ mod tree;
 
 use crate::device::drive::CheckFailure;
 use crate::device::target::{broken, draw_device, without_device};
-use crate::draw::scenario::Options;
 use crate::outcome::{SeedOutcome, Violation};
-use draw::zones::{adversary_caps, wanted};
+use draw::zones::adversary_caps;
 use nandscape_block::AdversaryDevice;
 use nandscape_fs::contract::FsError;
 use nandscape_rt::{Nanos, Stream};
@@ -59,19 +58,10 @@ pub fn run_fs_seed(seed: u64, options: &FsOptions, oracle: Option<&dyn Oracle>) 
                 Err(error) => return without_device(seed, line, error.to_string()),
             }
         }
-        Base::Flash(flash) => {
-            let flash = Options {
-                sectors_min: options.volume_sectors(),
-                sectors_max: options.device_sectors(),
-                media_sectors_min: options.media_sectors_min(),
-                zones: Some(wanted(options.journals())),
-                ..(**flash).clone()
-            };
-            match draw_device(seed, &flash) {
-                Ok((scenario, target)) => (scenario.to_string(), Medium::Flash(Box::new(target))),
-                Err((scenario, what)) => return broken(&scenario, what),
-            }
-        }
+        Base::Flash(flash) => match draw_device(seed, &options.device_options(flash)) {
+            Ok((scenario, target)) => (scenario.to_string(), Medium::Flash(Box::new(target))),
+            Err((scenario, what)) => return broken(&scenario, what),
+        },
     };
     let options = &options.on(medium.caps());
     let mut run = Run::new(seed, options, oracle);

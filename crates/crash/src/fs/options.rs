@@ -1,14 +1,17 @@
 //! What is given to campaigns on a file system; the seed chooses the rest.
 
 use super::draw::knobs::draw_knob;
-use super::draw::zones::ZonedVolume;
+use super::draw::zones::{self, ZonedVolume};
 use super::draw::{
-    FsDraw, Mounted, device_sectors, drawn_modes, ftl_kind, media_sectors_min, volume_sectors,
+    FsDraw, Mounted, appended, device_sectors, drawn_modes, ftl_kind, media_sectors_min,
+    volume_sectors,
 };
+use crate::device::target::draw_device;
+use crate::draw::append::RegionsWanted;
 use crate::draw::scenario::Options;
-use nandscape_block::DeviceCaps;
+use nandscape_block::{BlockDevice, DeviceCaps};
 use nandscape_fs::f2fs::{Allocation, Reclaim};
-use nandscape_fs::{FsConfig, FsKind, Knob, Promises};
+use nandscape_fs::{ConfigError, FsConfig, FsKind, Knob, Promises};
 use nandscape_ftl::FtlKind;
 use std::fmt;
 
@@ -45,6 +48,8 @@ pub struct FsOptions {
     pub damage_every: u64,
     /// What the zones of a seed's device make of its volume.
     zones: Option<ZonedVolume>,
+    /// Whether that device has append-only regions.
+    is_appended: bool,
 }
 
 impl FsOptions {
@@ -53,12 +58,49 @@ impl FsOptions {
     pub fn new(base: Base, fs: FsConfig) -> Self {
         let (fs, given) = (fs.in_small(), Vec::new());
         let (oracle_every, damage_every) = (20, DAMAGE_EVERY);
-        Self { base, fs, given, rounds: 4, oracle_every, damage_every, zones: None }
+        Self {
+            base,
+            fs,
+            given,
+            rounds: 4,
+            oracle_every,
+            damage_every,
+            zones: None,
+            is_appended: false,
+        }
     }
 
     /// The same on the device that a seed has.
     pub(super) fn on(&self, caps: &DeviceCaps) -> Self {
-        Self { zones: ZonedVolume::on(caps, self.journals()), ..self.clone() }
+        Self {
+            zones: ZonedVolume::on(caps, self.journals()),
+            is_appended: caps.has_append_only(),
+            ..self.clone()
+        }
+    }
+
+    /// Whether the file system can be on the devices of the campaign: looks at that of one seed.
+    ///
+    /// # Errors
+    /// The mode that does not fit, or none if the device itself does not.
+    pub fn check(&self, seed: u64) -> Result<(), ConfigError> {
+        let Base::Flash(flash) = &self.base else { return Ok(()) };
+        let Ok((_, device)) = draw_device(seed, &self.device_options(flash)) else { return Ok(()) };
+        self.on(device.caps()).config(seed, 0).check(device.caps())
+    }
+
+    /// What is drawn below a volume, with what the volume needs of it.
+    pub(super) fn device_options(&self, flash: &Options) -> Options {
+        Options {
+            sectors_min: volume_sectors(&self.fs),
+            sectors_max: device_sectors(self.fs.kind()),
+            media_sectors_min: media_sectors_min(self.fs.kind()),
+            wanted: Some(RegionsWanted {
+                zones: zones::wanted(self.journals()),
+                append: appended::WANTED,
+            }),
+            ..flash.clone()
+        }
     }
 
     /// Whether volumes have a GC journal.
@@ -90,7 +132,7 @@ impl FsOptions {
         &self.fs
     }
 
-    /// Sectors of a volume.
+    /// Sectors of a volume in an address space that is written at random, or in zones.
     #[must_use]
     pub const fn volume_sectors(&self) -> u64 {
         match self.zones {
@@ -99,26 +141,23 @@ impl FsOptions {
         }
     }
 
-    /// Whether writers scatter pages: what is asked of the file system shows when sections are cleaned, or their holes
-    /// filled, with no checkpoint between.
+    /// Whether volumes are in append-only regions. Such a volume has no copies: no tools of others know it, and no device
+    /// in memory has its address space.
+    pub(super) const fn is_appended(&self) -> bool {
+        self.is_appended
+    }
+
+    /// Whether writers scatter pages: what is asked of the file system, or of a device that collects for it, shows when
+    /// sections are cleaned, or their holes filled, with no checkpoint between.
     pub(super) fn scatters(&self) -> bool {
         match &self.fs {
             FsConfig::Ext4(_) => false,
             FsConfig::F2fs(config) => {
-                config.mount.allocation == Allocation::Adaptive
+                self.is_appended
+                    || config.mount.allocation == Allocation::Adaptive
                     || config.mount.reclaim == Reclaim::GcJournal
             }
         }
-    }
-
-    /// Sectors of the smallest media below it.
-    pub(super) const fn media_sectors_min(&self) -> u64 {
-        media_sectors_min(self.fs.kind())
-    }
-
-    /// Sectors of the largest media below it.
-    pub(super) const fn device_sectors(&self) -> u32 {
-        device_sectors(self.fs.kind())
     }
 
     /// How a seed makes and mounts its volume; `mount` counts its mounts.
@@ -133,7 +172,13 @@ impl FsOptions {
 
     /// The same with timers and thresholds as they are by default.
     fn modes_of(&self, seed: u64, mount: u64) -> FsConfig {
-        self.fs.for_mount(&Mounted { seed, mount, given: &self.given, zones: self.zones })
+        self.fs.for_mount(&Mounted {
+            seed,
+            mount,
+            given: &self.given,
+            zones: self.zones,
+            is_appended: self.is_appended,
+        })
     }
 
     /// Every timer and threshold, with the value that a seed draws.

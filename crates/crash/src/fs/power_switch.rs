@@ -12,9 +12,10 @@ use crate::device::target::{PoweredOffDevice, Target};
 use crate::device::trigger::CommandKind;
 use crate::draw::plan::{CutPlan, Trigger};
 use nandscape_block::{
-    AdversaryDevice, AsyncDevice, Bio, BlockDevice, BlockError, Completion, DeviceCaps, Done,
-    Flags, MemDevice, Op, Submit, Token,
+    AdversaryDevice, AsyncDevice, Attention, Bio, BlockDevice, BlockError, Completion, DeviceCaps,
+    Done, Flags, MemDevice, Op, Submit, Token,
 };
+use nandscape_ftl::FtlReport;
 use nandscape_rt::combine::select2;
 use nandscape_rt::sync::Notify;
 use nandscape_rt::{Handle, Nanos, Stream};
@@ -96,6 +97,22 @@ impl Medium {
         match self {
             Self::Flash(target) => target.commands(),
             Self::Adversary(..) | Self::Memory(_) => CommandCounts::default(),
+        }
+    }
+
+    /// What its FTL has counted since it became ready.
+    pub(crate) fn report(&self) -> Option<FtlReport> {
+        match self {
+            Self::Flash(target) => Some(target.report()),
+            Self::Adversary(..) | Self::Memory(_) => None,
+        }
+    }
+
+    /// Sectors of append-only regions that hold something.
+    fn appended_sectors(&self) -> u64 {
+        match self {
+            Self::Flash(target) => target.appended_sectors(),
+            Self::Adversary(..) | Self::Memory(_) => 0,
         }
     }
 
@@ -319,6 +336,11 @@ impl PowerSwitch {
         self.off
     }
 
+    /// Sectors of append-only regions that hold something.
+    pub(crate) fn appended_sectors(&self) -> u64 {
+        self.medium.appended_sectors()
+    }
+
     pub(crate) fn bios(&self) -> Bios {
         self.bios
     }
@@ -425,5 +447,8 @@ impl BlockDevice for PowerSwitch {
                 self.look(now, Some((promise, completion.done.at)));
             }
         }
+    }
+    fn attention(&self) -> Attention {
+        if self.off { Attention::NONE } else { self.medium.device().attention() }
     }
 }

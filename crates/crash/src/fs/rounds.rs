@@ -3,6 +3,7 @@
 //! Each stretch between two cuts is a run of its own executor, which ends with every task in it: that
 //! is how host memory is lost. Time goes on where the stretch before it ended.
 
+use super::draw::appended::{count_collection, holds_valid_blocks};
 use super::glances::{Glanced, glances};
 use super::load::{Ended, Progress, Shared, Style, Writer};
 use super::model::{Model, Stale};
@@ -129,7 +130,9 @@ impl<'a> Run<'a> {
 
     fn oracle_due(&self) -> bool {
         let cut = self.seed.wrapping_mul(self.options.rounds.into()) + u64::from(self.round);
-        self.oracle.is_some() && cut.is_multiple_of(self.options.oracle_every.max(1))
+        self.oracle.is_some()
+            && !self.options.is_appended()
+            && cut.is_multiple_of(self.options.oracle_every.max(1))
     }
 
     fn draw_cut(&mut self) -> CutPlan {
@@ -203,12 +206,15 @@ impl<'a> Run<'a> {
         let commands = medium.commands();
         self.counts.programs += commands.programs;
         self.counts.erases += commands.erases;
+        if let Some(report) = medium.report().filter(|_| self.options.is_appended()) {
+            count_collection(&report, &mut self.coverage.borrow_mut());
+        }
     }
 
     /// Makes the volume, the writers' directories, and a file that takes most of the room.
     fn make(&mut self, medium: Medium) -> Result<Medium, CheckFailure> {
         let (config, models) = (self.next_config(), self.models.clone());
-        let spare = self.style.spare_blocks;
+        let (spare, is_appended) = (self.style.spare_blocks, self.options.is_appended());
         let work = move |handle: Handle, device: Device| async move {
             let made = config.format(&device.erased()).await;
             made.map_err(|error| CheckFailure::new(format!("mkfs: {error}")))?;
@@ -219,7 +225,9 @@ impl<'a> Run<'a> {
                 let made = fs.mkdir(Caller::default(), fs.root(), name.as_bytes(), 0o755).await;
                 made.map_err(failed("mkdir"))?;
             }
-            fill(&fs, spare).await.map_err(failed("ballast"))?;
+            let filled =
+                if is_appended { fill_between(&fs, spare).await } else { fill(&fs, spare).await };
+            filled.map_err(failed("ballast"))?;
             fs.unmount().await.map_err(failed("unmount"))
         };
         let (made, medium) = self.stretch(medium, work)?;
@@ -371,6 +379,7 @@ impl<'a> Run<'a> {
         let (config, models) = (self.next_config(), self.models.clone());
         let event_log = Rc::new(RefCell::new(Vec::new()));
         let told = Rc::clone(&event_log);
+        let is_appended = self.options.is_appended();
         let work = move |handle: Handle, device: Device| async move {
             let report = config
                 .kind()
@@ -379,6 +388,9 @@ impl<'a> Run<'a> {
                 .map_err(|error| CheckFailure::new(format!("check: {error}")))?;
             if let Some(finding) = report.findings.first() {
                 return Err(CheckFailure::new(format!("after an unmount: {finding}")));
+            }
+            if is_appended {
+                holds_valid_blocks(&device).await?;
             }
             let mounted = config.mount(mount_env(&handle, &device)).await;
             let (fs, _) = mounted.map_err(failed("mount"))?;
@@ -457,7 +469,15 @@ fn note_cut(fs: &Fs, progress: &Progress, coverage: &mut Coverage) {
     if progress.unlinked.get() > 0 {
         coverage.state("cut, unlinked file open");
     }
-    for group in fs.counts().detail.groups() {
+    let detail = fs.counts().detail;
+    let of_append = |name| detail.count("append", name);
+    if of_append("upcalls_fetched") > of_append("upcalls_completed") {
+        coverage.count("cuts", "upcall fetched, not completed", 1);
+    }
+    if of_append("void_blocks") > Some(0) {
+        coverage.count("cuts", "blocks wait for their discard", 1);
+    }
+    for group in detail.groups() {
         for (name, count) in group.counts {
             coverage.count(group.name, name, count);
         }
@@ -515,6 +535,26 @@ async fn fill(fs: &Fs, spare: u64) -> Result<(), FsError> {
             other => other?,
         }
     }
+    fs.fsync(me, file).await
+}
+
+/// Writes the ballast between pages that are void afterwards: whatever is moved of an erase unit to free it is ballast.
+async fn fill_between(fs: &Fs, spare: u64) -> Result<(), FsError> {
+    let (me, void) = (Caller::default(), "void");
+    let pages = fs.statfs(me).await?.free.saturating_sub(spare + 2 * WINDOW);
+    let file = fs.create(me, fs.root(), BALLAST.as_bytes(), 0o600).await?.ino;
+    let beside = fs.create(me, fs.root(), void.as_bytes(), 0o600).await?.ino;
+    for first in (0..pages).step_by(WINDOW as usize) {
+        let count = WINDOW.min(pages - first) as u32;
+        for (ino, at) in [(file, first), (beside, 0)] {
+            let data = Data::Sectors(Payload::Run(Tag::new(1 + first)), count);
+            match fs.write_all(me, ino, at * PAGE, data, Io::Direct).await {
+                Err(FsError::NoSpace) => break,
+                other => other?,
+            }
+        }
+    }
+    fs.unlink(me, fs.root(), void.as_bytes()).await?;
     fs.fsync(me, file).await
 }
 

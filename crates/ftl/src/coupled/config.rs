@@ -19,9 +19,10 @@ const WHOLE: u32 = 10_000;
 pub(super) const PARTITION_BITS: u32 = 29;
 /// Streams of collection per instance: data and nodes.
 pub(super) const CLASSES: u32 = 2;
-/// Live sectors per open record, and the fewest records that may be open.
+/// Live sectors per open record, and the fewest records that may be open: a host that completes none until its checkpoint is
+/// written must not wait for a line that a small device cannot collect for want of records.
 const SECTORS_PER_RECORD: u64 = 32;
-const RECORDS_MIN: u64 = 1_024;
+const RECORDS_MIN: u64 = 16_384;
 /// Bytes of a line in a snapshot beside its bitmap, and of a record.
 pub(super) const LINE_HEAD_BYTES: u64 = 16;
 pub(super) const RECORD_BYTES: u64 = 8;
@@ -250,7 +251,8 @@ impl Config {
 
     /// Lines of an instance that hold no data in the long run: partly written ones, those that collection keeps free, one
     /// that waits for its erase, and one to spare.
-    pub(super) const fn lines_apart(&self) -> u32 {
+    #[must_use]
+    pub const fn lines_apart(&self) -> u32 {
         self.lines_open() + self.gc_lines + 2
     }
 

@@ -103,6 +103,10 @@ impl<M: OpenChannel> Ftl for CoupledFtl<M> {
         self.lines.live() + self.flash.mapped_pages()
     }
 
+    fn appended_sectors(&self) -> u64 {
+        self.lines.live()
+    }
+
     fn attach(&mut self, attach: Attach) {
         self.flash.attach(attach);
     }

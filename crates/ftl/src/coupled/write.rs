@@ -267,6 +267,9 @@ impl<M: OpenChannel> CoupledFtl<M> {
             };
             let sectors = left.min(self.space.superblock_sectors - at.sector);
             self.check_live(lba, sectors)?;
+            if at.sector == 0 {
+                self.end_void(at.superblock)?;
+            }
             if at.sector == 0 && !self.is_open(at.superblock) && !self.open(lba, at.superblock)? {
                 return Ok(Progress::Waits);
             }
@@ -287,6 +290,20 @@ impl<M: OpenChannel> CoupledFtl<M> {
 
     fn is_open(&self, superblock: u32) -> bool {
         self.writes.open.iter().any(|of| of.superblock == superblock)
+    }
+
+    /// Closes an open superblock of which all that was written is discarded: the write of its first sector begins it anew.
+    fn end_void(&mut self, superblock: u32) -> Result<(), FtlError> {
+        let begun = |of: &OpenSuperblock| of.superblock == superblock && of.written > 0;
+        let Some(index) = self.writes.open.iter().position(begun) else { return Ok(()) };
+        let lines = (0..self.space.instances)
+            .filter_map(|instance| self.lines.of(self.space.line_of(superblock, instance)));
+        let lines: Vec<u32> = lines.collect();
+        if lines.iter().any(|line| self.lines.get(*line).valid > 0) {
+            return Ok(());
+        }
+        self.writes.open.swap_remove(index);
+        lines.into_iter().try_for_each(|line| self.close_line(line))
     }
 
     /// The bound on sectors that hold data.

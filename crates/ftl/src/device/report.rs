@@ -97,6 +97,10 @@ impl<M: OpenChannel, P: RegionMap> Ftl for DeviceFtl<M, P> {
         self.map.mapped() * u64::from(self.sizes.unit)
     }
 
+    fn appended_sectors(&self) -> u64 {
+        self.map.appended() * u64::from(self.sizes.unit)
+    }
+
     fn attach(&mut self, attach: Attach) {
         self.link = HostLink::new(attach.link);
     }

@@ -52,7 +52,7 @@ pub(super) const fn area_sectors(given: &Config) -> u64 {
 
 /// How a seed makes and mounts its volume.
 pub(super) fn config(given: &Config, mounted: &Mounted<'_>) -> Config {
-    let Mounted { seed, mount, zones, .. } = *mounted;
+    let Mounted { seed, mount, zones, is_appended, .. } = *mounted;
     let rng = &mut Stream::new(seed, "f2fs-modes");
     // Each is drawn, given or not: what is given changes no other.
     let logs = LOGS[rng.below(LOGS.len() as u64) as usize];
@@ -104,10 +104,10 @@ pub(super) fn config(given: &Config, mounted: &Mounted<'_>) -> Config {
         ZonedVolume { sectors: sectors + area, reserved_segments: RESERVED, overprovision };
     let ZonedVolume { sectors, reserved_segments, overprovision } = zones.unwrap_or(volume);
     let format = MkfsOptions {
-        sectors: Some(sectors),
+        sectors: (!is_appended).then_some(sectors),
         gc_journal: area > 0,
-        reserved_segments: Some(reserved_segments),
-        overprovision: Some(overprovision),
+        reserved_segments: (!is_appended).then_some(reserved_segments),
+        overprovision: (!is_appended).then_some(overprovision),
         features,
         fresh: true,
         ..MkfsOptions::new(seed)
@@ -200,7 +200,10 @@ mod tests {
         let of = |seed, keys: &[&'static str]| {
             let mut given = given.clone();
             given.mount.active_logs = 4;
-            config(&given, &Mounted { seed, mount: 1, given: keys, zones: None })
+            config(
+                &given,
+                &Mounted { seed, mount: 1, given: keys, zones: None, is_appended: false },
+            )
         };
         let (mut all, mut sizes) = (BTreeSet::new(), BTreeSet::new());
         for seed in 0..200 {

@@ -2,6 +2,7 @@
 //! choices of a seed reach their mounts, and what other tools can do with them. A new kind has a file here and an
 //! arm in each `match`.
 
+pub(super) mod appended;
 mod ext4;
 mod f2fs;
 pub(super) mod knobs;
@@ -21,6 +22,8 @@ pub(super) struct Mounted<'a> {
     pub(super) given: &'a [&'static str],
     /// What the zones of its device make of it, if that has some.
     pub(super) zones: Option<ZonedVolume>,
+    /// Whether its device has append-only regions, which the volume takes as they are.
+    pub(super) is_appended: bool,
 }
 
 /// Whether a mode is given.

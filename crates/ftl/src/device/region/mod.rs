@@ -71,6 +71,11 @@ pub trait RegionMap: Table {
     /// Units that are mapped; may look at all entries.
     fn mapped(&self) -> u64;
 
+    /// Those of them in append-only regions.
+    fn appended(&self) -> u64 {
+        0
+    }
+
     /// Bytes of RAM.
     fn bytes(&self) -> u64;
 

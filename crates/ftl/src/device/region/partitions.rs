@@ -273,6 +273,10 @@ impl RegionMap for Partitions {
         self.mapped
     }
 
+    fn appended(&self) -> u64 {
+        self.logs.iter().map(IntervalMap::mapped).sum()
+    }
+
     fn bytes(&self) -> u64 {
         self.parts().into_iter().map(|(_, bytes)| bytes).sum()
     }
