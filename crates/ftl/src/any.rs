@@ -17,6 +17,7 @@ use nandscape_block::{
 };
 use nandscape_media::{Geometry, HostLink, LinkTiming, Linked, OpenChannel};
 use nandscape_rt::Nanos;
+use std::hint::cold_path;
 
 /// The choices that make an FTL. Equal choices make equal devices; what a run decides is an [`FtlRun`].
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -85,19 +86,16 @@ impl FtlConfig {
             Self::Device(config) => {
                 Ok(AnyFtl::Device(Box::new(DeviceFtl::format(media, config.clone(), run, link)?)))
             }
-            Self::Zoned(config) => Ok(AnyFtl::Other(OtherFtl::Zoned(Box::new(ZonedFtl::format(
-                media,
-                config.clone(),
-                run,
-                link,
-            )?)))),
+            Self::Zoned(config) => {
+                Ok(AnyFtl::Zoned(Box::new(ZonedFtl::format(media, config.clone(), run, link)?)))
+            }
             Self::Interval(config) => {
                 let ftl = IntervalFtl::format_interval(media, config, run, link)?;
-                Ok(AnyFtl::Other(OtherFtl::Interval(Box::new(ftl))))
+                Ok(AnyFtl::Interval(Box::new(ftl)))
             }
             Self::Coupled(config) => {
                 let ftl = CoupledFtl::format(media, config.clone(), run, link)?;
-                Ok(AnyFtl::Other(OtherFtl::Coupled(Box::new(ftl))))
+                Ok(AnyFtl::Coupled(Box::new(ftl)))
             }
         }
     }
@@ -126,15 +124,15 @@ impl FtlConfig {
             }
             Self::Zoned(config) => {
                 let ftl = ZonedFtl::recover(media, config.clone(), run, link, now)?;
-                Ok(AnyFtl::Other(OtherFtl::Zoned(Box::new(ftl))))
+                Ok(AnyFtl::Zoned(Box::new(ftl)))
             }
             Self::Interval(config) => {
                 let ftl = IntervalFtl::recover_interval(media, config, run, link, now)?;
-                Ok(AnyFtl::Other(OtherFtl::Interval(Box::new(ftl))))
+                Ok(AnyFtl::Interval(Box::new(ftl)))
             }
             Self::Coupled(config) => {
                 let ftl = CoupledFtl::recover(media, config.clone(), run, link, now)?;
-                Ok(AnyFtl::Other(OtherFtl::Coupled(Box::new(ftl))))
+                Ok(AnyFtl::Coupled(Box::new(ftl)))
             }
         }
     }
@@ -233,13 +231,6 @@ pub enum AnyFtl<M: OpenChannel> {
     Pblk(Box<Pblk<M>>),
     /// A conventional SSD.
     Device(Box<DeviceFtl<M>>),
-    /// A kind that fewer runs have.
-    Other(OtherFtl<M>),
-}
-
-/// The other kinds. They are apart so that a call of the first two costs two compares, and goes through no table of jumps.
-#[derive(Debug)]
-pub enum OtherFtl<M: OpenChannel> {
     /// A zoned SSD.
     Zoned(Box<ZonedFtl<M>>),
     /// An SSD with interval maps.
@@ -248,15 +239,25 @@ pub enum OtherFtl<M: OpenChannel> {
     Coupled(Box<CoupledFtl<M>>),
 }
 
-/// Calls the same method of whichever kind it is.
+/// Calls the same method of whichever kind it is. The first two kinds are found by a compare each: with more of them equally
+/// likely each call would go through a table of jumps.
 macro_rules! of_each {
     ($any:expr, $ftl:ident => $call:expr) => {
         match $any {
             AnyFtl::Pblk($ftl) => $call,
             AnyFtl::Device($ftl) => $call,
-            AnyFtl::Other(OtherFtl::Zoned($ftl)) => $call,
-            AnyFtl::Other(OtherFtl::Interval($ftl)) => $call,
-            AnyFtl::Other(OtherFtl::Coupled($ftl)) => $call,
+            AnyFtl::Zoned($ftl) => {
+                cold_path();
+                $call
+            }
+            AnyFtl::Interval($ftl) => {
+                cold_path();
+                $call
+            }
+            AnyFtl::Coupled($ftl) => {
+                cold_path();
+                $call
+            }
         }
     };
 }
