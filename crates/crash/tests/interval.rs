@@ -100,7 +100,8 @@ fn every_rule_left_out_is_caught() {
 /// Rules that only a narrow window shows: for each a seed that finds it missing.
 #[test]
 fn narrow_rules_left_out_are_caught() {
-    for (rule, seed) in [(OmittedRule::CompactedTrims, 4_314), (OmittedRule::BufferedTrims, 2_387)] {
+    for (rule, seed) in [(OmittedRule::CompactedTrims, 4_314), (OmittedRule::BufferedTrims, 2_387)]
+    {
         let outcome = run_seed(seed, &Options { omit: Some(rule), ..options(false) });
         assert!(outcome.violation.is_some(), "{rule:?} was not caught in seed {seed}");
         let outcome = run_seed(seed, &options(false));
