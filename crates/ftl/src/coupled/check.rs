@@ -4,7 +4,6 @@ use super::CoupledFtl;
 use super::lines::{LineState, NONE};
 use super::space::Class;
 use crate::face::Ftl;
-use nandscape_block::Lba;
 use nandscape_media::OpenChannel;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -63,10 +62,7 @@ impl<M: OpenChannel> CoupledFtl<M> {
 
     /// Records name what is there, and their references are counted.
     fn check_records(&self) -> Result<(), String> {
-        let class_of = |lba: Lba| {
-            let at = self.space.superblock(lba);
-            at.map_or(Class::Data, |at| self.space.class(at.superblock))
-        };
+        let class_of = |lba| self.space.class_at(lba);
         let (mut named, mut count) = (BTreeMap::new(), 0);
         let (mut olds, mut news) = (BTreeSet::new(), BTreeSet::new());
         for (old, new) in Class::ALL.into_iter().flat_map(|of| self.records.list(class_of, of)) {

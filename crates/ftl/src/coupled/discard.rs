@@ -48,7 +48,7 @@ impl<M: OpenChannel> CoupledFtl<M> {
             }
             is_moved |= self.lines.is_referenced(logical);
         }
-        if at_home && !self.space.is_owned(superblock) {
+        if at_home && !self.space.is_owned(self.space.line_of(superblock, 0)) {
             self.note(Entry::Discarded { lba, sectors })?;
         }
         if is_moved && !self.run.omits(OmittedRule::RedirectedDiscard) {
@@ -70,7 +70,7 @@ impl<M: OpenChannel> CoupledFtl<M> {
         (logical, line): (u32, u32),
         sectors: std::ops::Range<u32>,
     ) -> Result<bool, FtlError> {
-        let is_owned = self.space.is_owned(logical / self.space.instances);
+        let is_owned = self.space.is_owned(logical);
         let mut any = false;
         let mut next = self.lines.next_valid(line, sectors.start);
         while let Some(sector) = next.filter(|&sector| sector < sectors.end) {
@@ -101,7 +101,7 @@ impl<M: OpenChannel> CoupledFtl<M> {
             return Ok(());
         }
         self.note(Entry::Discarded { lba: at, sectors: 1 })?;
-        let class = self.space.class(logical / self.space.instances);
+        let class = self.space.class(logical);
         if let Some((old, new)) = self.records.discarded(class, at) {
             self.refer(old, false);
             self.refer(new, false);

@@ -131,7 +131,7 @@ impl<M: OpenChannel> CoupledFtl<M> {
             return Ok(false);
         }
         let logical = self.lines.get(victim).logical;
-        let class = self.space.class(logical / self.space.instances);
+        let class = self.space.class(logical);
         if !self.make_room(instance, class, valid)? {
             return Ok(false);
         }

@@ -7,6 +7,7 @@
 //! - A logical line is in use while it has a line or a record names an address of it.
 
 use super::space::{Class, LogicalLine, Space};
+use crate::common::bits::bit;
 use std::collections::VecDeque;
 
 /// No line, or no logical line.
@@ -127,9 +128,8 @@ impl Lines {
         let before = self.is_in_use(logical);
         change(self);
         let after = self.is_in_use(logical);
-        let superblock = logical / self.space.instances;
-        if before != after && self.space.is_owned(superblock) {
-            let count = &mut self.owned_in_use[self.space.class(superblock).index()];
+        if before != after && self.space.is_owned(logical) {
+            let count = &mut self.owned_in_use[self.space.class(logical).index()];
             *count = *count + u32::from(after) - u32::from(before);
         }
     }
@@ -166,7 +166,8 @@ impl Lines {
 
     #[inline]
     fn bit(&self, line: u32, sector: u32) -> (usize, u64) {
-        (line as usize * self.words + (sector / u64::BITS) as usize, 1 << (sector % u64::BITS))
+        let (word, bit) = bit(sector.into());
+        (line as usize * self.words + word, bit)
     }
 
     #[inline]

@@ -305,7 +305,7 @@ impl<M: OpenChannel> CoupledFtl<M> {
     fn serve(&mut self, bio: Bio, token: Token) -> Result<Submit, FtlError> {
         let random = self.sizes.random_sectors;
         let submit = match bio.op {
-            Op::Read => self.serve_read(bio, token),
+            Op::Read => Ok(self.serve_read(&bio)),
             Op::Write => self.serve_write(bio, token),
             Op::Flush => self.serve_flush(token),
             Op::Discard if bio.lba.0 < random => Ok(self.submit_as_is(bio, token)),
@@ -368,9 +368,12 @@ impl<M: OpenChannel> BlockDevice for CoupledFtl<M> {
         if let Some(error) = bio.check(&self.caps).err().or_else(|| self.refusal(bio.op)) {
             return self.refused(error);
         }
-        if self.is_random(&bio) && bio.op == Op::Read
-            || bio.op == Op::Write && self.is_random(&bio) && !bio.flags.has(Flags::PREFLUSH)
-        {
+        let is_plain = match bio.op {
+            Op::Read => true,
+            Op::Write => !bio.flags.has(Flags::PREFLUSH),
+            _ => false,
+        };
+        if is_plain && self.is_random(&bio) {
             return self.submit_as_is(bio, token);
         }
         match self.serve(bio, token) {

@@ -315,10 +315,7 @@ impl<M: OpenChannel> CoupledFtl<M> {
                 bitmap: self.lines.bitmap(line).to_vec(),
             })
         };
-        let class_of = |old: Lba| {
-            let at = self.space.superblock(old);
-            at.map_or(Class::Data, |at| self.space.class(at.superblock))
-        };
+        let class_of = |lba| self.space.class_at(lba);
         Snapshot {
             number,
             start: self.persist.journal.number,

@@ -2,29 +2,24 @@
 
 use super::CoupledFtl;
 use crate::common::reads;
-use crate::error::FtlError;
 use crate::zoned::Extent;
-use nandscape_block::{Bio, BlockError, Flags, Lba, Payload, SectorData, Submit, Tag, Token};
+use nandscape_block::{Bio, BlockError, Flags, Lba, Payload, SectorData, Submit, Tag};
 use nandscape_media::OpenChannel;
 
 impl<M: OpenChannel> CoupledFtl<M> {
-    /// Serves a read; its outcome is known at once.
-    pub(super) fn serve_read(&mut self, bio: Bio, token: Token) -> Result<Submit, FtlError> {
-        if self.is_random(&bio) {
-            return Ok(self.submit_as_is(bio, token));
-        }
+    /// Serves a read of regions; its outcome is known at once.
+    pub(super) fn serve_read(&mut self, bio: &Bio) -> Submit {
         if bio.lba.0 < self.sizes.random_sectors {
-            return Ok(self.refused(BlockError::Unsupported("reads across regions")));
+            return self.refused(BlockError::Unsupported("reads across regions"));
         }
         let mut extents = std::mem::take(&mut self.extents);
         extents.clear();
-        let unwritten = self.find_extents(&bio, &mut extents);
+        let unwritten = self.find_extents(bio, &mut extents);
         let found = self.flash.read_extents(extents.iter().copied(), bio.sectors, unwritten);
         self.extents = extents;
-        let found = found.map(|(at, error)| (at, error.map(|error| self.named(&bio, error))));
+        let found = found.map(|(at, error)| (at, error.map(|error| self.named(bio, error))));
         let wants_data = self.run.keep_content && !bio.flags.has(Flags::NO_DATA);
-        let done = reads::done(self.now, found, || wants_data.then(|| self.contents(&bio)));
-        Ok(Submit::Done(done))
+        Submit::Done(reads::done(self.now, found, || wants_data.then(|| self.contents(bio))))
     }
 
     /// Where a sector is: its line, and the sector of that. None of one that holds nothing.

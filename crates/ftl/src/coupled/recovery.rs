@@ -14,6 +14,7 @@ use super::lines::{LineState, NONE};
 use super::snapshot::{Head, Snapshot};
 use super::space::Class;
 use super::{CoupledFtl, Own};
+use crate::common::bits::bit;
 use crate::error::FtlError;
 use crate::face::Ftl;
 use crate::kind::{FtlRun, OmittedRule};
@@ -192,7 +193,7 @@ impl<M: OpenChannel> CoupledFtl<M> {
         let mut replay = Replay::default();
         for of in snapshot.lines {
             let mut bits = of.bitmap;
-            if !self.space.is_owned(of.logical / self.space.instances) {
+            if !self.space.is_owned(of.logical) {
                 (of.written..self.sizes.line_sectors)
                     .for_each(|sector| set(&mut bits, sector, true));
             }
@@ -209,7 +210,7 @@ impl<M: OpenChannel> CoupledFtl<M> {
     fn replay(&self, replay: &mut Replay, entry: Entry) {
         match entry {
             Entry::Opened { logical, line, generation } => {
-                let is_owned = self.space.is_owned(logical / self.space.instances);
+                let is_owned = self.space.is_owned(logical);
                 let words = self.lines.bitmap(0).len();
                 let bits = vec![if is_owned { 0 } else { u64::MAX }; words];
                 replay.lines.insert(logical, Replayed { line, generation, bits });
@@ -225,11 +226,7 @@ impl<M: OpenChannel> CoupledFtl<M> {
                 self.mark(replay, to, true);
                 match replay.records.get_mut(&old.0) {
                     Some((.., new)) => *new = to,
-                    None => {
-                        let superblock = self.space.superblock(from);
-                        let class = superblock.map(|at| self.space.class(at.superblock));
-                        replay.open(class.unwrap_or(Class::Data), old, to);
-                    }
+                    None => replay.open(self.space.class_at(from), old, to),
                 }
             }
             Entry::Shortened { old, to } => {
@@ -328,13 +325,13 @@ impl Replay {
 }
 
 fn set(bits: &mut [u64], sector: u32, valid: bool) {
-    let (word, bit) = ((sector / u64::BITS) as usize, 1 << (sector % u64::BITS));
+    let (word, bit) = bit(sector.into());
     if let Some(word) = bits.get_mut(word) {
         *word = if valid { *word | bit } else { *word & !bit };
     }
 }
 
 fn is_set(bits: &[u64], sector: u32) -> bool {
-    bits.get((sector / u64::BITS) as usize)
-        .is_some_and(|word| word >> (sector % u64::BITS) & 1 == 1)
+    let (word, bit) = bit(sector.into());
+    bits.get(word).is_some_and(|word| word & bit != 0)
 }

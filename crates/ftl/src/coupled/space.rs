@@ -130,16 +130,27 @@ impl Space {
         start.plus((sector * self.instances + line % self.instances) as u64)
     }
 
-    /// What a superblock holds.
+    /// The region of a logical line.
     #[inline]
-    pub(super) const fn class(&self, superblock: u32) -> Class {
-        if superblock / self.superblocks < 2 { Class::Data } else { Class::Node }
+    const fn region(&self, line: LogicalLine) -> u32 {
+        line / self.instances / self.superblocks
     }
 
-    /// Whether the device alone writes a superblock.
+    /// What a logical line holds.
     #[inline]
-    pub(super) const fn is_owned(&self, superblock: u32) -> bool {
-        superblock / self.superblocks % 2 == 1
+    pub(super) const fn class(&self, line: LogicalLine) -> Class {
+        if self.region(line) < 2 { Class::Data } else { Class::Node }
+    }
+
+    /// What is at an address of a record; data at one that lies in no region.
+    pub(super) fn class_at(&self, lba: Lba) -> Class {
+        self.line(lba).map_or(Class::Data, |(line, _)| self.class(line))
+    }
+
+    /// Whether the device alone writes a logical line.
+    #[inline]
+    pub(super) const fn is_owned(&self, line: LogicalLine) -> bool {
+        self.region(line) % 2 == 1
     }
 
     /// The superblocks to which the device moves data of a class.
@@ -185,7 +196,9 @@ mod tests {
             (7, Class::Node, true),
         ] {
             let first = superblock(partition << 10);
-            assert_eq!((SPACE.class(first), SPACE.is_owned(first)), (class, owned));
+            let line = SPACE.line_of(first, 3);
+            assert_eq!((SPACE.class(line), SPACE.is_owned(line)), (class, owned));
+            assert_eq!(SPACE.class_at(Lba(partition << 10)), class);
             assert_eq!(SPACE.owned(class).contains(&first), owned);
         }
         assert_eq!(SPACE.line(Lba(5)), None);

@@ -123,10 +123,9 @@ impl<M: OpenChannel> CoupledFtl<M> {
         }))
     }
 
-    /// Serves a write to the page-mapped region. One with PREFLUSH waits for the journal.
+    /// Serves a write with PREFLUSH to the page-mapped region, which waits for the journal.
     fn write_random(&mut self, bio: Bio, token: Token) -> Result<Submit, FtlError> {
-        let flushes = bio.flags.has(Flags::PREFLUSH);
-        if flushes && self.covers_journal() && !self.settle_journal()? {
+        if self.covers_journal() && !self.settle_journal()? {
             self.writes.held.push_back((bio, token));
             return Ok(Submit::Pending);
         }
@@ -295,15 +294,14 @@ impl<M: OpenChannel> CoupledFtl<M> {
     /// Closes an open superblock of which all that was written is discarded: the write of its first sector begins it anew.
     fn end_void(&mut self, superblock: u32) -> Result<(), FtlError> {
         let begun = |of: &OpenSuperblock| of.superblock == superblock && of.written > 0;
-        let Some(index) = self.writes.open.iter().position(begun) else { return Ok(()) };
-        let lines = (0..self.space.instances)
-            .filter_map(|instance| self.lines.of(self.space.line_of(superblock, instance)));
-        let lines: Vec<u32> = lines.collect();
-        if lines.iter().any(|line| self.lines.get(*line).valid > 0) {
+        let holds = |instance| {
+            let line = self.lines.of(self.space.line_of(superblock, instance));
+            line.is_some_and(|line| self.lines.get(line).valid > 0)
+        };
+        if !self.writes.open.iter().any(begun) || (0..self.space.instances).any(holds) {
             return Ok(());
         }
-        self.writes.open.swap_remove(index);
-        lines.into_iter().try_for_each(|line| self.close_line(line))
+        self.close_superblock(superblock)
     }
 
     /// The bound on sectors that hold data.
@@ -389,9 +387,14 @@ impl<M: OpenChannel> CoupledFtl<M> {
         let Some(oldest) = here.min_by_key(|of| of.last).map(|of| of.superblock) else {
             return Ok(());
         };
-        self.writes.open.retain(|of| of.superblock != oldest);
+        self.close_superblock(oldest)
+    }
+
+    /// A superblock takes no more writes.
+    fn close_superblock(&mut self, superblock: u32) -> Result<(), FtlError> {
+        self.writes.open.retain(|of| of.superblock != superblock);
         for instance in 0..self.space.instances {
-            if let Some(line) = self.lines.of(self.space.line_of(oldest, instance)) {
+            if let Some(line) = self.lines.of(self.space.line_of(superblock, instance)) {
                 self.close_line(line)?;
             }
         }
@@ -459,12 +462,7 @@ impl<M: OpenChannel> CoupledFtl<M> {
         let of = &mut self.writes.open[index];
         (of.written, of.last) = (of.written + sectors, last);
         if of.written == self.space.superblock_sectors {
-            self.writes.open.swap_remove(index);
-            for instance in 0..self.space.instances {
-                if let Some(line) = self.lines.of(self.space.line_of(superblock, instance)) {
-                    self.close_line(line)?;
-                }
-            }
+            return self.close_superblock(superblock);
         }
         Ok(())
     }
