@@ -1,48 +1,24 @@
 //! Campaigns on an SSD with append-only regions and interval maps: it keeps every promise, also with a power-safe buffer and
 //! on edge-case devices, and each safety rule left out is noticed. `nandscape crash --stack iplfs-ssd` is the long form.
 
-use nandscape_crash::{CampaignReport, Options, StackChoice, run_campaign, run_seed};
+use crate::{held, held_on_edge_cases, refused_nothing};
+use nandscape_crash::{Options, run_campaign, run_seed};
 use nandscape_ftl::device::{BufferConfig, Config as PagesConfig};
 use nandscape_ftl::interval::Config;
 use nandscape_ftl::{FtlConfig, OmittedRule};
-use nandscape_media::{DeviceTiming, Geometry};
-
-/// The shape of the stack `iplfs-ssd`, which the campaign scales down.
-const GEOMETRY: Geometry = Geometry {
-    groups: 8,
-    units: 2,
-    chunks: 512,
-    sectors: 256,
-    ws_min: 8,
-    ws_opt: 8,
-    mw_cunits: 0,
-    maxoc: 0,
-    maxocpu: 0,
-};
 
 fn options(power_safe: bool) -> Options {
     let plain = Config::default();
     let buffer = BufferConfig { power_safe, ..plain.pages.buffer };
     let config = Config { pages: PagesConfig { buffer, ..plain.pages }, ..plain };
-    let timing = DeviceTiming::preset("nvmevirt-970pro").expect("a preset");
-    let timing = ("nvmevirt-970pro".to_owned(), timing);
-    let stack = StackChoice { geometry: GEOMETRY, config: FtlConfig::Interval(config), timing };
-    Options { stack: Some(stack), ..Options::default() }
-}
-
-fn held(options: &Options, seeds: u64) -> CampaignReport {
-    let report = run_campaign(options, 0..seeds, |_| {});
-    assert!(report.held(), "{report}");
-    let counts = report.counts;
-    assert!(counts.cuts > 3 * seeds && counts.cuts_in_recovery > seeds / 4, "{report}");
-    report
+    super::options(FtlConfig::Interval(config), "nvmevirt-970pro")
 }
 
 /// With faults as the seed draws them, lost sectors too.
 #[test]
 fn interval_ssds_keep_every_promise() {
     for power_safe in [false, true] {
-        let counts = held(&options(power_safe), 400).counts;
+        let counts = held(&options(power_safe), 0..400).counts;
         assert!(counts.program_failures > 0 && counts.erase_failures > 0 && counts.unreadable > 0);
         assert!(counts.sectors_discarded > 10_000, "{counts:?}");
     }
@@ -51,8 +27,7 @@ fn interval_ssds_keep_every_promise() {
 #[test]
 fn edge_case_interval_ssds_keep_every_promise() {
     for power_safe in [false, true] {
-        let counts = held(&Options { edge_cases: true, ..options(power_safe) }, 200).counts;
-        assert!(counts.program_failures > 100 && counts.refused > 0, "{counts:?}");
+        held_on_edge_cases(options(power_safe));
     }
 }
 
@@ -60,9 +35,7 @@ fn edge_case_interval_ssds_keep_every_promise() {
 #[test]
 fn a_good_interval_ssd_refuses_nothing() {
     for power_safe in [false, true] {
-        let faults = Some(nandscape_crash::FaultRates::default());
-        let report = held(&Options { faults, ..options(power_safe) }, 300);
-        assert_eq!(report.counts.refused, 0, "{report}");
+        refused_nothing(options(power_safe));
     }
 }
 

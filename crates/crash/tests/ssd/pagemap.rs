@@ -1,48 +1,22 @@
 //! Campaigns on a conventional SSD: it keeps every promise with a volatile and with a power-safe buffer, on edge-case
 //! devices and with faults, and each safety rule left out is noticed. `nandscape crash --stack ssd` is the long form.
 
-use nandscape_crash::{CampaignReport, Options, StackChoice, run_campaign, run_seed};
+use crate::{held, held_on_edge_cases, refused_nothing};
+use nandscape_crash::{Options, run_campaign, run_seed};
 use nandscape_ftl::device::{BufferConfig, Config};
 use nandscape_ftl::{FtlConfig, OmittedRule};
-use nandscape_media::{DeviceTiming, Geometry};
-
-/// The shape of the stack `ssd`, which the campaign scales down.
-const GEOMETRY: Geometry = Geometry {
-    groups: 8,
-    units: 2,
-    chunks: 512,
-    sectors: 256,
-    ws_min: 8,
-    ws_opt: 8,
-    mw_cunits: 0,
-    maxoc: 0,
-    maxocpu: 0,
-};
 
 fn options(power_safe: bool) -> Options {
     let plain = Config::default();
     let config = Config { buffer: BufferConfig { power_safe, ..plain.buffer }, ..plain };
-    let timing = DeviceTiming::preset("nvmevirt-970pro").expect("a preset");
-    let timing = ("nvmevirt-970pro".to_owned(), timing);
-    let stack = StackChoice { geometry: GEOMETRY, config: FtlConfig::Device(config), timing };
-    Options { stack: Some(stack), ..Options::default() }
-}
-
-fn held(options: &Options, seeds: u64) -> CampaignReport {
-    let report = run_campaign(options, 0..seeds, |_| {});
-    assert!(report.held(), "{report}");
-    assert!(
-        report.counts.cuts > 3 * seeds && report.counts.cuts_in_recovery > seeds / 4,
-        "{report}"
-    );
-    report
+    super::options(FtlConfig::Device(config), "nvmevirt-970pro")
 }
 
 /// With faults as the seed draws them, lost sectors too.
 #[test]
 fn ssd_keeps_every_promise() {
     for power_safe in [false, true] {
-        let counts = held(&options(power_safe), 400).counts;
+        let counts = held(&options(power_safe), 0..400).counts;
         assert!(counts.program_failures > 0 && counts.erase_failures > 0 && counts.unreadable > 0);
     }
 }
@@ -52,8 +26,7 @@ fn ssd_keeps_every_promise() {
 #[test]
 fn edge_case_ssds_keep_every_promise() {
     for power_safe in [false, true] {
-        let counts = held(&Options { edge_cases: true, ..options(power_safe) }, 200).counts;
-        assert!(counts.program_failures > 100 && counts.refused > 0, "{counts:?}");
+        held_on_edge_cases(options(power_safe));
     }
 }
 
@@ -61,9 +34,7 @@ fn edge_case_ssds_keep_every_promise() {
 #[test]
 fn a_good_ssd_refuses_nothing() {
     for power_safe in [false, true] {
-        let faults = Some(nandscape_crash::FaultRates::default());
-        let report = held(&Options { faults, ..options(power_safe) }, 300);
-        assert_eq!(report.counts.refused, 0, "{report}");
+        refused_nothing(options(power_safe));
     }
 }
 

@@ -2,46 +2,24 @@
 //! Files and names keep every promise, device and volume agree on what is valid, and in most seeds the device collects.
 //! `nandscape crash --fs f2fs --stack d2fs-ssd` and `--stack iplfs-ssd` are the long form.
 
+use crate::seeds;
 use nandscape_crash::fs::{Base, FsOptions, run_fs_seed};
-use nandscape_crash::{CampaignReport, FaultRates, Options, StackChoice};
+use nandscape_crash::{CampaignReport, FaultRates, Options};
 use nandscape_fs::FsKind;
 use nandscape_ftl::{FtlConfig, coupled, interval};
-use nandscape_media::{DeviceTiming, Geometry};
-use std::ops::Range;
-
-/// The shape of the stacks, which campaigns scale down.
-const GEOMETRY: Geometry = Geometry {
-    groups: 8,
-    units: 2,
-    chunks: 512,
-    sectors: 256,
-    ws_min: 8,
-    ws_opt: 8,
-    mw_cunits: 0,
-    maxoc: 0,
-    maxocpu: 0,
-};
 
 fn options(config: FtlConfig) -> FsOptions {
-    let preset = DeviceTiming::preset("nvmevirt-970pro").expect("a preset");
-    let timing = ("nvmevirt-970pro".to_owned(), preset);
-    let stack = StackChoice { geometry: GEOMETRY, config, timing };
-    let flash =
-        Options { stack: Some(stack), faults: Some(FaultRates::default()), ..Options::default() };
+    let flash = Options {
+        faults: Some(FaultRates::default()),
+        ..super::options(config, "nvmevirt-970pro")
+    };
     FsOptions::new(Base::Flash(Box::new(flash)), FsKind::F2fs.config())
 }
 
-/// The seeds of a run: more of them, and others, by `NANDSCAPE_APPENDED_SEEDS=FIRST..END`.
-fn seeds() -> Range<u64> {
-    let given = std::env::var("NANDSCAPE_APPENDED_SEEDS").ok();
-    let range = given.as_deref().and_then(|text| text.split_once(".."));
-    range.map_or(0..24, |(first, end)| first.parse().unwrap()..end.parse().unwrap())
-}
-
-/// Runs the seeds; the report, and in how many of them the device collected: by this count of its collection.
+/// Runs the seeds, or others by `NANDSCAPE_APPENDED_SEEDS=FIRST..END`; the report, and in how many of them the device collected: by this count of its collection.
 fn campaign(options: &FsOptions, collected: &str) -> (CampaignReport, u64) {
     let (mut report, mut seeds_collected) = (CampaignReport::default(), 0);
-    for seed in seeds() {
+    for seed in seeds("NANDSCAPE_APPENDED_SEEDS", 0..24) {
         let outcome = run_fs_seed(seed, options, None);
         let has = |row: (&str, &str, u64)| row.0 == "collection" && row.1 == collected && row.2 > 0;
         seeds_collected += u64::from(outcome.coverage.rows().any(has));
