@@ -17,7 +17,6 @@ use nandscape_block::{
 };
 use nandscape_media::{Geometry, HostLink, LinkTiming, Linked, OpenChannel};
 use nandscape_rt::Nanos;
-use std::hint::cold_path;
 
 /// The choices that make an FTL. Equal choices make equal devices; what a run decides is an [`FtlRun`].
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -239,27 +238,27 @@ pub enum AnyFtl<M: OpenChannel> {
     Coupled(Box<CoupledFtl<M>>),
 }
 
-/// Calls the same method of whichever kind it is. The first two kinds are found by a compare each: with more of them equally
-/// likely each call would go through a table of jumps.
+/// Calls the same method of whichever kind it is. The first two kinds are found by a compare each; the call of another one is
+/// out of line, or all of them would go through a table of jumps, and a bio be copied on the way.
 macro_rules! of_each {
     ($any:expr, $ftl:ident => $call:expr) => {
         match $any {
             AnyFtl::Pblk($ftl) => $call,
             AnyFtl::Device($ftl) => $call,
-            AnyFtl::Zoned($ftl) => {
-                cold_path();
-                $call
-            }
-            AnyFtl::Interval($ftl) => {
-                cold_path();
-                $call
-            }
-            AnyFtl::Coupled($ftl) => {
-                cold_path();
-                $call
-            }
+            other => out_of_line(|| match other {
+                AnyFtl::Pblk($ftl) => $call,
+                AnyFtl::Device($ftl) => $call,
+                AnyFtl::Zoned($ftl) => $call,
+                AnyFtl::Interval($ftl) => $call,
+                AnyFtl::Coupled($ftl) => $call,
+            }),
         }
     };
+}
+
+#[inline(never)]
+fn out_of_line<R>(call: impl FnOnce() -> R) -> R {
+    call()
 }
 
 impl<M: OpenChannel> BlockDevice for AnyFtl<M> {
