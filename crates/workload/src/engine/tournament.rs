@@ -16,36 +16,40 @@ struct Entrant {
 /// The winner tree.
 #[derive(Clone, Debug)]
 pub(crate) struct Tournament {
-    /// Node 1 is the root; node `i` has the children `2i` and `2i + 1`; the leaves come last.
-    nodes: Box<[Entrant]>,
-    leaves: usize,
+    /// The winner of all, node 1. Node `i` has the children `2i` and `2i + 1`; the leaves come last.
+    first: Entrant,
+    /// The other nodes, by parent: pair `i` holds the children of node `i`, and pair 0 nothing. A walk
+    /// finds a node and the one it plays against by one index.
+    pairs: Box<[[Entrant; 2]]>,
 }
 
 impl Tournament {
     /// A tournament of `leaves`, at least one, none of them with an event.
     pub(crate) fn new(leaves: usize) -> Self {
-        let nodes = vec![Entrant { at: Nanos::MAX, leaf: 0 }; 2 * leaves];
-        Self { nodes: nodes.into(), leaves }
+        let none = Entrant { at: Nanos::MAX, leaf: 0 };
+        Self { first: none, pairs: vec![[none; 2]; leaves].into() }
     }
 
     /// The earliest event's time ([`Nanos::MAX`] when there is none) and leaf.
     #[inline]
     pub(crate) fn first(&self) -> (Nanos, usize) {
-        (self.nodes[1].at, self.nodes[1].leaf)
+        (self.first.at, self.first.leaf)
     }
 
     /// The leaf's event is at `at`.
     #[inline]
     pub(crate) fn set(&mut self, leaf: usize, at: Nanos) {
-        let mut node = self.leaves + leaf;
+        let mut node = self.pairs.len() + leaf;
         let mut winner = Entrant { at, leaf };
-        self.nodes[node] = winner;
         while node > 1 {
-            let other = self.nodes[node ^ 1];
-            winner = if other.at <= winner.at { other } else { winner };
+            let side = node & 1;
             node >>= 1;
-            self.nodes[node] = winner;
+            let pair = &mut self.pairs[node];
+            pair[side] = winner;
+            let other = pair[side ^ 1];
+            winner = if other.at <= winner.at { other } else { winner };
         }
+        self.first = winner;
     }
 
     /// The leaf has no event.
