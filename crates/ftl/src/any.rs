@@ -238,8 +238,8 @@ pub enum AnyFtl<M: OpenChannel> {
     Coupled(Box<CoupledFtl<M>>),
 }
 
-/// Calls the same method of whichever kind it is. The first two kinds are found by a compare each; the call of another one is
-/// out of line, or all of them would go through a table of jumps, and a bio be copied on the way.
+/// Calls the same method of whichever kind it is. The first two kinds are found by a compare each; the
+/// call of another one is out of line, or all of them would go through a table of jumps.
 macro_rules! of_each {
     ($any:expr, $ftl:ident => $call:expr) => {
         match $any {
@@ -261,6 +261,15 @@ fn out_of_line<R>(call: impl FnOnce() -> R) -> R {
     call()
 }
 
+impl<M: OpenChannel> AnyFtl<M> {
+    /// [`BlockDevice::submit`], out of line by a function that takes the bio where it is: a closure would
+    /// have it copied for every kind.
+    #[inline(never)]
+    fn submit_to_any(&mut self, now: Nanos, bio: Bio, token: Token) -> Submit {
+        of_each!(self, ftl => ftl.submit(now, bio, token))
+    }
+}
+
 impl<M: OpenChannel> BlockDevice for AnyFtl<M> {
     #[inline]
     fn caps(&self) -> &DeviceCaps {
@@ -269,7 +278,11 @@ impl<M: OpenChannel> BlockDevice for AnyFtl<M> {
 
     #[inline]
     fn submit(&mut self, now: Nanos, bio: Bio, token: Token) -> Submit {
-        of_each!(self, ftl => ftl.submit(now, bio, token))
+        match self {
+            Self::Pblk(ftl) => ftl.submit(now, bio, token),
+            Self::Device(ftl) => ftl.submit(now, bio, token),
+            other => other.submit_to_any(now, bio, token),
+        }
     }
 
     #[inline]
