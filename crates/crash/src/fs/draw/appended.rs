@@ -4,10 +4,11 @@ use crate::coverage::Coverage;
 use crate::device::drive::CheckFailure;
 use crate::draw::append::AppendWanted;
 use crate::fs::power_switch::Device;
-use nandscape_block::AsyncDevice;
-use nandscape_fs::f2fs::format::SegNo;
+use nandscape_block::{AsyncDevice, Lba, SectorData, Tag};
+use nandscape_fs::f2fs::format::{BLOCKS_PER_SEGMENT, SegNo};
 use nandscape_fs::f2fs::raw::F2fsImage;
 use nandscape_ftl::{Detail, FtlReport};
+use std::fmt::Display;
 
 /// Sectors of a segment.
 const SEGMENT: u64 = 512;
@@ -26,14 +27,30 @@ pub(in crate::fs) const WANTED: AppendWanted = AppendWanted {
     logs: LOGS,
 };
 
-/// Valid blocks of an unmounted volume, by the SIT.
-async fn valid_blocks(device: &AsyncDevice) -> Result<u64, CheckFailure> {
-    let wrong = |error| CheckFailure::new(format!("counting valid blocks: {error}"));
-    let image = F2fsImage::open(device).await.map_err(wrong)?;
-    let mut valid = 0;
-    for segment in 0..image.layout.main_segments() {
-        let entry = image.sit_entry(SegNo(segment)).await.map_err(wrong)?;
-        valid += u64::from(entry.valid_blocks);
+/// Valid blocks of an unmounted volume, by the SIT: all, and those that the device has nothing of.
+struct Valid {
+    all: u64,
+    absent: u64,
+}
+
+/// Counts valid blocks, and reads each of them if `reads` says so.
+async fn valid_blocks(device: &AsyncDevice, reads: bool) -> Result<Valid, CheckFailure> {
+    let wrong = |error: &dyn Display| CheckFailure::new(format!("counting valid blocks: {error}"));
+    let image = F2fsImage::open(device).await.map_err(|error| wrong(&error))?;
+    let mut valid = Valid { all: 0, absent: 0 };
+    for segment in (0..image.layout.main_segments()).map(SegNo) {
+        let entry = image.sit_entry(segment).await.map_err(|error| wrong(&error))?;
+        valid.all += u64::from(entry.valid_blocks);
+        let Some(start) = image.segment_start(segment).filter(|_| reads && entry.valid_blocks > 0)
+        else {
+            continue;
+        };
+        let read = device.read(Lba(start.0.into()), BLOCKS_PER_SEGMENT).await;
+        let found = read.map_err(|error| wrong(&error))?;
+        let is_absent = |block: &u32| {
+            entry.map.get(*block) && found.sector(*block) == SectorData::Tag(Tag::ZERO)
+        };
+        valid.absent += (0..BLOCKS_PER_SEGMENT).filter(is_absent).count() as u64;
     }
     Ok(valid)
 }
@@ -58,13 +75,20 @@ pub(in crate::fs) fn count_collection(report: &FtlReport, coverage: &mut Coverag
     }
 }
 
-/// After an unmount the append-only regions of the device hold the valid blocks of the volume and nothing else.
+/// After an unmount the append-only regions of the device hold the valid blocks of the volume and nothing else. Of a page
+/// whose fsync was cut off, roll-forward may have found the node and the device have nothing: such a block is valid and
+/// reads as zeroes; if its fsync was acknowledged, the files' contents show it.
 pub(in crate::fs) async fn holds_valid_blocks(device: &Device) -> Result<(), CheckFailure> {
-    let valid = valid_blocks(&device.erased()).await?;
-    match device.with(|switch| switch.appended_sectors()) {
-        held if held == valid => Ok(()),
-        held => Err(CheckFailure::new(format!(
-            "after an unmount: {held} sectors of append-only regions hold something, and {valid} blocks are valid"
+    let held = device.with(|switch| switch.appended_sectors());
+    let device = device.erased();
+    if held == valid_blocks(&device, false).await?.all {
+        return Ok(());
+    }
+    match valid_blocks(&device, true).await? {
+        Valid { all, absent } if held + absent == all => Ok(()),
+        Valid { all, absent } => Err(CheckFailure::new(format!(
+            "after an unmount: {held} sectors of append-only regions hold something, and {all} blocks are valid, \
+             {absent} of them absent"
         ))),
     }
 }
