@@ -103,6 +103,8 @@ pub(super) const ROWS: [Row; 60] = [
         "--fs f2fs --base adversary --set fs.reclaim=gc-journal --set fs.gc_journal=paper --oracle-every 20",
         5_000,
     ),
+    cuts("f2fs-iplfs-5000", "--fs f2fs --stack iplfs-ssd", 5_000),
+    cuts("f2fs-d2fs-5000", "--fs f2fs --stack d2fs-ssd", 5_000),
     cuts(
         "f2fs-gcj-adaptive-5000",
         "--fs f2fs --set fs.allocation=adaptive --set fs.reclaim=gc-journal --oracle-every 20",

@@ -7,6 +7,7 @@ use nandscape_crash::fs::{Base, FsOptions, run_fs_seed};
 use nandscape_crash::{CampaignReport, FaultRates, Options};
 use nandscape_fs::FsKind;
 use nandscape_ftl::{FtlConfig, coupled, interval};
+use std::ops::Range;
 
 fn options(config: FtlConfig) -> FsOptions {
     let flash = Options {
@@ -17,9 +18,9 @@ fn options(config: FtlConfig) -> FsOptions {
 }
 
 /// Runs the seeds, or others by `NANDSCAPE_APPENDED_SEEDS=FIRST..END`; the report, and in how many of them the device collected: by this count of its collection.
-fn campaign(options: &FsOptions, collected: &str) -> (CampaignReport, u64) {
+fn campaign(options: &FsOptions, of_ci: Range<u64>, collected: &str) -> (CampaignReport, u64) {
     let (mut report, mut seeds_collected) = (CampaignReport::default(), 0);
-    for seed in seeds("NANDSCAPE_APPENDED_SEEDS", 0..24) {
+    for seed in seeds("NANDSCAPE_APPENDED_SEEDS", of_ci) {
         let outcome = run_fs_seed(seed, options, None);
         let has = |row: (&str, &str, u64)| row.0 == "collection" && row.1 == collected && row.2 > 0;
         seeds_collected += u64::from(outcome.coverage.rows().any(has));
@@ -34,7 +35,7 @@ fn campaign(options: &FsOptions, collected: &str) -> (CampaignReport, u64) {
 fn volumes_in_d2fs_mode_keep_every_promise() {
     let options = options(FtlConfig::Coupled(coupled::Config::default()));
     options.check(0).expect("a volume that fits");
-    let (report, collected) = campaign(&options, "sectors moved");
+    let (report, collected) = campaign(&options, 0..24, "sectors moved");
     assert!(report.held(), "{report}");
     assert!(2 * collected > report.seeds, "{collected} of {} seeds collected", report.seeds);
     let between = ("cuts", "upcall fetched, not completed");
@@ -48,7 +49,8 @@ fn volumes_in_d2fs_mode_keep_every_promise() {
 fn volumes_in_iplfs_mode_keep_every_promise() {
     let options = options(FtlConfig::Interval(interval::Config::default()));
     options.check(0).expect("a volume that fits");
-    let (report, collected) = campaign(&options, "valid sectors of victims");
+    // In seed 49 a checkpoint that voids nothing follows one that was cut off.
+    let (report, collected) = campaign(&options, 30..54, "valid sectors of victims");
     assert!(report.held(), "{report}");
     assert!(2 * collected > report.seeds, "{collected} of {} seeds collected", report.seeds);
 }
