@@ -119,6 +119,8 @@ impl<M: OpenChannel> CoupledFtl<M> {
         Ok(submit.unwrap_or_else(|| {
             waiting.number.into_iter().for_each(|number| self.mark_pending(number));
             self.writes.waiting.push_back(waiting);
+            // Victims leave sooner where a write waits for their lines.
+            self.stirred = true;
             Submit::Pending
         }))
     }
