@@ -14,6 +14,7 @@ use nandscape_lab::stack::document::{Table, Value, merge};
 use nandscape_lab::stack::reader::Section;
 use nandscape_lab::sweep::Sweep;
 use nandscape_lab::workload::fio::Environment;
+use nandscape_report::COURSES;
 use std::path::Path;
 
 /// Kinds of requests whose latency has a distribution.
@@ -125,6 +126,7 @@ fn read_figure(entry: &mut Section<'_>, id: String, all: &[Asked]) -> Result<Fig
         form,
         metric: match form {
             Form::Cdf => Shown::Latency(read_request(entry)?),
+            Form::Time => Shown::Course(read_course(entry)?),
             Form::Bars | Form::Lines => Shown::Figure(figure(entry, asked)?),
         },
         x: axis(entry, "x", asked)?,
@@ -150,6 +152,15 @@ fn read_request(entry: &mut Section<'_>) -> Result<String, StackError> {
     let request = text.strip_prefix("latency_cdf.").filter(|kind| REQUESTS.contains(kind));
     request.map(str::to_owned).ok_or_else(|| {
         let expected = REQUESTS.map(|kind| format!("latency_cdf.{kind}")).join(" | ");
+        entry.reject("metric", format!("expected {expected}, found \"{text}\""))
+    })
+}
+
+fn read_course(entry: &mut Section<'_>) -> Result<&'static str, StackError> {
+    let text: String = entry.required("metric")?;
+    let key = text.strip_prefix("series.");
+    COURSES.into_iter().find(|course| key == Some(course)).ok_or_else(|| {
+        let expected = COURSES.map(|course| format!("series.{course}")).join(" | ");
         entry.reject("metric", format!("expected {expected}, found \"{text}\""))
     })
 }
@@ -188,7 +199,7 @@ fn read_extension(
     let experiment = experiment(entry, all)?;
     let asked = &all[experiment];
     let form = form(entry)?;
-    if form == Form::Cdf {
+    if matches!(form, Form::Cdf | Form::Time) {
         return Err(entry.reject("plot", "expected bars | lines"));
     }
     let extension = Extension {

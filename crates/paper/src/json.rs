@@ -90,6 +90,7 @@ impl Reproduction {
                     )
                 }
                 Shown::Latency(kind) => (format!("latency_cdf.{kind}"), Value::Null),
+                Shown::Course(key) => (format!("series.{key}"), Value::Null),
             };
             let experiment = &self.paper.experiments[figure.experiment].id;
             json!({ "id": figure.id, "title": figure.title, "experiment": experiment, "metric": metric, "points": points })

@@ -106,6 +106,8 @@ pub enum Form {
     Lines,
     /// Distribution functions of latency.
     Cdf,
+    /// Lines over the time of a run.
+    Time,
 }
 
 /// Values of axes that points must have; an axis that is not named may have any.
@@ -170,6 +172,8 @@ pub enum Shown {
     Figure(Asked),
     /// The distribution of the latency of `read`, `write`, `trim` or `sync`.
     Latency(String),
+    /// A number of the series of a run.
+    Course(&'static str),
 }
 
 /// Something that the paper leaves open.

@@ -158,7 +158,11 @@ pub(crate) fn form(section: &mut Section<'_>) -> Result<Form, StackError> {
         "bars" => Ok(Form::Bars),
         "lines" => Ok(Form::Lines),
         "cdf" => Ok(Form::Cdf),
-        _ => Err(section.reject("plot", format!("expected bars | lines | cdf, found \"{word}\""))),
+        "time" => Ok(Form::Time),
+        _ => {
+            let why = format!("expected bars | lines | cdf | time, found \"{word}\"");
+            Err(section.reject("plot", why))
+        }
     }
 }
 

@@ -81,7 +81,7 @@ impl Reproduction {
         let Paper { figures, assumptions, extensions, statements, .. } = &self.paper;
         let drawn = figures.iter().filter_map(|figure| match &figure.metric {
             Shown::Figure(metric) => Some((figure.experiment, metric)),
-            Shown::Latency(_) => None,
+            Shown::Latency(_) | Shown::Course(_) => None,
         });
         let open = assumptions
             .iter()

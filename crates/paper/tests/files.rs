@@ -47,7 +47,7 @@ const RENAMED: [Slip; 5] = [
     ),
 ];
 
-const SLIPS_OF_PAPERS: [Slip; 9] = [
+const SLIPS_OF_PAPERS: [Slip; 10] = [
     ("paper.toml", "claims =", "claim =", "paper.toml:1:1: claims: is missing"),
     ("paper.toml", "plot = \"bars\"", "plot = \"pie\"", "figure.plot: expected bars | lines | cdf"),
     (
@@ -86,6 +86,12 @@ const SLIPS_OF_PAPERS: [Slip; 9] = [
         "latency_cdf.sync",
         "latency_cdf.flush",
         "figure.metric: expected latency_cdf.read | ",
+    ),
+    (
+        "paper.toml",
+        "series.write.bytes_per_s",
+        "series.write.bytes",
+        "figure.metric: expected series.iops | ",
     ),
 ];
 

@@ -65,6 +65,10 @@ fn a_paper_is_reproduced() {
     let table = html.split_once("instead</th>").unwrap().1.split_once("</table>").unwrap().0;
     assert!(table.contains(&format!(">{chosen}<")), "{table}");
     assert_eq!(html.matches("<figure").count(), html.matches("\"id\":\"tiny-").count());
+    let course = html.split_once("\"id\":\"tiny-figure-4").expect("writes over time").1;
+    for text in ["\"Time (s)\"", "write.bytes_per_s ("] {
+        assert!(course.contains(text), "{text}");
+    }
 
     let json = one.to_json(&maker());
     assert_eq!(json["statements"][1]["verdict"], "partially");

@@ -4,7 +4,7 @@
 
 use crate::column::Column;
 use crate::plot::{Plot, Scale, ScaleKind, colour, in_lines, slug};
-use crate::plots::{cdf, cdf_points, marks as along, title, tooltip, with_ends};
+use crate::plots::{cdf, cdf_points, course, courses, marks as along, title, tooltip, with_ends};
 use crate::point::{Axis, Point, axes, each_once, in_words, label};
 use serde_json::{Value, json};
 
@@ -169,6 +169,27 @@ impl Chart<'_> {
     /// Distributions of the latency of `kind`, from the result of each point.
     #[must_use]
     pub fn distributions(&self, kind: &str, results: &[Option<&Value>]) -> Vec<Plot> {
+        let line = |result: &Value, name: &str| cdf_points(result, kind, name);
+        let what = format!("Distribution of {kind} latency");
+        self.one_line_each(results, &what, line, cdf)
+    }
+
+    /// A number of the series over time, one of [`COURSES`](crate::COURSES), from the result of each point.
+    #[must_use]
+    pub fn courses(&self, key: &str, results: &[Option<&Value>]) -> Vec<Plot> {
+        let line = |result: &Value, name: &str| course(&result["nandscape"], key, name);
+        let plot = |id: &str, title: &str, rows| courses(id, title, key, rows);
+        self.one_line_each(results, &format!("{key} over time"), line, plot)
+    }
+
+    /// Plots with a line for each point, of its result.
+    fn one_line_each(
+        &self,
+        results: &[Option<&Value>],
+        what: &str,
+        line: impl Fn(&Value, &str) -> Vec<Value>,
+        plot: impl Fn(&str, &str, Vec<Value>) -> Option<Plot>,
+    ) -> Vec<Plot> {
         let draw = |facet: Facet| {
             let label = |at: usize| {
                 let x = self.x.map(|axis| self.label(axis, at));
@@ -177,12 +198,12 @@ impl Chart<'_> {
             };
             let rows = facet.points.iter().flat_map(|at| {
                 let result = results.get(*at).copied().flatten();
-                result.map(|result| cdf_points(result, kind, &label(*at))).unwrap_or_default()
+                result.map(|result| line(result, &label(*at))).unwrap_or_default()
             });
-            let plot = cdf(&self.id(&facet), &self.name(&facet), rows.collect())?;
+            let plot = plot(&self.id(&facet), &self.name(&facet), rows.collect())?;
             let colour =
                 self.colour.map_or_else(String::new, |axis| format!(", coloured by {axis}"));
-            Some(plot.told(&format!("Distribution of {kind} latency{colour}, of the first seed.")))
+            Some(plot.told(&format!("{what}{colour}, of the first seed.")))
         };
         self.facets().into_iter().filter_map(draw).collect()
     }

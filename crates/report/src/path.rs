@@ -18,17 +18,27 @@ const OF_SAMPLES: [&str; 4] = ["max", "mean", "min", "stddev"];
 /// Times of a request that `latency_cdf` is of: submission takes none.
 const LATENCIES: [&str; 2] = ["clat_ns", "lat_ns"];
 
+/// Ends of the measured phase that paths are of, and the share of it after which each begins.
+const ENDS: [(&str, f64); 2] = [("second_half.", 0.5), ("last_tenth.", 0.9)];
+
+/// Rates of a point of the series.
+const COURSES: [&str; 4] = ["iops", "read.bytes_per_s", "write.bytes_per_s", "trim.bytes_per_s"];
+
 /// Shares are quotients, and may be off by their last digit.
 const SHARE_EPSILON: f64 = 1e-12;
 
-/// The number at `path` of a result: of all jobs behind `all.`, or a path below `nandscape`, or of the
-/// first job, or from the top. A number in a path counts list entries from 0, `pN` is the N-th
+/// The number at `path` of a result: of all jobs after `all.`, of an end of the measured phase after the name of that, or a
+/// path below `nandscape`, or of the first job, or from the top. A number in a path counts list entries from 0, `pN` is the N-th
 /// percentile; true is 1, false 0.
 ///
 /// `None` if there is nothing at all under this path; `Some(None)` if there is, and it is no number.
 pub(crate) fn look_up(result: &Value, path: &str) -> Option<Option<f64>> {
     if let Some(of_all) = path.strip_prefix(ALL) {
         return over_jobs(result, of_all);
+    }
+    let of_end = |(end, from): &(&str, f64)| Some((*from, path.strip_prefix(end)?));
+    if let Some((from, rate)) = ENDS.iter().find_map(of_end) {
+        return over_end(result, from, rate);
     }
     let first_job = result.get("jobs").and_then(|jobs| jobs.get(0));
     let roots = [result.get("nandscape"), first_job, Some(result)];
@@ -57,6 +67,24 @@ fn over_jobs(result: &Value, path: &str) -> Option<Option<f64>> {
     let share = rank.parse::<f64>().ok()? / 100.0;
     let cdf = result.get("nandscape")?.get("latency_cdf")?.get(request);
     Some(cdf.and_then(|cdf| quantile(cdf, share)))
+}
+
+/// A rate over the end of the measured phase, from a share of it on: the mean over the intervals of the series, by the time
+/// of each that lies there.
+fn over_end(result: &Value, from: f64, rate: &str) -> Option<Option<f64>> {
+    let series = result.get("nandscape")?.get("series").filter(|_| COURSES.contains(&rate))?;
+    let intervals = series.as_array()?;
+    let end = |interval: &Value| interval["t_s"].as_f64();
+    let begin = from * intervals.last().and_then(end).unwrap_or(0.0);
+    let (mut last, mut seconds, mut sum) = (0.0_f64, 0.0, 0.0);
+    for interval in intervals {
+        let until = end(interval)?;
+        let length = (until - last.max(begin)).max(0.0);
+        seconds += length;
+        sum += length * below(interval, rate).and_then(number).unwrap_or(0.0);
+        last = until;
+    }
+    Some(Some(sum / seconds).filter(|mean| mean.is_finite()))
 }
 
 /// The time of all jobs: from the first start of one until the last end. Results of earlier versions have the length
@@ -149,6 +177,26 @@ mod tests {
         for (path, expected) in cases {
             assert_eq!(look_up(&result, path), expected, "{path}");
         }
+    }
+
+    /// Rates of the end of a run are means over its time: an interval counts as far as it lies there.
+    #[test]
+    fn ends_of_runs_have_rates() {
+        let point = |t_s: f64, iops: f64| json!({ "t_s": t_s, "iops": iops, "write": { "bytes_per_s": 10.0 * iops } });
+        let of = |series: Value| json!({ "jobs": [{}], "nandscape": { "series": series } });
+        let result = of(json!([point(2.0, 100.0), point(6.0, 10.0), point(10.0, 20.0)]));
+        let cases = [
+            ("second_half.iops", Some(Some(18.0))),
+            ("second_half.write.bytes_per_s", Some(Some(180.0))),
+            ("last_tenth.iops", Some(Some(20.0))),
+            ("last_tenth.read.bytes_per_s", Some(Some(0.0))),
+            ("last_tenth.write.p99_ns", None),
+            ("last_tenth.waf", None),
+        ];
+        for (path, expected) in cases {
+            assert_eq!(look_up(&result, path), expected, "{path}");
+        }
+        assert_eq!(look_up(&of(json!([])), "second_half.iops"), Some(None));
     }
 
     /// A mean of no samples is none, nor is a rate where no time passed.

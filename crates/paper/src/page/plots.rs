@@ -21,11 +21,10 @@ pub(super) fn of_figure(one: &Reproduction, figure: &Figure) -> Vec<Plot> {
         drawn: figure.filter.of(answers.points()),
         points: answers.points(),
     };
+    let firsts = || answers.firsts().map(|(_, result)| result).collect::<Vec<_>>();
     match &figure.metric {
-        Shown::Latency(kind) => {
-            let firsts: Vec<_> = answers.firsts().map(|(_, result)| result).collect();
-            chart.distributions(kind, &firsts)
-        }
+        Shown::Latency(kind) => chart.distributions(kind, &firsts()),
+        Shown::Course(key) => chart.courses(key, &firsts()),
         Shown::Figure(metric) => {
             plots(&chart, figure.form, answers, metric, &marks(one, figure, metric))
         }

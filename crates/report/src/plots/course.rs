@@ -3,7 +3,7 @@
 use super::{REQUESTS, drawn, seed_note};
 use crate::case::{Case, Run};
 use crate::plot::{Plot, Scale, ScaleKind, lines, point};
-use crate::units::time_unit;
+use crate::units::{byte_unit, time_unit};
 use serde_json::Value;
 
 const TIME: Scale<'_> = Scale::new("Time (s)", ScaleKind::Time);
@@ -16,15 +16,57 @@ pub(super) fn plots(cases: &[Case]) -> Vec<Plot> {
     plots.map(|plot| if plot.caption.is_empty() { plot.told(&note) } else { plot }).collect()
 }
 
+/// Numbers of a point of the series, which a figure over time shows.
+pub const COURSES: [&str; 14] = [
+    "iops",
+    "waf",
+    "waf_gc_pad",
+    "waf_media",
+    "read.bytes_per_s",
+    "read.mean_ns",
+    "read.p99_ns",
+    "write.bytes_per_s",
+    "write.mean_ns",
+    "write.p99_ns",
+    "trim.bytes_per_s",
+    "sync.mean_ns",
+    "sync.p99_ns",
+    "map_hit_ratio",
+];
+
+/// The number under one of [`COURSES`] over time: points of the line of a result's block `nandscape`.
+pub(crate) fn course(ours: &Value, key: &str, name: &str) -> Vec<Value> {
+    line(ours, name, |interval| key.split('.').fold(interval, |at, step| &at[step]).as_f64())
+}
+
+/// A plot of such lines, in the unit that suits them; `None` without any.
+pub(crate) fn courses(id: &str, title: &str, key: &str, mut rows: Vec<Value>) -> Option<Plot> {
+    let axis = if key.ends_with("_ns") {
+        let (scaled, unit) = in_time_unit(rows, "y");
+        rows = scaled;
+        format!("{key} ({unit})")
+    } else if key.ends_with("bytes_per_s") {
+        let largest = rows.iter().filter_map(|row| row["y"].as_f64()).fold(0.0, f64::max);
+        let (unit, scale) = byte_unit(largest);
+        for row in &mut rows {
+            row["y"] = row["y"].as_f64().map(|bytes| bytes / scale).into();
+        }
+        format!("{key} ({unit}/s)")
+    } else {
+        key.to_owned()
+    };
+    lines(id, title, rows, TIME, Scale::new(&axis, ScaleKind::FromZero), "linear")
+}
+
 /// Intervals with their lengths in seconds. The last is left out if it is shorter than half of the one
 /// before it, for what little falls into it says nothing about a rate.
-fn intervals(run: &Run) -> Vec<(f64, &Value)> {
+fn intervals(ours: &Value) -> Vec<(f64, &Value)> {
     let mut last = 0.0;
     let mut length_of = |interval: &Value| {
         let now = interval["t_s"].as_f64()?;
         Some(now - std::mem::replace(&mut last, now))
     };
-    let all = run.ours()["series"].as_array().into_iter().flatten();
+    let all = ours["series"].as_array().into_iter().flatten();
     let mut all: Vec<(f64, &Value)> = all.filter_map(|at| Some((length_of(at)?, at))).collect();
     if let [.., (before, _), (length, _)] = all[..] {
         all.truncate(all.len() - usize::from(length < before / 2.0));
@@ -34,13 +76,13 @@ fn intervals(run: &Run) -> Vec<(f64, &Value)> {
 
 /// What `of` sees in each interval, as points of a line that breaks where there is nothing to see;
 /// nothing if it sees nothing at all.
-fn line(run: &Run, name: &str, of: impl Fn(&Value) -> Option<f64>) -> Vec<Value> {
+fn line(ours: &Value, name: &str, of: impl Fn(&Value) -> Option<f64>) -> Vec<Value> {
     let at = |(_, interval): &(f64, &Value)| {
         let mut point = point(interval["t_s"].as_f64()?, 0.0, name);
         point["y"] = of(interval).into();
         Some(point)
     };
-    let points: Vec<Value> = intervals(run).iter().filter_map(at).collect();
+    let points: Vec<Value> = intervals(ours).iter().filter_map(at).collect();
     let seen = points.iter().any(|point| point["y"].is_number());
     if seen { points } else { Vec::new() }
 }
@@ -48,7 +90,7 @@ fn line(run: &Run, name: &str, of: impl Fn(&Value) -> Option<f64>) -> Vec<Value>
 /// Requests a second of one kind, if there are any.
 fn rate(run: &Run, key: &str, name: &str) -> Vec<Value> {
     let ios = |interval: &Value| interval[key]["ios"].as_f64();
-    let intervals = intervals(run);
+    let intervals = intervals(run.ours());
     let any = intervals.iter().any(|(_, interval)| ios(interval).is_some());
     let rate = |(length, interval): &(f64, &Value)| {
         Some(point(interval["t_s"].as_f64()?, ios(interval).unwrap_or(0.0) / length, name))
@@ -84,12 +126,12 @@ fn amplification(cases: &[Case]) -> Vec<Plot> {
     let scale = Scale::new(axis, ScaleKind::Free);
     let title = "Write amplification";
     if let [case] = cases {
-        let of = |(key, name): (&str, &str)| line(case.first(), name, |at| at[key].as_f64());
+        let of = |(key, name): (&str, &str)| line(case.first().ours(), name, |at| at[key].as_f64());
         let rows = WAYS.into_iter().flat_map(of).collect();
         return lines("waf", title, rows, TIME, scale, "linear").into_iter().collect();
     }
     let plot = |(key, name): (&str, &str)| {
-        let of = |(label, run): (&str, &Run)| line(run, label, |at| at[key].as_f64());
+        let of = |(label, run): (&str, &Run)| line(run.ours(), label, |at| at[key].as_f64());
         let rows = drawn(cases).flat_map(of).collect();
         lines(
             key.replace('_', "-").as_str(),
@@ -137,7 +179,7 @@ fn compared(cases: &[Case], key: &str, name: &str) -> Vec<Plot> {
 }
 
 fn latencies(run: &Run, key: &str, figure: &str, name: &str) -> Vec<Value> {
-    line(run, name, |at| at[key][figure].as_f64().filter(|ns| *ns > 0.0))
+    line(run.ours(), name, |at| at[key][figure].as_f64().filter(|ns| *ns > 0.0))
 }
 
 /// Latencies in a unit that suits the median of them.
@@ -160,7 +202,8 @@ pub(super) fn in_time_unit(mut rows: Vec<Value>, field: &str) -> (Vec<Value>, &'
 
 /// Hits of the map's cache; a map that is all in memory has none to show.
 fn hits(cases: &[Case]) -> Option<Plot> {
-    let of = |(label, run): (&str, &Run)| line(run, label, |at| at["map_hit_ratio"].as_f64());
+    let of =
+        |(label, run): (&str, &Run)| line(run.ours(), label, |at| at["map_hit_ratio"].as_f64());
     let rows: Vec<Value> = drawn(cases).flat_map(of).collect();
     let misses = rows.iter().any(|row| row["y"].as_f64().is_some_and(|ratio| ratio < 1.0));
     let scale = Scale::new("Look-ups that hit (%)", ScaleKind::Share);

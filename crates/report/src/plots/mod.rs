@@ -6,6 +6,8 @@ mod distribution;
 mod figures;
 mod rules;
 
+pub use course::COURSES;
+pub(crate) use course::{course, courses};
 pub(crate) use distribution::{cdf, points as cdf_points};
 pub use figures::describe_figure;
 pub(crate) use figures::{marks, row as with_ends, title_of as title, tooltip};
