@@ -21,8 +21,23 @@ const LATENCIES: [&str; 2] = ["clat_ns", "lat_ns"];
 /// Ends of the measured phase that paths are of, and the share of it after which each begins.
 const ENDS: [(&str, f64); 2] = [("second_half.", 0.5), ("last_tenth.", 0.9)];
 
-/// Rates of a point of the series.
-const COURSES: [&str; 4] = ["iops", "read.bytes_per_s", "write.bytes_per_s", "trim.bytes_per_s"];
+/// Numbers of a point of the series: a figure over time is of one of them, and one of an end of the phase of a rate.
+pub const COURSES: [&str; 14] = [
+    "iops",
+    "waf",
+    "waf_gc_pad",
+    "waf_media",
+    "read.bytes_per_s",
+    "read.mean_ns",
+    "read.p99_ns",
+    "write.bytes_per_s",
+    "write.mean_ns",
+    "write.p99_ns",
+    "trim.bytes_per_s",
+    "sync.mean_ns",
+    "sync.p99_ns",
+    "map_hit_ratio",
+];
 
 /// Shares are quotients, and may be off by their last digit.
 const SHARE_EPSILON: f64 = 1e-12;
@@ -52,7 +67,7 @@ fn over_jobs(result: &Value, path: &str) -> Option<Option<f64>> {
     let (request, figure) = path.split_once('.')?;
     let amount = |figure: &str| {
         let path = format!("{request}.{figure}");
-        let numbers = jobs.iter().filter_map(|job| number(below(job, &path)?));
+        let numbers = jobs.iter().filter_map(|job| number_below(job, &path));
         numbers.reduce(|sum, more| sum + more)
     };
     if AMOUNTS.contains(&figure) {
@@ -72,7 +87,9 @@ fn over_jobs(result: &Value, path: &str) -> Option<Option<f64>> {
 /// A rate over the end of the measured phase, from a share of it on: the mean over the intervals of the series, by the time
 /// of each that lies there.
 fn over_end(result: &Value, from: f64, rate: &str) -> Option<Option<f64>> {
-    let series = result.get("nandscape")?.get("series").filter(|_| COURSES.contains(&rate))?;
+    let is_rate = rate == "iops" || rate.ends_with(".bytes_per_s");
+    let series = result.get("nandscape")?.get("series");
+    let series = series.filter(|_| is_rate && COURSES.contains(&rate))?;
     let intervals = series.as_array()?;
     let end = |interval: &Value| interval["t_s"].as_f64();
     let begin = from * intervals.last().and_then(end).unwrap_or(0.0);
@@ -81,7 +98,7 @@ fn over_end(result: &Value, from: f64, rate: &str) -> Option<Option<f64>> {
         let until = end(interval)?;
         let length = (until - last.max(begin)).max(0.0);
         seconds += length;
-        sum += length * below(interval, rate).and_then(number).unwrap_or(0.0);
+        sum += length * number_below(interval, rate).unwrap_or(0.0);
         last = until;
     }
     Some(Some(sum / seconds).filter(|mean| mean.is_finite()))
@@ -101,6 +118,11 @@ pub(crate) fn quantile(cdf: &Value, share: f64) -> Option<f64> {
     let reached = |reached: f64| reached >= share - SHARE_EPSILON;
     let at = shares.map(Value::as_f64).position(|one| one.is_some_and(reached))?;
     cdf["ns"][at].as_f64()
+}
+
+/// The number at a path below a value.
+pub(crate) fn number_below(value: &Value, path: &str) -> Option<f64> {
+    below(value, path).and_then(number)
 }
 
 /// Keys may hold dots themselves, so a step may end at any of them.

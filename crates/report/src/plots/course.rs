@@ -2,6 +2,7 @@
 
 use super::{REQUESTS, drawn, seed_note};
 use crate::case::{Case, Run};
+use crate::path::number_below;
 use crate::plot::{Plot, Scale, ScaleKind, lines, point};
 use crate::units::{byte_unit, time_unit};
 use serde_json::Value;
@@ -16,27 +17,9 @@ pub(super) fn plots(cases: &[Case]) -> Vec<Plot> {
     plots.map(|plot| if plot.caption.is_empty() { plot.told(&note) } else { plot }).collect()
 }
 
-/// Numbers of a point of the series, which a figure over time shows.
-pub const COURSES: [&str; 14] = [
-    "iops",
-    "waf",
-    "waf_gc_pad",
-    "waf_media",
-    "read.bytes_per_s",
-    "read.mean_ns",
-    "read.p99_ns",
-    "write.bytes_per_s",
-    "write.mean_ns",
-    "write.p99_ns",
-    "trim.bytes_per_s",
-    "sync.mean_ns",
-    "sync.p99_ns",
-    "map_hit_ratio",
-];
-
-/// The number under one of [`COURSES`] over time: points of the line of a result's block `nandscape`.
+/// The number under one of [`COURSES`](crate::COURSES) over time: points of the line of a result's block `nandscape`.
 pub(crate) fn course(ours: &Value, key: &str, name: &str) -> Vec<Value> {
-    line(ours, name, |interval| key.split('.').fold(interval, |at, step| &at[step]).as_f64())
+    line(ours, name, |interval| number_below(interval, key))
 }
 
 /// A plot of such lines, in the unit that suits them; `None` without any.

@@ -6,7 +6,6 @@ mod distribution;
 mod figures;
 mod rules;
 
-pub use course::COURSES;
 pub(crate) use course::{course, courses};
 pub(crate) use distribution::{cdf, points as cdf_points};
 pub use figures::describe_figure;
