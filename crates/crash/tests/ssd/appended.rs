@@ -17,7 +17,8 @@ fn options(config: FtlConfig) -> FsOptions {
     FsOptions::new(Base::Flash(Box::new(flash)), FsKind::F2fs.config())
 }
 
-/// Runs the seeds, or others by `NANDSCAPE_APPENDED_SEEDS=FIRST..END`; the report, and in how many of them the device collected: by this count of its collection.
+/// Runs the seeds, or others by `NANDSCAPE_APPENDED_SEEDS=FIRST..END`; the report, and in how many of them the device
+/// collected: by this count of its collection.
 fn campaign(options: &FsOptions, of_ci: Range<u64>, collected: &str) -> (CampaignReport, u64) {
     let (mut report, mut seeds_collected) = (CampaignReport::default(), 0);
     for seed in seeds("NANDSCAPE_APPENDED_SEEDS", of_ci) {

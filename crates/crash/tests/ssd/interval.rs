@@ -1,8 +1,8 @@
 //! Campaigns on an SSD with append-only regions and interval maps: it keeps every promise, also with a power-safe buffer and
 //! on edge-case devices, and each safety rule left out is noticed. `nandscape crash --stack iplfs-ssd` is the long form.
 
-use crate::{held, held_on_edge_cases, refused_nothing};
-use nandscape_crash::{Options, run_campaign, run_seed};
+use crate::{caught, caught_in_seed, held, held_on_edge_cases, refused_nothing};
+use nandscape_crash::{Options, run_seed};
 use nandscape_ftl::device::{BufferConfig, Config as PagesConfig};
 use nandscape_ftl::interval::Config;
 use nandscape_ftl::{FtlConfig, OmittedRule};
@@ -64,9 +64,7 @@ fn every_rule_left_out_is_caught() {
         (OmittedRule::DropEarly, false),
         (OmittedRule::BufferSave, true),
     ] {
-        let options = Options { omit: Some(rule), violations_max: 1, ..options(power_safe) };
-        let report = run_campaign(&options, 0..300, |_| {});
-        assert!(!report.held(), "{rule:?} was never caught\n{report}");
+        caught(rule, options(power_safe), 0..300);
     }
 }
 
@@ -75,9 +73,6 @@ fn every_rule_left_out_is_caught() {
 fn narrow_rules_left_out_are_caught() {
     for (rule, seed) in [(OmittedRule::CompactedTrims, 4_314), (OmittedRule::BufferedTrims, 2_387)]
     {
-        let outcome = run_seed(seed, &Options { omit: Some(rule), ..options(false) });
-        assert!(outcome.violation.is_some(), "{rule:?} was not caught in seed {seed}");
-        let outcome = run_seed(seed, &options(false));
-        assert!(outcome.violation.is_none(), "{seed}: {:?}", outcome.violation);
+        caught_in_seed(rule, &options(false), seed);
     }
 }

@@ -6,8 +6,8 @@ mod coupled;
 mod interval;
 mod pagemap;
 
-use nandscape_crash::{CampaignReport, FaultRates, Options, StackChoice, run_campaign};
-use nandscape_ftl::FtlConfig;
+use nandscape_crash::{CampaignReport, FaultRates, Options, StackChoice, run_campaign, run_seed};
+use nandscape_ftl::{FtlConfig, OmittedRule};
 use nandscape_media::{DeviceTiming, Geometry};
 use std::ops::Range;
 
@@ -51,6 +51,22 @@ fn held_on_edge_cases(options: Options) {
 fn refused_nothing(options: Options) {
     let report = held(&Options { faults: Some(FaultRates::default()), ..options }, 0..300);
     assert_eq!(report.counts.refused, 0, "{report}");
+}
+
+/// Without a rule some seed is violated: the report, which ends there.
+fn caught(rule: OmittedRule, options: Options, seeds: Range<u64>) -> CampaignReport {
+    let options = Options { omit: Some(rule), violations_max: 1, ..options };
+    let report = run_campaign(&options, seeds, |_| {});
+    assert!(!report.held(), "{rule:?} was never caught\n{report}");
+    report
+}
+
+/// A seed is violated without a rule, and not with it.
+fn caught_in_seed(rule: OmittedRule, options: &Options, seed: u64) {
+    let outcome = run_seed(seed, &Options { omit: Some(rule), ..options.clone() });
+    assert!(outcome.violation.is_some(), "{rule:?} was not caught in seed {seed}");
+    let outcome = run_seed(seed, options);
+    assert!(outcome.violation.is_none(), "{seed}: {:?}", outcome.violation);
 }
 
 /// Seeds as an environment variable has them, `FIRST..END`; those of CI without it.

@@ -1,8 +1,8 @@
 //! Campaigns on a conventional SSD: it keeps every promise with a volatile and with a power-safe buffer, on edge-case
 //! devices and with faults, and each safety rule left out is noticed. `nandscape crash --stack ssd` is the long form.
 
-use crate::{held, held_on_edge_cases, refused_nothing};
-use nandscape_crash::{Options, run_campaign, run_seed};
+use crate::{caught, caught_in_seed, held, held_on_edge_cases, refused_nothing};
+use nandscape_crash::Options;
 use nandscape_ftl::device::{BufferConfig, Config};
 use nandscape_ftl::{FtlConfig, OmittedRule};
 
@@ -39,9 +39,7 @@ fn a_good_ssd_refuses_nothing() {
 }
 
 fn assert_caught(rule: OmittedRule, power_safe: bool) {
-    let options = Options { omit: Some(rule), violations_max: 1, ..options(power_safe) };
-    let report = run_campaign(&options, 0..300, |_| {});
-    assert!(!report.held(), "{rule:?} was never caught\n{report}");
+    let report = caught(rule, options(power_safe), 0..300);
     let violation = &report.violations[0];
     assert!(violation.lba.is_some(), "caught by its content, not by accident: {violation}");
 }
@@ -74,9 +72,6 @@ fn narrow_rules_left_out_are_caught() {
         (OmittedRule::FuaInstances, 9),
         (OmittedRule::EraseGate, 4),
     ] {
-        let outcome = run_seed(seed, &Options { omit: Some(rule), ..options(false) });
-        assert!(outcome.violation.is_some(), "{rule:?} was not caught in seed {seed}");
-        let outcome = run_seed(seed, &options(false));
-        assert!(outcome.violation.is_none(), "{seed}: {:?}", outcome.violation);
+        caught_in_seed(rule, &options(false), seed);
     }
 }
