@@ -27,7 +27,8 @@ pub enum Op {
     /// Report up to `sectors` zones, from the zone that holds `lba` on, or the next after `lba`.
     ZoneReport,
     /// Fetch a batch of address migrations that the device made, `sectors` records at most. Without
-    /// any the reply is [`crate::Reply::None`].
+    /// any the reply is [`crate::Reply::None`], or a batch without records, by which a device that is short of addresses
+    /// asks the host to complete what it has fetched.
     FetchUpcall,
     /// Completes when migrations wait for [`Op::FetchUpcall`], at once if some do. Only of a device with
     /// [`crate::caps::UpcallSignal::Interrupt`].

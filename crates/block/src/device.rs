@@ -32,7 +32,8 @@ pub enum Reply {
     Appended(crate::Lba),
     /// A zone report.
     Zones(Vec<ZoneInfo>),
-    /// A batch of migrations: its id, and (old, new) sector addresses in the order of the moves.
+    /// A batch of migrations: its id, and (old, new) sector addresses in the order of the moves. One without records has no
+    /// id that can be completed.
     Upcall(u64, Vec<(crate::Lba, crate::Lba)>),
 }
 

@@ -164,8 +164,8 @@ pub(crate) enum Work {
     Move,
     /// A batch of migrations.
     Upcall,
-    /// A record of one.
-    Record,
+    /// So many records of one.
+    Records(u64),
     /// A checkpoint of so many blocks.
     Checkpoint(u64),
 }
@@ -221,7 +221,7 @@ impl Cpu {
             }
             Work::Move => add(&mut times.move_ns, costs.move_ns),
             Work::Upcall => add(&mut times.upcall_ns, costs.upcall_ns),
-            Work::Record => add(&mut times.upcall_ns, costs.record_ns),
+            Work::Records(records) => add(&mut times.upcall_ns, records * costs.record_ns),
             Work::Checkpoint(blocks) => {
                 let ns = costs.checkpoint_ns + blocks * costs.checkpoint_block_ns;
                 add(&mut times.checkpoint_ns, ns);
@@ -297,7 +297,7 @@ mod tests {
                     Work::NodeWrites(4),
                     Work::Move,
                     Work::Upcall,
-                    Work::Record,
+                    Work::Records(6),
                     Work::Checkpoint(5),
                 ] {
                     payer.pay(&rt, work).await;
@@ -309,7 +309,7 @@ mod tests {
                 node_page_ns: 60,
                 allocation_ns: 700,
                 move_ns: 1_000,
-                upcall_ns: 22,
+                upcall_ns: 122,
                 checkpoint_ns: 510_000,
                 wait_ns: 0,
             };

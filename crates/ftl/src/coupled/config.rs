@@ -19,10 +19,9 @@ const WHOLE: u32 = 10_000;
 pub(super) const PARTITION_BITS: u32 = 29;
 /// Streams of collection per instance: data and nodes.
 pub(super) const CLASSES: u32 = 2;
-/// Live sectors per open record, and the fewest records that may be open: a host that completes none until its checkpoint is
-/// written must not wait for a line that a small device cannot collect for want of records.
-const SECTORS_PER_RECORD: u64 = 32;
-const RECORDS_MIN: u64 = 16_384;
+/// Sectors of the lines per record that the host may have fetched and not completed. Of the other records there is one per
+/// live sector at most, as moves of a page are merged until its record is fetched: so collection never waits for the host.
+const SECTORS_PER_FETCHED: u64 = 8;
 /// Bytes of a line in a snapshot beside its bitmap, and of a record.
 pub(super) const LINE_HEAD_BYTES: u64 = 16;
 pub(super) const RECORD_BYTES: u64 = 8;
@@ -282,9 +281,11 @@ impl Config {
 /// The journal after a region of the host, for so many lines.
 fn journal(start: u64, lines: u64, line_sectors: u32) -> JournalSizes {
     let line = u64::from(line_sectors);
-    let records = (lines * line / SECTORS_PER_RECORD).max(RECORDS_MIN);
-    let words = line.div_ceil(64);
-    let bytes = lines * (LINE_HEAD_BYTES + 8 * words) + records * RECORD_BYTES;
-    let slot = SNAPSHOT_HEAD + bytes.div_ceil(SECTOR_BYTES);
-    JournalSizes { start, slot, ring: slot.max(RING_MIN), records: records as u32 }
+    let fetched = lines * line / SECTORS_PER_FETCHED;
+    let records = lines * line + fetched;
+    let line_bytes = lines * (LINE_HEAD_BYTES + 8 * line.div_ceil(64));
+    let bytes = |records: u64| line_bytes + records * RECORD_BYTES;
+    let slot_of = |records: u64| SNAPSHOT_HEAD + bytes(records).div_ceil(SECTOR_BYTES);
+    let ring = slot_of(fetched).max(RING_MIN);
+    JournalSizes { start, slot: slot_of(records), ring, records: records as u32 }
 }

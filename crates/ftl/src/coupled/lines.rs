@@ -56,7 +56,9 @@ pub(super) struct Lines {
     map: Box<[u32]>,
     /// Records that name an address of each logical line.
     references: Box<[u32]>,
-    /// Logical lines in use of the regions of the device, by class.
+    /// Logical lines of the regions of the device that have a line, by class.
+    owned_mapped: [u32; 2],
+    /// Those in use.
     owned_in_use: [u32; 2],
     free: Box<[VecDeque<u32>]>,
     live: u64,
@@ -77,6 +79,7 @@ impl Lines {
             words,
             map: vec![NONE; logical].into_boxed_slice(),
             references: vec![0; logical].into_boxed_slice(),
+            owned_mapped: [0; 2],
             owned_in_use: [0; 2],
             free: free.into_boxed_slice(),
             live: 0,
@@ -125,12 +128,17 @@ impl Lines {
 
     /// Notes a change of a logical line that may begin or end its use.
     fn change_use(&mut self, logical: LogicalLine, change: impl FnOnce(&mut Self)) {
-        let before = self.is_in_use(logical);
+        let use_of = |lines: &Self| (lines.of(logical).is_some(), lines.is_in_use(logical));
+        let before = use_of(self);
         change(self);
-        let after = self.is_in_use(logical);
+        let after = use_of(self);
         if before != after && self.space.is_owned(logical) {
-            let count = &mut self.owned_in_use[self.space.class(logical).index()];
-            *count = *count + u32::from(after) - u32::from(before);
+            let class = self.space.class(logical).index();
+            let count = |count: &mut u32, before, after| {
+                *count = *count + u32::from(after) - u32::from(before);
+            };
+            count(&mut self.owned_mapped[class], before.0, after.0);
+            count(&mut self.owned_in_use[class], before.1, after.1);
         }
     }
 
@@ -162,6 +170,13 @@ impl Lines {
     /// Logical lines in use to which data of a class are moved, of all that there are.
     pub(super) const fn owned_use(&self, class: Class) -> (u32, u32) {
         (self.owned_in_use[class.index()], self.space.superblocks * self.space.instances)
+    }
+
+    /// Whether records alone keep more than half of the logical lines of a class in use to which data can be moved.
+    pub(super) const fn is_pinned(&self, class: Class) -> bool {
+        let (used, all) = self.owned_use(class);
+        let mapped = self.owned_mapped[class.index()];
+        2 * (used - mapped) > all - mapped
     }
 
     #[inline]

@@ -168,6 +168,11 @@ impl Records {
         self.queued[class.index()]
     }
 
+    /// Records that the host has fetched and not completed.
+    pub(super) fn fetched(&self) -> u64 {
+        self.open - u64::from(self.queued.iter().sum::<u32>())
+    }
+
     /// Where the data of an address are, by all records that lead on from it.
     pub(super) fn resolve(&self, lba: Lba) -> Lba {
         let mut at = lba.0 as u32;
@@ -289,14 +294,17 @@ impl Records {
 
     /// The open records of a class, in the order in which they would be offered after a power cut.
     pub(super) fn list(&self, class_of: impl Fn(Lba) -> Class, class: Class) -> Vec<(Lba, Lba)> {
-        let fetched = self.batches.values().flatten();
-        let waiting = self.queues[class.index()].iter();
-        let waiting = waiting.filter(|id| self.records[**id as usize].queued);
-        let pairs = fetched.chain(waiting).map(|&id| {
-            let Record { old, new, .. } = self.records[id as usize];
+        let pair = |id: &u32| {
+            let Record { old, new, .. } = self.records[*id as usize];
             (Lba(old.into()), Lba(new.into()))
-        });
-        pairs.filter(|(old, _)| class_of(*old) == class).collect()
+        };
+        // A batch has records of one class.
+        let is_of =
+            |batch: &&Vec<u32>| batch.first().is_some_and(|id| class_of(pair(id).0) == class);
+        let mut list: Vec<_> = self.batches.values().filter(is_of).flatten().map(pair).collect();
+        let waiting = self.queues[class.index()].iter();
+        list.extend(waiting.filter(|id| self.records[**id as usize].queued).map(pair));
+        list
     }
 
     /// A record that a mount found.

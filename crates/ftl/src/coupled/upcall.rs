@@ -1,8 +1,9 @@
 //! Upcalls: how the host learns that records wait, fetches and completes them (D2FS, "Migration Upcall").
 //!
 //! The device asks for attention when a class has records for a whole upcall, or when little of a region that it moves
-//! data to is left. A host that fetches gets what there is, however little. A completed upcall is answered when the
-//! journal has it durably: its records never come back.
+//! data to is left. A host that fetches gets what there is, however little. If records that it has fetched keep the device
+//! from most of the addresses that are not in use, it gets an upcall without records, and is to complete the others. A
+//! completed upcall is answered when the journal has it durably: its records never come back.
 
 use super::CoupledFtl;
 use super::journal::Entry;
@@ -18,6 +19,9 @@ use nandscape_media::OpenChannel;
 const UPCALL_RECORDS: u32 = (SECTOR_BYTES / RECORD_BYTES) as u32;
 /// The share of a region in use from which on the device asks for attention, whatever it has: four fifths.
 const PRESSED: (u32, u32) = (4, 5);
+
+/// What asks the host to complete upcalls.
+const ASK: Reply = Reply::Upcall(0, Vec::new());
 
 /// Hosts that wait for records.
 #[derive(Default, Debug)]
@@ -41,7 +45,13 @@ impl<M: OpenChannel> CoupledFtl<M> {
             let is_pressed =
                 u64::from(used) * u64::from(PRESSED.1) >= u64::from(all) * u64::from(PRESSED.0);
             queued >= UPCALL_RECORDS || queued > 0 && is_pressed
-        })
+        }) || self.wants_completion()
+    }
+
+    /// Whether the host is to complete what it has fetched.
+    fn wants_completion(&self) -> bool {
+        let is_pinned = Class::ALL.into_iter().any(|class| self.lines.is_pinned(class));
+        is_pinned && self.records.fetched() > 0
     }
 
     /// What is flagged on completions.
@@ -75,7 +85,8 @@ impl<M: OpenChannel> CoupledFtl<M> {
     pub(super) fn fetch_upcall(&mut self, most: u32) -> Submit {
         let most = most.min(UPCALL_RECORDS) as usize;
         let Some((id, moves)) = self.records.fetch(most) else {
-            return Submit::Done(Done::ok(self.flash.accepted()));
+            let none = if self.wants_completion() { ASK } else { Reply::None };
+            return Submit::Done(Done::new(self.flash.accepted(), Ok(none)));
         };
         self.counts.own.upcalls += 1;
         self.counts.own.sent += moves.len() as u64;

@@ -8,7 +8,8 @@ use super::observer::Observer;
 use crate::stack::{Fsync, Hints, Stack};
 use crate::timeline::{LOG_ROOM, Request, Requests};
 use nandscape_block::{
-    Bio, BlockDevice, Completion, DeviceCaps, Flags, FlushScope, Lba, Op, Reply, Submit, Token,
+    Attention, Bio, BlockDevice, Completion, DeviceCaps, Flags, FlushScope, Lba, Op, Reply, Submit,
+    Token,
 };
 use nandscape_fs::MountedFs;
 use nandscape_fs::contract::CallCost;
@@ -301,6 +302,11 @@ impl BlockDevice for Hinted {
         if let Some(requests) = &mut self.requests {
             requests.completed(&done[known..]);
         }
+    }
+
+    #[inline]
+    fn attention(&self) -> Attention {
+        self.ftl.attention()
     }
 
     #[inline]

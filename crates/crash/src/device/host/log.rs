@@ -425,7 +425,7 @@ impl<'a> Log<'a> {
     fn on_fetch(&mut self, reply: Option<&Reply>) -> Result<(), String> {
         let sent = self.fetching.take().unwrap_or_default();
         match reply {
-            Some(Reply::Upcall(id, moves)) => self.follow(*id, moves),
+            Some(Reply::Upcall(id, moves)) if !moves.is_empty() => self.follow(*id, moves),
             Some(Reply::None) if self.batches.is_empty() => {
                 self.quiet = sent;
                 Ok(())

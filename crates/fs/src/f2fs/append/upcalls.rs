@@ -65,6 +65,8 @@ pub(crate) struct Upcalls {
     pub(crate) signal: UpcallSignal,
     /// Batches are fetched and applied by one task at a time.
     pub(crate) processing: Mutex<()>,
+    /// They are completed by one task at a time, in their order.
+    pub(crate) completing: Mutex<()>,
     /// Wakes the task that fetches.
     pub(crate) poke: Notify,
     reads: Rc<InFlight>,
@@ -80,6 +82,7 @@ impl Upcalls {
         Self {
             signal,
             processing: Mutex::new(rt, "upcalls", ()),
+            completing: Mutex::new(rt, "completions of upcalls", ()),
             poke: Notify::new(rt, "upcalls to fetch"),
             reads: Rc::new(InFlight::new(rt, "reads of logs")),
             fetched: Cell::new(0),
@@ -113,6 +116,11 @@ impl Upcalls {
     /// Batches that no durable checkpoint has.
     pub(crate) fn applied(&self) -> usize {
         self.applied.borrow().len()
+    }
+
+    /// Batches that are not completed.
+    pub(crate) fn outstanding(&self) -> u64 {
+        self.fetched.get() - self.completed.get()
     }
 
     /// A checkpoint is durable that has all that was applied.

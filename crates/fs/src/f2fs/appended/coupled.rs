@@ -69,7 +69,9 @@ impl Volume {
     /// Fetches and applies what there is.
     async fn fetch_at_mount(self: &Rc<Self>, append: &AppendSpace) -> Result<()> {
         let Some(upcalls) = &append.upcalls else { return Ok(()) };
-        while let Some((id, batch)) = self.fetch_batch(upcalls).await? {
+        while let Some((id, batch)) = self.fetch_batch(upcalls).await?
+            && !batch.is_empty()
+        {
             self.apply_batch(&batch).await?;
             append.fetched.borrow_mut().add(id, batch);
         }

@@ -88,8 +88,8 @@ impl Volume {
 
     async fn apply_sorted(self: &Rc<Self>, records: &[Record]) -> Result<()> {
         let op = self.begin().await?;
+        self.pay(Work::Records(records.len() as u64)).await;
         for record in records {
-            self.pay(Work::Record).await;
             let outcome = self.apply(&op, *record).await?;
             self.append.iter().for_each(|append| {
                 append.count(|counts| match outcome {

@@ -10,7 +10,7 @@
 //! written again, and where space is scarce.
 
 use crate::contract::{FsError, Result};
-use crate::f2fs::append::{Forced, Upcalls};
+use crate::f2fs::append::{AppendSpace, Forced, Upcalls};
 use crate::f2fs::checkpoints::Reason;
 use crate::f2fs::cpu::Work;
 use crate::f2fs::format::{BlockAddr, SpaceSection};
@@ -23,6 +23,9 @@ use std::rc::Rc;
 
 /// Records of a batch.
 const RECORDS: u32 = 256;
+/// Share of the device's blocks that have records in batches which wait for a checkpoint, at most: one in so many. With
+/// as many that wait for discards it is what a device has room for.
+const BLOCKS_PER_RECORD: u64 = 16;
 /// Tries to apply a batch, with a checkpoint between, while no slot is free.
 const TRIES: u32 = 4;
 
@@ -76,34 +79,70 @@ impl Volume {
     /// # Errors
     /// Those of the device and of metadata; the volume is stopped then.
     pub(in crate::f2fs) async fn fetch_upcalls(self: &Rc<Self>) -> Result<()> {
-        let Some(upcalls) = self.upcalls() else { return Ok(()) };
+        let Some(append) = &self.append else { return Ok(()) };
+        let Some(upcalls) = &append.upcalls else { return Ok(()) };
         let _one = upcalls.processing.lock().await;
+        let mut was_asked = false;
         loop {
             let discarded = upcalls.discarded();
             let Some((id, records)) = self.fetch_batch(upcalls).await? else {
                 self.give_back(upcalls.note_none_left(discarded));
                 return Ok(());
             };
+            if records.is_empty() {
+                // A device that asks again could not complete what it was sent: waiting helps, asking does not.
+                if std::mem::replace(&mut was_asked, true) {
+                    return Ok(());
+                }
+                append.note_forced(Forced::Upcalls);
+                self.write_checkpoint(Reason::Space).await?;
+                self.complete_covered(upcalls).await?;
+                continue;
+            }
+            was_asked = false;
             self.apply_until_done(&records).await.map_err(|error| self.stop(error))?;
             upcalls.note_applied(id);
             if self.omits(OmittedRule::UpcallCheckpoint) {
                 upcalls.cover();
                 self.complete_upcalls(upcalls.take_covered()).await;
             }
-            if upcalls.applied() >= self.options.upcalls_waiting as usize {
-                self.append.iter().for_each(|append| append.note_forced(Forced::Upcalls));
-                self.write_checkpoint(Reason::Space).await?;
-            }
+            self.bound_upcalls(append, upcalls).await?;
         }
     }
 
-    /// A batch; none if the device has none.
+    /// Writes a checkpoint if as many batches as may wait for one, and has batches completed if twice as many are not.
+    async fn bound_upcalls(self: &Rc<Self>, append: &AppendSpace, upcalls: &Upcalls) -> Result<()> {
+        let room = append.capacity / (BLOCKS_PER_RECORD * u64::from(RECORDS));
+        let most = u64::from(self.options.upcalls_waiting).min(room.max(1));
+        if upcalls.applied() as u64 >= most {
+            append.note_forced(Forced::Upcalls);
+            self.write_checkpoint(Reason::Space).await?;
+        }
+        if upcalls.outstanding() >= 2 * most {
+            self.complete_covered(upcalls).await?;
+        }
+        Ok(())
+    }
+
+    /// Waits until batches that a durable checkpoint has are completed.
+    async fn complete_covered(&self, upcalls: &Upcalls) -> Result<()> {
+        self.drain_discards().await?;
+        // Those that the last round of discards took along are before it.
+        self.complete_upcalls(upcalls.take_covered()).await;
+        drop(upcalls.completing.lock().await);
+        Ok(())
+    }
+
+    /// A batch; none if the device has none. One without records asks for the completion of others.
     pub(super) async fn fetch_batch(&self, upcalls: &Upcalls) -> Result<Option<Batch>> {
         let fetch = Bio::new(Op::FetchUpcall, Lba(0), RECORDS);
         let Reply::Upcall(id, records) = self.env.device.submit(fetch).await? else {
             return Ok(None);
         };
         self.pay(Work::Upcall).await;
+        if records.is_empty() {
+            return Ok(Some((id, Vec::new())));
+        }
         upcalls.note_fetched();
         self.append.iter().for_each(|append| append.count(|counts| counts.upcalls_fetched += 1));
         // No address of such a volume has more than 32 bits.
@@ -129,6 +168,7 @@ impl Volume {
     /// Completes batches, in their order, once no read is on its way that began before.
     pub(super) async fn complete_upcalls(&self, batches: Vec<u64>) {
         let Some(upcalls) = self.upcalls().filter(|_| !batches.is_empty()) else { return };
+        let _one = upcalls.completing.lock().await;
         if !self.omits(OmittedRule::UpcallReads) {
             upcalls.reads_ended().await;
         }

@@ -54,7 +54,9 @@ async fn clear_regions(device: &AsyncDevice) -> Result<(), BlockError> {
     device.flush().await?;
     if device.caps().has_upcalls() {
         let fetch = || device.submit(Bio::new(Op::FetchUpcall, Lba(0), UPCALL_RECORDS));
-        while let Reply::Upcall(id, _) = fetch().await? {
+        while let Reply::Upcall(id, moves) = fetch().await?
+            && !moves.is_empty()
+        {
             device.submit(Bio::new(Op::CompleteUpcall(id), Lba(0), 0)).await?;
         }
     }
