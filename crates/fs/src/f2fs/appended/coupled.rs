@@ -13,6 +13,7 @@
 //! So there is no discard journal: what it would say, the SIT says, and any valid block that a discard would hit is one
 //! that the SIT has, or one that the device protects.
 
+use super::upcalls::{Left, TOGETHER};
 use super::void::Void;
 use crate::contract::Result;
 use crate::f2fs::append::{AppendSpace, Fetched};
@@ -69,11 +70,16 @@ impl Volume {
     /// Fetches and applies what there is.
     async fn fetch_at_mount(self: &Rc<Self>, append: &AppendSpace) -> Result<()> {
         let Some(upcalls) = &append.upcalls else { return Ok(()) };
-        while let Some((id, batch)) = self.fetch_batch(upcalls).await?
-            && !batch.is_empty()
-        {
-            self.apply_batch(&batch).await?;
-            append.fetched.borrow_mut().add(id, batch);
+        loop {
+            let (batches, left) = self.fetch_batches(upcalls, TOGETHER).await?;
+            self.read_ahead(&batches).await?;
+            for (id, batch) in batches {
+                self.apply_batch(&batch).await?;
+                append.fetched.borrow_mut().add(id, batch);
+            }
+            if left != Left::Some {
+                break;
+            }
         }
         let Fetched { records, kept, named, .. } = &mut *append.fetched.borrow_mut();
         let segments = self.segments.borrow();

@@ -5,6 +5,7 @@
 //! has another address by now. It is skipped: the discard of the old address reaches the copy. That is asked again after
 //! the node was read, and from then on nothing waits, so that what is found holds.
 
+use super::upcalls::Batch;
 use crate::contract::{FsError, Result};
 use crate::f2fs::cpu::Work;
 use crate::f2fs::error::corrupt;
@@ -59,15 +60,40 @@ impl Volume {
             let (some, rest) = left.split_at(apart.count());
             let mut sorted = some.to_vec();
             sorted.sort_unstable();
-            self.read_ahead_nodes(&sorted).await?;
             self.apply_sorted(&sorted).await?;
             left = rest;
         }
         Ok(())
     }
 
-    /// Reads the nodes that lead to moved data, together.
-    async fn read_ahead_nodes(&self, records: &[Record]) -> Result<()> {
+    /// Reads what records will be looked up in: summaries together, then the nodes that lead to moved data together. One
+    /// read after the other would make the host slower than a busy device.
+    pub(super) async fn read_ahead(&self, batches: &[Batch]) -> Result<()> {
+        let records = || batches.iter().flat_map(|(_, records)| records);
+        self.read_ahead_summaries(records()).await?;
+        self.read_ahead_nodes(records()).await
+    }
+
+    async fn read_ahead_summaries(&self, records: impl Iterator<Item = &Record>) -> Result<()> {
+        let mut blocks = BTreeSet::new();
+        {
+            let segments = self.segments.borrow();
+            for (old, new) in records.filter(|(old, _)| segments.is_valid(*old)) {
+                let places = [*old, *new].into_iter().filter_map(|at| segments.segment_of(at));
+                let written = places.filter(|(segment, offset)| {
+                    segments.is_used(*segment) && segments.open_summary(*segment, *offset).is_none()
+                });
+                blocks
+                    .extend(written.filter_map(|(segment, _)| self.layout.summary_block(segment)));
+            }
+        }
+        let absent = |block: &BlockAddr| self.meta.pages.peek(block.0.into()).is_none();
+        let absent: Vec<_> = blocks.into_iter().filter(absent).collect();
+        let reads = absent.into_iter().map(|block| self.read_meta(block, |_| ()));
+        join_all(reads.collect::<Vec<_>>()).await.into_iter().collect()
+    }
+
+    async fn read_ahead_nodes(&self, records: impl Iterator<Item = &Record>) -> Result<()> {
         let mut nodes = BTreeSet::new();
         for (old, _) in records {
             if self.segments.borrow().is_valid(*old) && !self.is_node_segment(*old) {

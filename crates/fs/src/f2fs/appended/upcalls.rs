@@ -26,11 +26,23 @@ const RECORDS: u32 = 256;
 /// Share of the device's blocks that have records in batches which wait for a checkpoint, at most: one in so many. With
 /// as many that wait for discards it is what a device has room for.
 const BLOCKS_PER_RECORD: u64 = 16;
+/// Batches that are fetched before the first of them is applied, so that what they are looked up in is read together.
+pub(super) const TOGETHER: usize = 8;
 /// Tries to apply a batch, with a checkpoint between, while no slot is free.
 const TRIES: u32 = 4;
 
 /// A batch: its identity, and where each block lay and lies.
-type Batch = (u64, Vec<(BlockAddr, BlockAddr)>);
+pub(super) type Batch = (u64, Vec<(BlockAddr, BlockAddr)>);
+
+/// What a device has beside the batches that were fetched.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Left {
+    /// There may be more.
+    Some,
+    None,
+    /// None, and it asks for the completion of others.
+    Asked,
+}
 
 impl Volume {
     /// The upcalls, if the device moves blocks.
@@ -85,28 +97,32 @@ impl Volume {
         let mut was_asked = false;
         loop {
             let discarded = upcalls.discarded();
-            let Some((id, records)) = self.fetch_batch(upcalls).await? else {
-                self.give_back(upcalls.note_none_left(discarded));
-                return Ok(());
-            };
-            if records.is_empty() {
-                // A device that asks again could not complete what it was sent: waiting helps, asking does not.
-                if std::mem::replace(&mut was_asked, true) {
+            let (batches, left) = self.fetch_batches(upcalls, TOGETHER).await?;
+            was_asked &= batches.is_empty();
+            self.read_ahead(&batches).await.map_err(|error| self.stop(error))?;
+            for (id, records) in batches {
+                self.apply_until_done(&records).await.map_err(|error| self.stop(error))?;
+                upcalls.note_applied(id);
+                if self.omits(OmittedRule::UpcallCheckpoint) {
+                    upcalls.cover();
+                    self.complete_upcalls(upcalls.take_covered()).await;
+                }
+                self.bound_upcalls(append, upcalls).await?;
+            }
+            match left {
+                Left::Some => {}
+                // A device that asks again could not complete what it was sent: to ask for more does not help.
+                Left::Asked if std::mem::replace(&mut was_asked, true) => return Ok(()),
+                Left::Asked => {
+                    append.note_forced(Forced::Upcalls);
+                    self.write_checkpoint(Reason::Space).await?;
+                    self.complete_covered(upcalls).await?;
+                }
+                Left::None => {
+                    self.give_back(upcalls.note_none_left(discarded));
                     return Ok(());
                 }
-                append.note_forced(Forced::Upcalls);
-                self.write_checkpoint(Reason::Space).await?;
-                self.complete_covered(upcalls).await?;
-                continue;
             }
-            was_asked = false;
-            self.apply_until_done(&records).await.map_err(|error| self.stop(error))?;
-            upcalls.note_applied(id);
-            if self.omits(OmittedRule::UpcallCheckpoint) {
-                upcalls.cover();
-                self.complete_upcalls(upcalls.take_covered()).await;
-            }
-            self.bound_upcalls(append, upcalls).await?;
         }
     }
 
@@ -133,21 +149,32 @@ impl Volume {
         Ok(())
     }
 
-    /// A batch; none if the device has none. One without records asks for the completion of others.
-    pub(super) async fn fetch_batch(&self, upcalls: &Upcalls) -> Result<Option<Batch>> {
-        let fetch = Bio::new(Op::FetchUpcall, Lba(0), RECORDS);
-        let Reply::Upcall(id, records) = self.env.device.submit(fetch).await? else {
-            return Ok(None);
-        };
-        self.pay(Work::Upcall).await;
-        if records.is_empty() {
-            return Ok(Some((id, Vec::new())));
+    /// Fetches at most so many batches, and what the device has beyond.
+    pub(super) async fn fetch_batches(
+        &self,
+        upcalls: &Upcalls,
+        most: usize,
+    ) -> Result<(Vec<Batch>, Left)> {
+        let mut batches = Vec::new();
+        while batches.len() < most {
+            let fetch = Bio::new(Op::FetchUpcall, Lba(0), RECORDS);
+            let Reply::Upcall(id, records) = self.env.device.submit(fetch).await? else {
+                return Ok((batches, Left::None));
+            };
+            self.pay(Work::Upcall).await;
+            if records.is_empty() {
+                return Ok((batches, Left::Asked));
+            }
+            upcalls.note_fetched();
+            self.append
+                .iter()
+                .for_each(|append| append.count(|counts| counts.upcalls_fetched += 1));
+            // No address of such a volume has more than 32 bits.
+            let address = |lba: Lba| BlockAddr(u32::try_from(lba.0).unwrap_or_default());
+            let records = records.into_iter().map(|(old, new)| (address(old), address(new)));
+            batches.push((id, records.collect()));
         }
-        upcalls.note_fetched();
-        self.append.iter().for_each(|append| append.count(|counts| counts.upcalls_fetched += 1));
-        // No address of such a volume has more than 32 bits.
-        let address = |lba: Lba| BlockAddr(u32::try_from(lba.0).unwrap_or_default());
-        Ok(Some((id, records.into_iter().map(|(old, new)| (address(old), address(new))).collect())))
+        Ok((batches, Left::Some))
     }
 
     /// Applies a batch; checkpoints make slots free, if it finds none.
