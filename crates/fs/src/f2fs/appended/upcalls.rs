@@ -18,7 +18,7 @@ use crate::f2fs::rules::OmittedRule;
 use crate::f2fs::volume::Volume;
 use nandscape_block::{Bio, BlockError, Lba, Op, Reply, UpcallSignal};
 use nandscape_rt::BoxFuture;
-use nandscape_rt::combine::{Either, select2};
+use nandscape_rt::combine::{Either, join_all, select2};
 use std::rc::Rc;
 
 /// Records of a batch.
@@ -199,12 +199,11 @@ impl Volume {
         if !self.omits(OmittedRule::UpcallReads) {
             upcalls.reads_ended().await;
         }
-        for id in batches {
-            // The device would say that it has completed it already: a batch is completed once.
-            let complete = Bio::new(Op::CompleteUpcall(id), Lba(0), 0);
-            if self.env.device.submit(complete).await.is_err() {
-                continue;
-            }
+        // All at once, so that the device makes them durable together.
+        let complete = |id| self.env.device.submit(Bio::new(Op::CompleteUpcall(id), Lba(0), 0));
+        let replies: Vec<_> = batches.into_iter().map(complete).collect();
+        // The device would say that it has completed one already: a batch is completed once.
+        for _ in join_all(replies).await.into_iter().filter(Result::is_ok) {
             self.append
                 .iter()
                 .for_each(|append| append.count(|counts| counts.upcalls_completed += 1));
