@@ -29,7 +29,7 @@ pub(crate) trait Ssd: Ftl<Media = Nand> + Sized {
         run: FtlRun,
         link: LinkTiming,
         now: Nanos,
-    ) -> Result<Self, (Nand, FtlError)>;
+    ) -> Result<Self, FtlError>;
 }
 
 /// What mounts one again after a power cut.
@@ -70,7 +70,7 @@ impl<F: Ssd> Driver<F, Setup<F::Config>> {
         injector.inner_mut().power_cut(at, &mut setup.cuts);
         let nand = ftl.power_off();
         let (config, run, link) = (setup.config.clone(), setup.run, setup.link);
-        let mounted = F::mount(nand, config, run, link, at);
-        Self::of(mounted.map_err(|(_, error)| error).expect("mounts"), setup)
+        let ftl = F::mount(nand, config, run, link, at).expect("mounts");
+        Self::of(ftl, setup)
     }
 }

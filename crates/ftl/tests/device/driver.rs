@@ -49,8 +49,8 @@ impl ssd::Ssd for Ssd {
         run: FtlRun,
         link: LinkTiming,
         now: Nanos,
-    ) -> Result<Self, (Nand, FtlError)> {
-        Self::recover(nand, config, run, link, now)
+    ) -> Result<Self, FtlError> {
+        Self::recover(nand, config, run, link, now).map_err(|(_, error)| error)
     }
 }
 
