@@ -28,6 +28,8 @@ mod check;
 pub mod config;
 mod counts;
 mod discard;
+#[cfg(test)]
+mod format_tests;
 mod gc;
 mod journal;
 mod lines;

@@ -4,18 +4,20 @@
 mod any;
 #[path = "../common/busy.rs"]
 mod busy;
+#[path = "../common/ssd.rs"]
+mod ssd;
 
 pub(crate) use any::holds;
 
 pub(crate) use busy::keep_busy;
 
 use nandscape_ftl::device::config::{BufferConfig, Config};
-use nandscape_ftl::{DeviceFtl, Ftl, FtlRun};
-use nandscape_media::{
-    DeviceTiming, FaultInjector, Faults, Geometry, Layer, LinkTiming, Media, MediaConfig,
-    PayloadMode,
-};
-use nandscape_rt::Stream;
+use nandscape_ftl::{DeviceFtl, Ftl, FtlError, FtlRun};
+use nandscape_media::{Faults, Geometry, LinkTiming};
+use nandscape_rt::Nanos;
+use ssd::{Nand, Setup};
+
+pub(crate) use ssd::nand;
 
 /// 4 instances of 2 units, 40 erase units of 128 sectors each.
 pub(crate) const GEOMETRY: Geometry = Geometry {
@@ -30,17 +32,27 @@ pub(crate) const GEOMETRY: Geometry = Geometry {
     maxocpu: 0,
 };
 
-pub(crate) type Ssd = DeviceFtl<FaultInjector<Media>>;
+pub(crate) type Ssd = DeviceFtl<Nand>;
 
-/// What mounts one again after a power cut.
-pub(crate) struct Setup {
-    pub(crate) config: Config,
-    pub(crate) run: FtlRun,
-    pub(crate) link: LinkTiming,
-    cuts: Stream,
+pub(crate) type Driver = any::Driver<Ssd, Setup<Config>>;
+
+impl ssd::Ssd for Ssd {
+    type Config = Config;
+
+    fn make(nand: Nand, config: Config, run: FtlRun, link: LinkTiming) -> Result<Self, FtlError> {
+        Self::format(nand, config, run, link)
+    }
+
+    fn mount(
+        nand: Nand,
+        config: Config,
+        run: FtlRun,
+        link: LinkTiming,
+        now: Nanos,
+    ) -> Result<Self, FtlError> {
+        Self::recover(nand, config, run, link, now).map_err(|(_, error)| error)
+    }
 }
-
-pub(crate) type Driver = any::Driver<Ssd, Setup>;
 
 pub(crate) fn config() -> Config {
     Config {
@@ -60,28 +72,9 @@ pub(crate) fn large_units(map_unit_bytes: u32) -> Config {
     Config { map_unit_bytes, op_hundredths: 35 * 100, buffer, ..config() }
 }
 
-pub(crate) fn media(geometry: Geometry, timing: &str, faults: Faults) -> FaultInjector<Media> {
-    let timing = DeviceTiming::preset(timing).expect("a preset").nand;
-    let media = MediaConfig { timing, payload: PayloadMode::Tags, ..MediaConfig::new(geometry) };
-    FaultInjector::new(Media::new(media).expect("a device"), faults, 1)
-}
-
 impl Driver {
     pub(crate) fn new(timing: &str, config: Config) -> Self {
-        Self::with(GEOMETRY, timing, Faults::default(), config, FtlRun::default())
-    }
-
-    pub(crate) fn with(
-        geometry: Geometry,
-        timing: &str,
-        faults: Faults,
-        config: Config,
-        run: FtlRun,
-    ) -> Self {
-        let link = DeviceTiming::preset(timing).expect("a preset").link;
-        let media = media(geometry, timing, faults);
-        let ssd = DeviceFtl::format(media, config.clone(), run, link).expect("fits");
-        Self::of(ssd, Setup { config, run, link, cuts: Stream::new(1, "cut") })
+        Self::on(GEOMETRY, timing, Faults::default(), config, FtlRun::default())
     }
 
     pub(crate) fn check(&self) {
@@ -90,11 +83,8 @@ impl Driver {
 
     /// Cuts power now and mounts what is left.
     pub(crate) fn power_cut(self) -> Self {
-        let Self { ftl, now, mut setup } = self;
-        let mut media = ftl.power_off();
-        media.inner_mut().power_cut(now, &mut setup.cuts);
-        let mounted = DeviceFtl::recover(media, setup.config.clone(), setup.run, setup.link, now);
-        let driver = Self::of(mounted.map_err(|(_, error)| error).expect("mounts"), setup);
+        let now = self.now;
+        let driver = self.cut(now);
         driver.check();
         driver
     }

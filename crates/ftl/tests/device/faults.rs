@@ -8,7 +8,7 @@ use nandscape_ftl::{Ftl, FtlRun};
 use nandscape_media::{ChunkId, ChunkState, Faults, Kind, Layer, OpenChannel, Ppa, UnitId};
 
 fn driver(faults: Faults, config: Config) -> Driver {
-    Driver::with(GEOMETRY, "qemu-ocssd", faults, config, FtlRun::default())
+    Driver::on(GEOMETRY, "qemu-ocssd", faults, config, FtlRun::default())
 }
 
 /// Programs that fail are written elsewhere, before and after power cuts.

@@ -112,7 +112,7 @@ fn omitted_rules_are_noticed() {
     for rule in [OmittedRule::OneShotFlush, OmittedRule::Sequence] {
         let run = FtlRun { omit: Some(rule), ..FtlRun::default() };
         let lost = (1..=8).any(|seed| {
-            let driver = Driver::with(GEOMETRY, "qemu-ocssd", Faults::default(), config(), run);
+            let driver = Driver::on(GEOMETRY, "qemu-ocssd", Faults::default(), config(), run);
             Load::new(driver, seed).run(4_000).run_with_cuts(20).is_err()
         });
         assert!(lost, "{rule:?}");
@@ -182,7 +182,7 @@ fn discards_give_space_back() {
 #[test]
 fn what_does_not_fit_is_refused() {
     let refused = |geometry: Geometry, config: Config| {
-        let media = driver::media(geometry, "none", Faults::default());
+        let media = driver::nand(geometry, "none", Faults::default());
         match DeviceFtl::format(media, config, FtlRun::default(), LinkTiming::none()) {
             Err(FtlError::Config { key, .. }) => key,
             other => panic!("not refused: {:?}", other.map(|ssd| ssd.size())),

@@ -26,7 +26,7 @@ const GEOMETRY: Geometry = Geometry {
 fn measure(victim: Victim, op_percent: u32) -> (FtlReport, u64) {
     let config = Config { victim, op_hundredths: op_percent * 100, ..Config::default() };
     let run = FtlRun { keep_content: false, ..FtlRun::default() };
-    let mut driver = Driver::with(GEOMETRY, "none", Faults::default(), config, run);
+    let mut driver = Driver::on(GEOMETRY, "none", Faults::default(), config, run);
     let sectors = driver.sectors();
     let mut write = |lba| {
         let bio = Bio::write(Lba(lba), 1, Payload::None);

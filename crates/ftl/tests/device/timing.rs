@@ -24,7 +24,7 @@ const SAMSUNG_970_PRO: Geometry = Geometry {
 fn driver() -> Driver {
     let run = FtlRun { keep_content: false, ..FtlRun::default() };
     let timing = "nvmevirt-970pro";
-    Driver::with(SAMSUNG_970_PRO, timing, Faults::default(), Config::default(), run)
+    Driver::on(SAMSUNG_970_PRO, timing, Faults::default(), Config::default(), run)
 }
 
 fn write(lba: u64, sectors: u32) -> Bio {

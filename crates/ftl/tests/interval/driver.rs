@@ -2,6 +2,8 @@
 
 #[path = "../common/driver.rs"]
 mod any;
+#[path = "../common/ssd.rs"]
+mod ssd;
 
 pub(crate) use any::holds;
 
@@ -9,9 +11,10 @@ use nandscape_block::{BlockDevice, DeviceCaps};
 use nandscape_ftl::device::IntervalReport;
 use nandscape_ftl::device::config::{BufferConfig, Config as PagesConfig};
 use nandscape_ftl::interval::Config;
-use nandscape_ftl::{Detail, Ftl, FtlRun, IntervalFtl};
-use nandscape_media::{DeviceTiming, Geometry, LinkTiming, Media, MediaConfig, PayloadMode};
-use nandscape_rt::Stream;
+use nandscape_ftl::{Detail, Ftl, FtlError, FtlRun, IntervalFtl};
+use nandscape_media::{Faults, Geometry, LinkTiming};
+use nandscape_rt::Nanos;
+use ssd::{Nand, Setup};
 
 /// 4 instances of 2 units, 40 erase units of 128 sectors each.
 pub(crate) const GEOMETRY: Geometry = Geometry {
@@ -26,17 +29,27 @@ pub(crate) const GEOMETRY: Geometry = Geometry {
     maxocpu: 0,
 };
 
-pub(crate) type Ssd = IntervalFtl<Media>;
+pub(crate) type Ssd = IntervalFtl<Nand>;
 
-/// What mounts one again after a power cut.
-pub(crate) struct Setup {
-    config: Config,
-    run: FtlRun,
-    link: LinkTiming,
-    cuts: Stream,
+pub(crate) type Driver = any::Driver<Ssd, Setup<Config>>;
+
+impl ssd::Ssd for Ssd {
+    type Config = Config;
+
+    fn make(nand: Nand, config: Config, run: FtlRun, link: LinkTiming) -> Result<Self, FtlError> {
+        Self::format_interval(nand, &config, run, link)
+    }
+
+    fn mount(
+        nand: Nand,
+        config: Config,
+        run: FtlRun,
+        link: LinkTiming,
+        now: Nanos,
+    ) -> Result<Self, FtlError> {
+        Self::recover_interval(nand, &config, run, link, now).map_err(|(_, error)| error)
+    }
 }
-
-pub(crate) type Driver = any::Driver<Ssd, Setup>;
 
 /// Logs of 65,536 sectors on media of 20,480, map nodes of 256.
 pub(crate) fn config() -> Config {
@@ -66,12 +79,7 @@ pub(crate) fn power_safe() -> Config {
 
 impl Driver {
     pub(crate) fn new(timing: &str, config: Config) -> Self {
-        let DeviceTiming { nand: timing, link } = DeviceTiming::preset(timing).expect("a preset");
-        let media =
-            MediaConfig { timing, payload: PayloadMode::Tags, ..MediaConfig::new(GEOMETRY) };
-        let (media, run) = (Media::new(media).expect("a device"), FtlRun::default());
-        let ssd = Ssd::format_interval(media, &config, run, link).expect("fits");
-        Self::of(ssd, Setup { config, run, link, cuts: Stream::new(1, "cut") })
+        Self::on(GEOMETRY, timing, Faults::default(), config, FtlRun::default())
     }
 
     pub(crate) fn check(&self) {
@@ -90,12 +98,8 @@ impl Driver {
 
     /// Cuts power now and mounts what is left.
     pub(crate) fn power_cut(self) -> Self {
-        let Self { ftl, now, mut setup } = self;
-        let mut media = ftl.power_off();
-        media.power_cut(now, &mut setup.cuts);
-        let Setup { run, link, .. } = setup;
-        let mounted = Ssd::recover_interval(media, &setup.config, run, link, now);
-        let driver = Self::of(mounted.map_err(|(_, error)| error).expect("mounts"), setup);
+        let now = self.now;
+        let driver = self.cut(now);
         driver.check();
         driver
     }

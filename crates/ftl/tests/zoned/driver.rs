@@ -4,16 +4,17 @@
 mod any;
 #[path = "../common/busy.rs"]
 mod busy;
+#[path = "../common/ssd.rs"]
+mod ssd;
 
 pub(crate) use any::holds;
 pub(crate) use busy::keep_busy;
 
 use nandscape_ftl::zoned::{Config, ZoneConfig};
-use nandscape_ftl::{Ftl, FtlRun, ZonedFtl};
-use nandscape_media::{
-    DeviceTiming, FaultInjector, Faults, Geometry, LinkTiming, Media, MediaConfig, PayloadMode,
-};
-use nandscape_rt::{Nanos, Stream};
+use nandscape_ftl::{FtlError, FtlRun, ZonedFtl};
+use nandscape_media::{Faults, Geometry, LinkTiming};
+use nandscape_rt::Nanos;
+use ssd::{Nand, Setup};
 
 /// 8 parallel units of 24 chunks of 6 one-shot pages.
 pub(crate) const GEOMETRY: Geometry = Geometry {
@@ -28,17 +29,27 @@ pub(crate) const GEOMETRY: Geometry = Geometry {
     maxocpu: 0,
 };
 
-pub(crate) type Zns = ZonedFtl<FaultInjector<Media>>;
+pub(crate) type Zns = ZonedFtl<Nand>;
 
-/// What mounts one again after a power cut.
-pub(crate) struct Setup {
-    pub(crate) config: Config,
-    pub(crate) run: FtlRun,
-    pub(crate) link: LinkTiming,
-    cuts: Stream,
+pub(crate) type Driver = any::Driver<Zns, Setup<Config>>;
+
+impl ssd::Ssd for Zns {
+    type Config = Config;
+
+    fn make(nand: Nand, config: Config, run: FtlRun, link: LinkTiming) -> Result<Self, FtlError> {
+        Self::format(nand, config, run, link)
+    }
+
+    fn mount(
+        nand: Nand,
+        config: Config,
+        run: FtlRun,
+        link: LinkTiming,
+        now: Nanos,
+    ) -> Result<Self, FtlError> {
+        Self::recover(nand, config, run, link, now).map_err(|(_, error)| error)
+    }
 }
-
-pub(crate) type Driver = any::Driver<Zns, Setup>;
 
 /// Zones of 2 dies, 3 of them open and 4 active at most.
 pub(crate) fn config() -> Config {
@@ -53,12 +64,6 @@ pub(crate) fn config() -> Config {
     Config { zone, ..Config::default() }
 }
 
-pub(crate) fn media(geometry: Geometry, timing: &str, faults: Faults) -> FaultInjector<Media> {
-    let timing = DeviceTiming::preset(timing).expect("a preset").nand;
-    let media = MediaConfig { timing, payload: PayloadMode::Tags, ..MediaConfig::new(geometry) };
-    FaultInjector::new(Media::new(media).expect("a device"), faults, 1)
-}
-
 impl Driver {
     pub(crate) fn new(timing: &str, config: Config) -> Self {
         Self::with(timing, Faults::default(), config, FtlRun::default())
@@ -66,30 +71,5 @@ impl Driver {
 
     pub(crate) fn with(timing: &str, faults: Faults, config: Config, run: FtlRun) -> Self {
         Self::on(GEOMETRY, timing, faults, config, run)
-    }
-
-    pub(crate) fn on(
-        geometry: Geometry,
-        timing: &str,
-        faults: Faults,
-        config: Config,
-        run: FtlRun,
-    ) -> Self {
-        let link = DeviceTiming::preset(timing).expect("a preset").link;
-        let media = media(geometry, timing, faults);
-        let ftl = ZonedFtl::format(media, config.clone(), run, link).expect("fits");
-        Self::of(ftl, Setup { config, run, link, cuts: Stream::new(5, "cuts") })
-    }
-
-    /// Cuts power at `at`, and mounts what that left.
-    pub(crate) fn cut(self, at: Nanos) -> Self {
-        let Self { mut ftl, mut setup, .. } = self;
-        let injector = ftl.media_mut();
-        injector.restore_power();
-        nandscape_media::Layer::inner_mut(injector).power_cut(at, &mut setup.cuts);
-        let media = ftl.power_off();
-        let (config, run, link) = (setup.config.clone(), setup.run, setup.link);
-        let mounted = ZonedFtl::recover(media, config, run, link, at);
-        Self::of(mounted.map_err(|(_, error)| error).expect("mounts"), setup)
     }
 }
