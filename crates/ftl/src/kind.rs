@@ -151,8 +151,6 @@ pub enum OmittedRule {
     CompletionDurable,
     /// A superblock is written again although records name addresses of it.
     RecordReference,
-    /// A line of copies may be erased before the line that they were made of.
-    VictimOrder,
     /// A page that is moved again has one record, although the host knows the address between.
     OfferedMerge,
     /// A discard of the old address of a page that was moved does not reach it.
@@ -236,19 +234,17 @@ impl OmittedRule {
     ];
 
     /// Those of a coupled SSD.
-    const COUPLED: [Self; 16] = [
+    const COUPLED: [Self; 14] = [
         Self::PreflushDrain,
         Self::LostTrims,
         Self::BufferSave,
         Self::ProgramOrder,
         Self::ZoneSave,
         Self::TornPages,
-        Self::ResetRecord,
         Self::CopyCompletion,
         Self::RecordJournal,
         Self::CompletionDurable,
         Self::RecordReference,
-        Self::VictimOrder,
         Self::OfferedMerge,
         Self::RedirectedDiscard,
         Self::StaleGeneration,
@@ -290,7 +286,6 @@ impl OmittedRule {
             Self::RecordJournal => "record-journal",
             Self::CompletionDurable => "completion-durable",
             Self::RecordReference => "record-reference",
-            Self::VictimOrder => "victim-order",
             Self::OfferedMerge => "offered-merge",
             Self::RedirectedDiscard => "redirected-discard",
             Self::StaleGeneration => "stale-generation",

@@ -118,11 +118,10 @@ impl<M: OpenChannel> CoupledFtl<M> {
         }
     }
 
-    /// Erases a closed line of which nothing is valid, unless a victim must be erased before it.
+    /// Erases a closed line of which nothing is valid.
     pub(super) fn settle_line(&mut self, line: u32) -> Result<(), FtlError> {
         let of = *self.lines.get(line);
-        let is_due = of.state == LineState::Closed && of.valid == 0 && !self.gc.is_pinned(line);
-        if !is_due {
+        if of.state != LineState::Closed || of.valid > 0 {
             return Ok(());
         }
         self.lines.unmap(line, LineState::Resetting);

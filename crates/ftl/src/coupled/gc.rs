@@ -3,8 +3,6 @@
 //! class's region of the device; a record says so. Then the victim is mapped no more, and is erased when copies and
 //! records are durable.
 //!
-//! - A line that holds copies is erased only after the lines that they were made of are (it is *pinned*): until then the
-//!   journal could send a mount back to the old copy.
 //! - A power cut may leave the journal with a part of the moves from a line: the other pages are where they were.
 //! - Copies of a line in the firmware's hands are made at once, and take their time on media from there.
 //! - Instances collect when a superblock is opened and too few lines are free or on their way to that.
@@ -76,11 +74,6 @@ impl Collection {
     pub(super) fn comes(&mut self, instance: u32, begins: bool) {
         let count = &mut self.coming[instance as usize];
         *count = if begins { *count + 1 } else { count.saturating_sub(1) };
-    }
-
-    /// Whether a victim must be erased before a line.
-    pub(super) fn is_pinned(&self, line: u32) -> bool {
-        self.leaving.iter().flat_map(|of| &of.copies).any(|copies| copies.line == line)
     }
 
     /// Bytes of RAM.
@@ -268,11 +261,6 @@ impl<M: OpenChannel> CoupledFtl<M> {
     /// Whether a victim may be erased; does what can be done about it where lines are short.
     fn may_leave(&mut self, index: usize) -> Result<bool, FtlError> {
         let Leaving { line, ref copies, position, .. } = self.gc.leaving[index];
-        let omits = self.run.omits(OmittedRule::VictimOrder);
-        let is_pinned = |of: &Leaving| of.copies.iter().any(|copies| copies.line == line);
-        if !omits && self.gc.leaving.iter().any(is_pinned) {
-            return Ok(false);
-        }
         let flash = &self.flash;
         let is_durable = |of: &Copies| {
             flash.generation(of.line) != of.generation || flash.is_durable(of.line, of.end)
@@ -294,12 +282,7 @@ impl<M: OpenChannel> CoupledFtl<M> {
 
     /// The erase of a line has ended.
     pub(super) fn reset_done(&mut self, line: u32, done: Done) -> Result<(), FtlError> {
-        let index = self.gc.leaving.iter().position(|of| of.erasing && of.line == line);
-        if let Some(of) = index.and_then(|index| self.gc.leaving.remove(index)) {
-            for copies in &of.copies {
-                self.settle_line(copies.line)?;
-            }
-        }
+        self.gc.leaving.retain(|of| !(of.erasing && of.line == line));
         self.gc.comes(line % self.space.instances, false);
         match done.result {
             Ok(_) => self.lines.release(line),

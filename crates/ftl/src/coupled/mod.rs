@@ -18,8 +18,8 @@
 //! | `report.rs`, `check.rs` | counts and sizes; the invariants, checked the slow way |
 //!
 //! Invariants:
-//! - *Order of a move.* Copies and their records are durable before their victim is erased, and the victim is erased
-//!   before a line that holds copies of it: so a mount finds each page once, at the address that its record says.
+//! - *Order of a move.* Copies and their records are durable before their victim is erased: so a mount finds each page, and
+//!   takes the last copy that is there for it.
 //! - *Records.* An address that an open record names is not used again.
 //! - *Generation.* A line counts if its zone has the generation with which the journal says that it was opened.
 //! - *Completion.* An upcall is complete when the journal says so durably: its records never come back.

@@ -48,6 +48,8 @@ pub(super) struct Closed {
 
 /// Most buckets of a table (D2FS artifact).
 const BUCKETS_MAX: u32 = 1 << 18;
+/// Length from which on a queue is tidied.
+const QUEUE_LEAST: usize = 256;
 /// No record.
 const NONE: u32 = u32::MAX;
 
@@ -235,10 +237,26 @@ impl Records {
             return None;
         }
         self.forget(id);
-        // Its place in the queue is left when its turn comes.
         self.records[id as usize].queued = false;
         self.queued[class.index()] -= 1;
+        self.tidy_queue(class);
         Some((Lba(record.old.into()), Lba(record.new.into())))
+    }
+
+    /// Takes records that are not open any more out of a queue that has mostly such.
+    fn tidy_queue(&mut self, class: Class) {
+        let Self { records, unused, queues, queued, .. } = self;
+        let (queue, queued) = (&mut queues[class.index()], queued[class.index()] as usize);
+        if queue.len() < 2 * queued + QUEUE_LEAST {
+            return;
+        }
+        queue.retain(|id| {
+            let is_open = records[*id as usize].queued;
+            if !is_open {
+                unused.push(*id);
+            }
+            is_open
+        });
     }
 
     fn forget(&mut self, id: u32) {

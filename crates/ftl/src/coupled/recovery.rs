@@ -2,7 +2,8 @@
 //! 1. the lines come up as zones, each with a prefix of what was written to it (`zoned/recovery/`);
 //! 2. the newest snapshot that is whole is read, and replayed on it what the ring has from there on;
 //! 3. a logical line keeps its line if that has the generation with which it was opened, and its valid sectors as far as
-//!    they are there. A move counts if its copy is there: otherwise the page is where it was, as its victim is not erased;
+//!    they are there. A move counts if its copy is there: otherwise the page is where it was, as a victim is erased after
+//!    its copies are durable. What became of the page later, became of it there;
 //! 4. a snapshot of that is taken, so that no later mount needs what follows;
 //! 5. lines that nothing needs are erased, and those that are partly written closed.
 //!
@@ -42,6 +43,8 @@ struct Replay {
     /// Open records by old address: their class, when they were opened, new address.
     records: BTreeMap<u64, (Class, u64, Lba)>,
     opened: u64,
+    /// Where pages are of which moves did not happen, by the addresses that these gave them.
+    stayed: BTreeMap<u64, Lba>,
 }
 
 impl<M: OpenChannel> CoupledFtl<M> {
@@ -104,6 +107,7 @@ impl<M: OpenChannel> CoupledFtl<M> {
         for entry in entries {
             self.replay(&mut replay, entry);
         }
+        replay.undo_moves();
         self.adopt(replay);
         match self.take_snapshot().and_then(|()| self.clear_lines()) {
             // What is there can be read.
@@ -214,16 +218,25 @@ impl<M: OpenChannel> CoupledFtl<M> {
                 let words = self.lines.bitmap(0).len();
                 let bits = vec![if is_owned { 0 } else { u64::MAX }; words];
                 replay.lines.insert(logical, Replayed { line, generation, bits });
+                let is_of = |lba: u64| self.space.line(Lba(lba)).is_some_and(|of| of.0 == logical);
+                replay.stayed.retain(|&to, _| !is_of(to));
             }
             Entry::Discarded { lba, sectors } => {
-                (0..sectors).for_each(|index| self.mark(replay, lba.plus(index.into()), false));
+                for index in 0..sectors {
+                    let home = replay.home(lba.plus(index.into()));
+                    self.mark(replay, home, false);
+                }
             }
             Entry::Moved { old, from, to } => {
-                if self.is_lost(replay, from, to) {
-                    return;
+                let home = replay.home(from);
+                // Otherwise its copy never was on media.
+                if self.has(replay, to) || !self.has(replay, home) {
+                    self.mark(replay, home, false);
+                    self.mark(replay, to, true);
+                    replay.stayed.remove(&from.0);
+                } else {
+                    replay.stayed.insert(to.0, home);
                 }
-                self.mark(replay, from, false);
-                self.mark(replay, to, true);
                 match replay.records.get_mut(&old.0) {
                     Some((.., new)) => *new = to,
                     None => replay.open(self.space.class_at(from), old, to),
@@ -231,7 +244,9 @@ impl<M: OpenChannel> CoupledFtl<M> {
             }
             Entry::Shortened { old, to } => {
                 if let Some((.., new)) = replay.records.get_mut(&old.0) {
-                    *new = to;
+                    // The record between is complete, whether or not the journal goes on to say so.
+                    let between = std::mem::replace(new, to);
+                    replay.records.remove(&between.0);
                 }
             }
             Entry::Closed { old } => {
@@ -246,11 +261,6 @@ impl<M: OpenChannel> CoupledFtl<M> {
         {
             set(&mut of.bits, sector, valid);
         }
-    }
-
-    /// Whether a copy never was on media: it is not there, and its victim is.
-    fn is_lost(&self, replay: &Replay, from: Lba, to: Lba) -> bool {
-        !self.has(replay, to) && self.has(replay, from)
     }
 
     /// Whether a sector is on media, in the line that it has by now.
@@ -318,6 +328,20 @@ impl<M: OpenChannel> CoupledFtl<M> {
 }
 
 impl Replay {
+    /// Has records lead to where pages are, at the end.
+    fn undo_moves(&mut self) {
+        let stayed = &self.stayed;
+        self.records.retain(|old, (.., new)| {
+            *new = stayed.get(&new.0).copied().unwrap_or(*new);
+            new.0 != *old
+        });
+    }
+
+    /// Where a page is that the journal has at an address.
+    fn home(&self, lba: Lba) -> Lba {
+        self.stayed.get(&lba.0).copied().unwrap_or(lba)
+    }
+
     fn open(&mut self, class: Class, old: Lba, new: Lba) {
         self.opened += 1;
         self.records.insert(old.0, (class, self.opened, new));

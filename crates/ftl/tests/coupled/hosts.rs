@@ -5,6 +5,7 @@ use crate::driver::{DATA, Driver, GEOMETRY, LINE, SUPERBLOCK, holds, roomy};
 use nandscape_block::{
     Bio, BlockDevice, Completion, Flags, Lba, Op, Payload, Tag, Token, UpcallSignal,
 };
+use nandscape_ftl::Ftl;
 use nandscape_ftl::coupled::Config;
 use nandscape_rt::Stream;
 use std::collections::{BTreeMap, VecDeque};
@@ -163,6 +164,10 @@ fn a_host_that_fetches_nothing_writes_for_ever() {
             assert!(own.opened - own.deleted <= host.slots.len() as u64, "{own:?}");
         }
         assert!(host.driver.own().merged > 1_000, "{:?}", host.driver.own());
+        // Records that were deleted before a fetch leave no trace.
+        let memory = host.driver.ftl.memory();
+        let of_records = memory.map.iter().find(|(part, _)| *part == "records").map(|of| of.1);
+        assert!(of_records.is_some_and(|bytes| bytes < 64 * host.slots.len() as u64), "{memory:?}");
         host.check();
     }
 }

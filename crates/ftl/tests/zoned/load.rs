@@ -307,10 +307,6 @@ impl Load {
         if self.driver.ftl.next_event().is_none() {
             return match self.sent.is_empty() {
                 true => Ok(()),
-                false if std::env::var("KIND").is_ok() => {
-                    println!("XX {:#?}", self.driver.ftl);
-                    Err(String::new())
-                }
                 false => Err(format!("nothing goes on, and these wait: {:?}", self.sent)),
             };
         }
