@@ -31,6 +31,9 @@ fn maker() -> Maker {
     Maker { program, command, quick: true, options: " --quick".to_owned() }
 }
 
+/// Checks of what only SSDs with append-only regions have.
+const OF_SSDS: [&str; 4] = ["migrations", "upcalls", "record memory", "no cleaning"];
+
 /// Each kind of verdict, every check that applies holds, and both outputs tell all of it.
 #[test]
 fn a_paper_is_reproduced() {
@@ -38,8 +41,9 @@ fn a_paper_is_reproduced() {
     let verdicts: Vec<Verdict> = one.judged.iter().map(|judged| judged.judgement.verdict).collect();
     assert_eq!(verdicts, Verdict::ALL);
     assert_eq!(one.nonsense(), [] as [String; 0]);
-    let looked: Vec<_> = one.checked.iter().filter(|one| one.runs_checked == 0).collect();
-    assert!(looked.len() <= 1, "{looked:?}");
+    let idle = one.checked.iter().filter(|one| one.runs_checked == 0).map(|one| one.name);
+    let idle: Vec<&str> = idle.filter(|name| !OF_SSDS.contains(name)).collect();
+    assert!(idle.len() <= 1, "{idle:?}");
     assert_eq!(one.slip(), None);
     assert_eq!(one.judged[0].sensitivity.len(), 1);
     let reason = &one.judged[0].judgement.reason;

@@ -82,6 +82,8 @@ impl<T: Counts + Clone> Counts for Option<T> {
 /// - `= max`: the largest value. Of two periods it is the larger one; the maximum since a snapshot is
 ///   not known, and stays that of the whole.
 /// - `= last`: a level or a name, not a sum. Of two periods it is the later one's.
+/// - `= first`: a level where a period begins. Of two periods it is the earlier one's; that of a snapshot is
+///   not known, and stays that of the whole.
 ///
 /// ```
 /// use nandscape_rt::{counts, counts::Counts};
@@ -106,6 +108,7 @@ macro_rules! counts {
     (@add $ours:expr, $later:expr) => { $crate::counts::Counts::add(&mut $ours, &$later) };
     (@add $ours:expr, $later:expr, max) => { $ours = ::core::cmp::Ord::max($ours, $later) };
     (@add $ours:expr, $later:expr, last) => { $ours = ::core::clone::Clone::clone(&$later) };
+    (@add $ours:expr, $later:expr, first) => {};
     (@since $ours:expr, $earlier:expr) => { $crate::counts::Counts::since(&$ours, &$earlier) };
     (@since $ours:expr, $earlier:expr, $rule:ident) => { ::core::clone::Clone::clone(&$ours) };
     (
@@ -152,6 +155,7 @@ mod tests {
             wait_ns_max: u64 = max,
             name: &'static str = last,
             level: u64 = last,
+            before: u64 = first,
             each: Vec<u64>,
             some: Option<Inner>,
         }
@@ -168,12 +172,14 @@ mod tests {
             wait_ns_max: 100 - n,
             name: "buffer",
             level: n,
+            before: n,
             each: each.to_vec(),
             some: Some(inner(n)),
         }
     }
 
-    /// Every field follows its rule: sums add, a maximum is the larger one, a level is the later one.
+    /// Every field follows its rule: sums add, a maximum is the larger one, a level is the later one, that of the
+    /// beginning the earlier one.
     #[test]
     fn fields_follow_their_rules() {
         let mut sum = outer(3, &[1, 2]);
@@ -184,12 +190,13 @@ mod tests {
             wait_ns_max: 97,
             name: "buffer",
             level: 5,
+            before: 3,
             each: vec![11, 22, 30],
             some: Some(inner(8)),
         };
         assert_eq!(sum, expected);
         let late = sum.since(&outer(3, &[1, 2]));
-        assert_eq!(late, Outer { wait_ns_max: 97, ..outer(5, &[10, 20, 30]) });
+        assert_eq!(late, Outer { wait_ns_max: 97, before: 3, ..outer(5, &[10, 20, 30]) });
     }
 
     /// What was counted by one of two alone is kept.

@@ -16,16 +16,19 @@ impl<M: OpenChannel> CoupledFtl<M> {
         self.flash.check_invariants()?;
         self.check_lines()?;
         self.check_records()?;
-        let own = self.counts.own;
+        let own = self.own_counts();
         hold(own.moved == own.opened + own.merged, || {
             format!(
                 "{} pages moved, {} records opened, {} merged",
                 own.moved, own.opened, own.merged
             )
         })?;
-        let (open, ended) = (self.records.open(), own.completed + own.deleted);
-        hold(own.opened + self.counts.carried == open + ended, || {
-            format!("{} records opened, {open} are open, {ended} ended", own.opened)
+        let ended = own.completed + own.deleted;
+        hold(own.carried + own.opened == own.open + ended, || {
+            format!(
+                "{} records carried, {} opened, {} are open, {ended} ended",
+                own.carried, own.opened, own.open
+            )
         })
     }
 

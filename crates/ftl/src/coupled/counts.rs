@@ -12,8 +12,6 @@ pub(super) struct Counts {
     pub(super) gc: GcCounts,
     /// Sectors of regions that the host discarded.
     pub(super) discarded: u64,
-    /// Records that were open at the last reset.
-    pub(super) carried: u64,
     /// Longest time that a write waited for a line.
     pub(super) stall_ns_max: Nanos,
     /// What only this kind counts.
@@ -21,10 +19,14 @@ pub(super) struct Counts {
 }
 
 counts! {
-    /// What only a coupled SSD counts. Pages moved are those of records opened and merged; records opened are open still,
-    /// completed or deleted.
+    /// What only a coupled SSD counts. Pages moved are those of records opened and merged; records carried and opened are
+    /// open still, completed or deleted.
     #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize)]
     pub struct CoupledCounts {
+        /// Records that were open when counting began.
+        pub carried: u64 = first,
+        /// Records that are open.
+        pub open: u64 = last,
         /// Pages that collection moved.
         pub moved: u64,
         /// Records that were opened.

@@ -2,7 +2,7 @@
 //! page-mapped region is no data of the host's: it counts as mapping.
 
 use super::lines::LineState;
-use super::{Counts, CoupledFtl};
+use super::{Counts, CoupledCounts, CoupledFtl};
 use crate::face::{Attach, DeviceSize, EraseUnit, EraseUnitState, Ftl, MemoryUse};
 use crate::kind::FtlKind;
 use crate::pblk::costs::CpuSpan;
@@ -15,6 +15,11 @@ impl<M: OpenChannel> CoupledFtl<M> {
     /// Sectors of the journal and of snapshots.
     const fn own_sectors(&self) -> u64 {
         self.counts.own.journal_sectors + self.counts.own.snapshot_sectors
+    }
+
+    /// What only this kind counts, with the records that are open now.
+    pub(super) const fn own_counts(&self) -> CoupledCounts {
+        CoupledCounts { open: self.records.open(), ..self.counts.own }
     }
 
     fn memory_parts(&self) -> MemoryUse {
@@ -71,13 +76,14 @@ impl<M: OpenChannel> Ftl for CoupledFtl<M> {
         report.host.discarded += self.counts.discarded;
         report.host.stall_ns_max = report.host.stall_ns_max.max(self.counts.stall_ns_max);
         report.gc.add(&self.counts.gc);
-        report.detail = Detail::Coupled(self.counts.own);
+        report.detail = Detail::Coupled(self.own_counts());
         report
     }
 
     fn reset_counts(&mut self) {
         self.flash.reset_counts();
-        self.counts = Counts { carried: self.records.open(), ..Counts::default() };
+        let own = CoupledCounts { carried: self.records.open(), ..CoupledCounts::default() };
+        self.counts = Counts { own, ..Counts::default() };
     }
 
     fn memory(&self) -> MemoryUse {

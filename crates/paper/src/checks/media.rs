@@ -1,12 +1,15 @@
-//! Media: no run programs faster than the cells and the channels of its stack allow. The limits follow
-//! from geometry and timing of the resolved stack.
+//! Media and link: no run programs faster than the cells and the channels of its stack allow, or carries more over its
+//! link. The limits follow from geometry and timing of the resolved stack.
 
 use super::{Facts, Finding, holds};
-use nandscape_lab::SECTOR_BYTES;
 use nandscape_lab::stack::{MediaStack, Stack};
+use nandscape_lab::{FtlKind, SECTOR_BYTES};
+use nandscape_media::Duplex;
 
 /// Write units that a unit may have under way at an end of the measured phase.
 const UNITS_UNDER_WAY: f64 = 8.0;
+/// Bytes that may be on their way over the link at an end of the measured phase: they count where they are sent.
+const LINK_UNDER_WAY: u64 = 64 << 20;
 /// Rounding of shares and times.
 const SLACK: f64 = 1.01;
 
@@ -51,6 +54,16 @@ impl Limits {
         }
     }
 
+    /// Sectors that may be on their way to cells at an end of the measured phase.
+    fn under_way(&self) -> f64 {
+        UNITS_UNDER_WAY * self.units * self.write_unit
+    }
+
+    /// Time that programming each sector takes at least, where all units and channels work.
+    fn sector_s(&self) -> f64 {
+        (self.program_s / self.units).max(self.channel_s / self.channels)
+    }
+
     /// Time of a unit for each sector programmed, transfer and all.
     pub(super) fn written_s(&self) -> f64 {
         self.program_s + self.channel_s
@@ -60,7 +73,7 @@ impl Limits {
 /// Programmed sectors, less those that may still have been under way.
 fn programmed(facts: &Facts<'_>, limits: &Limits) -> Option<f64> {
     let all = facts.count("/utilisation/programmed_sectors")? as f64;
-    Some((all - UNITS_UNDER_WAY * limits.units * limits.write_unit).max(0.0))
+    Some((all - limits.under_way()).max(0.0))
 }
 
 /// All units together program no more than all of their cells can.
@@ -80,6 +93,38 @@ pub(super) fn channel_rate(facts: &Facts<'_>) -> Finding {
     let can = limits.channels * seconds / limits.channel_s;
     holds(sectors <= can * SLACK, || {
         format!("{sectors:.0} sectors carried in {seconds} s, channels allow {can:.0}")
+    })
+}
+
+/// What users wrote, with all that was written for it, is no more than cells and channels program.
+pub(super) fn user_rate(facts: &Facts<'_>) -> Finding {
+    let limits = Limits::of(facts.stack.as_ref()?);
+    let (user, waf) = (facts.count("/sectors/user")? as f64, facts.number("/waf/media")?);
+    let seconds = facts.number("/virtual_s")?;
+    let buffered = (facts.count("/memory/buffers_bytes")? / SECTOR_BYTES) as f64;
+    let media_s = (user * waf - limits.under_way() - buffered) * limits.sector_s();
+    holds(media_s <= seconds * SLACK, || {
+        format!("{user} sectors written {waf} times take media {media_s} s, and took {seconds} s")
+    })
+}
+
+/// What crossed the link fits its bandwidth: all that did, and of an SSD what the host wrote and read.
+pub(super) fn link_rate(facts: &Facts<'_>) -> Finding {
+    let stack = facts.stack.as_ref()?;
+    let seconds = facts.number("/virtual_s")?;
+    let bytes_per_s = Some(stack.link.bytes_per_s).filter(|bytes| *bytes > 0)? as f64;
+    let crossed = [facts.count("/link/to_device_bytes")?, facts.count("/link/to_host_bytes")?];
+    let of_host = [facts.count("/writes/sectors")?, facts.count("/reads/sectors")?];
+    let is_ssd = stack.ftl.kind() != FtlKind::Pblk;
+    let of_host = of_host.map(|sectors| if is_ssd { sectors * SECTOR_BYTES } else { 0 });
+    let [to_device, to_host] = [0, 1].map(|way| crossed[way].max(of_host[way]));
+    let bytes = match stack.link.duplex {
+        Duplex::Shared => to_device + to_host,
+        Duplex::Full => to_device.max(to_host),
+    };
+    let can = seconds * bytes_per_s;
+    holds(bytes.saturating_sub(LINK_UNDER_WAY) as f64 <= can * SLACK, || {
+        format!("{bytes} bytes crossed the link in {seconds} s, which carries {can:.0}")
     })
 }
 

@@ -1,6 +1,7 @@
 //! Physical sense: what must hold of every result, whatever a paper says. Each check reads the JSON of a
 //! result alone (docs/formats/result.md), so it judges what users see; none shares code with what it judges.
 
+mod coupled;
 mod flush;
 mod map;
 mod media;
@@ -22,7 +23,7 @@ struct Check {
 }
 
 /// All checks of one result.
-const CHECKS: [Check; 15] = [
+const CHECKS: [Check; 21] = [
     Check {
         name: "sectors",
         text: "what the FTL counts by cause is what the media programmed",
@@ -69,6 +70,16 @@ const CHECKS: [Check; 15] = [
         look: media::busy_time,
     },
     Check {
+        name: "user rate",
+        text: "users write no faster than cells and channels program that and what is written for it",
+        look: media::user_rate,
+    },
+    Check {
+        name: "link rate",
+        text: "the link carries no more than its bandwidth",
+        look: media::link_rate,
+    },
+    Check {
         name: "flush",
         text: "the time of flushes is the sum of its parts",
         look: flush::parts,
@@ -97,6 +108,26 @@ const CHECKS: [Check; 15] = [
         name: "map writes",
         text: "mapping sectors written are write-backs in whole blocks, copies and padding",
         look: map::writes,
+    },
+    Check {
+        name: "migrations",
+        text: "pages that an SSD moved have records, which ended or are open",
+        look: coupled::migrations,
+    },
+    Check {
+        name: "upcalls",
+        text: "an upcall has at least one record, and at most a page of them",
+        look: coupled::upcalls,
+    },
+    Check {
+        name: "record memory",
+        text: "the memory of migration records holds those that are open",
+        look: coupled::memory,
+    },
+    Check {
+        name: "no cleaning",
+        text: "a file system in an append-only address space moves no block",
+        look: coupled::cleaning,
     },
 ];
 
@@ -199,11 +230,18 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    /// A result in which everything is as it should be, but for what `change` does.
-    fn result(change: impl Fn(&mut Value)) -> Value {
-        let mut result: Value = serde_json::from_str(include_str!("sound.json")).unwrap();
+    /// Results in which everything is as it should be: of pblk with a cached map, and of F2FS on a coupled SSD.
+    const SOUND: [&str; 2] = [include_str!("sound.json"), include_str!("coupled.json")];
+
+    /// A sound result, but for what `change` does.
+    fn changed(sound: &str, change: impl Fn(&mut Value)) -> Value {
+        let mut result: Value = serde_json::from_str(sound).unwrap();
         change(&mut result["nandscape"]);
         result
+    }
+
+    fn result(change: impl Fn(&mut Value)) -> Value {
+        changed(SOUND[0], change)
     }
 
     fn look(name: &str, result: &Value) -> Finding {
@@ -211,21 +249,22 @@ mod tests {
         (check.look)(&Facts::of(result))
     }
 
-    /// Every check applies to a sound result and holds there.
+    /// Every check applies to a sound result, and holds in those to which it applies.
     #[test]
-    fn a_sound_result_passes() {
-        let result = result(|_| ());
+    fn sound_results_pass() {
+        let results = SOUND.map(|sound| changed(sound, |_| ()));
         for check in &CHECKS {
-            assert_eq!((check.look)(&Facts::of(&result)), Some(Ok(())), "{}", check.name);
+            let findings = results.iter().filter_map(|result| (check.look)(&Facts::of(result)));
+            let findings: Vec<_> = findings.collect();
+            assert!(!findings.is_empty(), "{}", check.name);
+            assert!(findings.iter().all(|finding| finding.is_ok()), "{}: {findings:?}", check.name);
         }
     }
 
     /// Every check fails on a result in which a number that it is about is off.
     #[test]
     fn a_wrong_number_is_caught() {
-        let more = |value: &mut Value| *value = json!(value.as_f64().unwrap() * 1.5 + 1e6);
-        let whole = |value: &mut Value| *value = json!(value.as_u64().unwrap() * 2 + 1_000_000);
-        let wrong: [(&str, &str, bool); 23] = [
+        let wrong = [
             ("sectors", "/sectors/gc", true),
             ("sectors", "/utilisation/programmed_sectors", true),
             ("write amplification", "/waf/gc", false),
@@ -251,12 +290,84 @@ mod tests {
             ("map writes", "/sectors/map", true),
         ];
         for (name, pointer, is_whole) in wrong {
-            let result = result(|ours| {
-                let value = ours.pointer_mut(pointer).unwrap();
-                if is_whole { whole(value) } else { more(value) }
-            });
-            let finding = look(name, &result);
-            assert!(matches!(finding, Some(Err(_))), "{name} {pointer}: {finding:?}");
+            is_caught(SOUND[0], name, pointer, is_whole);
+        }
+    }
+
+    /// A check fails if one number of a sound result is larger, a whole one or another.
+    fn is_caught(sound: &str, name: &str, pointer: &str, is_whole: bool) {
+        let more = |value: &mut Value| *value = json!(value.as_f64().unwrap() * 1.5 + 1e6);
+        let whole = |value: &mut Value| *value = json!(value.as_u64().unwrap() * 2 + 1_000_000);
+        let result = changed(sound, |ours| {
+            let value = ours.pointer_mut(pointer).unwrap();
+            if is_whole { whole(value) } else { more(value) }
+        });
+        let finding = look(name, &result);
+        assert!(matches!(finding, Some(Err(_))), "{name} {pointer}: {finding:?}");
+    }
+
+    /// The same of what only a coupled SSD has, and of rates, which any result has.
+    #[test]
+    fn a_wrong_number_of_a_coupled_ssd_is_caught() {
+        let counts = ["moved", "opened", "merged", "deleted", "completed", "carried", "open"];
+        for count in counts {
+            is_caught(SOUND[1], "migrations", &format!("/coupled/{count}"), true);
+        }
+        let wrong = [
+            ("user rate", "/sectors/user", true),
+            ("user rate", "/waf/media", false),
+            ("link rate", "/writes/sectors", true),
+            ("link rate", "/reads/sectors", true),
+            ("upcalls", "/coupled/upcalls", true),
+            ("upcalls", "/coupled/sent", true),
+            ("record memory", "/coupled/open", true),
+            ("no cleaning", "/fs/gc/blocks_moved", true),
+        ];
+        for (name, pointer, is_whole) in wrong {
+            is_caught(SOUND[1], name, pointer, is_whole);
+        }
+        let none = changed(SOUND[1], |ours| ours["map"]["records_bytes"] = json!(0));
+        assert!(matches!(look("record memory", &none), Some(Err(_))));
+    }
+
+    /// What cleans nothing is a file system on append-only regions, of either kind of SSD that has some.
+    #[test]
+    fn cleaning_is_judged_in_append_only_spaces() {
+        let on = |kind: &str| {
+            changed(SOUND[1], |ours| {
+                ours[kind] = ours.as_object_mut().unwrap().remove("coupled").unwrap();
+                ours["fs"]["gc"]["blocks_moved"] = json!(1);
+            })
+        };
+        for kind in ["coupled", "interval"] {
+            assert!(matches!(look("no cleaning", &on(kind)), Some(Err(_))), "{kind}");
+        }
+        assert_eq!(look("no cleaning", &on("device")), None);
+    }
+
+    /// Flushes of pblk have parts, those of an SSD a total alone.
+    #[test]
+    fn flushes_of_ssds_have_no_parts() {
+        let flushes = |ours: &mut Value| ours["flush"]["total_ns"] = json!(7);
+        assert_eq!(look("flush", &changed(SOUND[1], flushes)), None);
+        assert!(matches!(look("flush", &changed(SOUND[0], flushes)), Some(Err(_))));
+    }
+
+    /// Two addresses of every open record lie in memory, to the byte; an upcall has a page of records at most.
+    #[test]
+    fn records_take_what_they_take() {
+        let with = |bytes: u64, sent: u64| {
+            changed(SOUND[1], |ours| {
+                ours["coupled"]["open"] = json!(1_000);
+                ours["map"]["records_bytes"] = json!(bytes);
+                ours["coupled"]["upcalls"] = json!(10);
+                ours["coupled"]["sent"] = json!(sent);
+            })
+        };
+        assert_eq!(look("record memory", &with(8_000, 0)), Some(Ok(())));
+        assert!(matches!(look("record memory", &with(7_999, 0)), Some(Err(_))));
+        for (sent, fits) in [(9, false), (10, true), (2_560, true), (2_561, false)] {
+            assert_eq!(look("upcalls", &with(0, sent)) == Some(Ok(())), fits, "{sent}");
         }
     }
 
@@ -286,6 +397,25 @@ mod tests {
         });
         let finding = look("victims", &result);
         assert!(matches!(finding, Some(Err(_))), "{finding:?}");
+    }
+
+    /// Both directions share the bandwidth of a link, unless it is full duplex: then one has all of it. Of an FTL on the
+    /// host only what crossed counts.
+    #[test]
+    fn a_link_has_its_bandwidth() {
+        let with = |share: [f64; 2], stack: [&str; 2]| {
+            changed(SOUND[1], |ours| {
+                let can = ours["virtual_s"].as_f64().unwrap() * 3_360e6;
+                let bytes = share.map(|share| (share * can) as u64 + (32 << 20));
+                ours["link"] = json!({ "to_device_bytes": bytes[0], "to_host_bytes": bytes[1] });
+                let text = ours["resolved_stack"].as_str().unwrap();
+                ours["resolved_stack"] = text.replace(stack[0], stack[1]).into();
+            })
+        };
+        let fits = |share, stack| look("link rate", &with(share, stack)) == Some(Ok(()));
+        let full = ["duplex = \"shared\"", "duplex = \"full\""];
+        assert!(fits([0.6, 0.4], ["", ""]) && !fits([0.6, 0.5], ["", ""]));
+        assert!(fits([0.6, 0.99], full) && !fits([0.6, 1.1], full));
     }
 
     /// Latencies are checked where fio has them.
