@@ -24,7 +24,7 @@ pub struct CpuCosts {
     pub allocation_ns: u64,
     /// A block that cleaning looks at: its summary, whether it is still what that says, marking its page.
     pub move_ns: u64,
-    /// A batch of migrations that is fetched and completed.
+    /// A command that fetches migrations, or waits for them.
     pub upcall_ns: u64,
     /// Each record of it: the summary of the old place, whether the block is still what was moved, its node or NAT entry,
     /// SIT entries of both segments, the summary of the new place, the file's extents.
@@ -162,7 +162,7 @@ pub(crate) enum Work {
     NodeWrites(u64),
     /// A block that cleaning looks at.
     Move,
-    /// A batch of migrations.
+    /// A command that fetches migrations, or waits for them.
     Upcall,
     /// So many records of one.
     Records(u64),

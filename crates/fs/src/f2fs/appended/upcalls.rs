@@ -81,6 +81,7 @@ impl Volume {
                 let answer = interrupt.get_or_insert_with(|| Box::pin(wait()));
                 if let Either::First(_) = select2(answer.as_mut(), poked).await {
                     *interrupt = None;
+                    self.pay(Work::Upcall).await;
                 }
             }
         }
@@ -158,10 +159,11 @@ impl Volume {
         let mut batches = Vec::new();
         while batches.len() < most {
             let fetch = Bio::new(Op::FetchUpcall, Lba(0), RECORDS);
-            let Reply::Upcall(id, records) = self.env.device.submit(fetch).await? else {
+            let reply = self.env.device.submit(fetch).await?;
+            self.pay(Work::Upcall).await;
+            let Reply::Upcall(id, records) = reply else {
                 return Ok((batches, Left::None));
             };
-            self.pay(Work::Upcall).await;
             if records.is_empty() {
                 return Ok((batches, Left::Asked));
             }
