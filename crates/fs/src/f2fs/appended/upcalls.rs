@@ -112,9 +112,10 @@ impl Volume {
             }
             match left {
                 Left::Some => {}
-                // A device that asks again could not complete what it was sent: to ask for more does not help.
-                Left::Asked if std::mem::replace(&mut was_asked, true) => return Ok(()),
+                // A device that asks again could not complete what it was sent.
+                Left::Asked if was_asked || upcalls.outstanding() == 0 => return Ok(()),
                 Left::Asked => {
+                    was_asked = true;
                     append.note_forced(Forced::Upcalls);
                     self.write_checkpoint(Reason::Space).await?;
                     self.complete_covered(upcalls).await?;

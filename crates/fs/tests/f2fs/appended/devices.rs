@@ -2,7 +2,7 @@
 
 use nandscape_block::{
     AsyncDevice, Attention, Bio, BlockDevice, Completion, DeviceCaps, Done, FakeDevice, Op, Region,
-    RegionKind, Submit, Superblocks, Token,
+    RegionKind, Reply, Submit, Superblocks, Token,
 };
 use nandscape_fs::CheckReport;
 use nandscape_fs::f2fs::AppendGeometry;
@@ -69,7 +69,8 @@ pub(super) fn coupled_with(regions: u64) -> DeviceCaps {
 pub(super) fn device(caps: DeviceCaps, moves: u32) -> Slow {
     let fake = FakeDevice::new(caps).expect("regions of a device");
     let fake = fake.with_latency(Nanos::from_us(20)).with_collector(48, moves);
-    Slow { fake, reads: BTreeMap::new(), rng: Stream::new(1, "slow reads"), late: 0.02 }
+    let rng = Stream::new(1, "slow reads");
+    Slow { fake, reads: BTreeMap::new(), rng, late: 0.02, asks: false }
 }
 
 /// A device that serves a read when it answers it, and now and then late.
@@ -79,6 +80,8 @@ pub(super) struct Slow {
     rng: Stream,
     /// Share of reads that are late.
     pub(super) late: f64,
+    /// It asks the host to complete upcalls where it has none to be fetched.
+    pub(super) asks: bool,
 }
 
 impl BlockDevice for Slow {
@@ -87,6 +90,10 @@ impl BlockDevice for Slow {
     }
 
     fn submit(&mut self, now: Nanos, bio: Bio, token: Token) -> Submit {
+        if bio.op == Op::FetchUpcall && self.asks && self.fake.attention().is_none() {
+            let ask = Reply::Upcall(0, Vec::new());
+            return Submit::Done(Done::new(now.saturating_add(Nanos::from_us(20)), Ok(ask)));
+        }
         if bio.op != Op::Read {
             return self.fake.submit(now, bio, token);
         }

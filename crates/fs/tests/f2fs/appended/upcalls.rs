@@ -125,11 +125,13 @@ fn records_are_asked_again() {
             for page in [0, 2_000] {
                 stage.read(page, Io::Direct).await;
             }
-            stage.migrate(stage.place(7), stage.moved(1));
+            stage.migrate(stage.place(7), stage.moved(600));
+            stage.migrate(stage.moved(600), stage.moved(1));
             stage.device.with(|slow| slow.late = 1.0);
             stage.device.flush().await.expect("a completion that says so");
-            // The summaries of the new place are being read.
-            stage.rt.sleep(Nanos::from_ms(50)).await;
+            // The first move is in memory, and the summaries of the last place are being read.
+            stage.rt.sleep(Nanos::from_ms(75)).await;
+            assert_eq!(stage.count("moved_data_blocks"), 1);
             stage.device.with(|slow| slow.late = 0.0);
             stage.write(0, 9).await;
             let synced = stage.fs.fsync(ME, stage.file).await;
@@ -158,6 +160,22 @@ fn moves_of_moved_blocks_are_followed() {
         assert_eq!(stage.count("upcalls_completed"), stage.count("upcalls_fetched"));
         assert!(shows(&stage.read(2_000, Io::Direct).await, 8));
     });
+}
+
+/// A device that asks for it gets batches completed, by a checkpoint that nothing else needs.
+#[test]
+fn a_device_that_asks_gets_completions() {
+    for asks in [false, true] {
+        on_stage(None, async move |stage| {
+            stage.device.with(|slow| slow.asks = asks);
+            stage.migrate(stage.place(8), stage.moved(0));
+            stage.device.flush().await.expect("a completion that says so");
+            stage.rt.sleep(Nanos::from_ms(500)).await;
+            let counts = ["upcalls_fetched", "upcalls_completed", "forced_by_upcalls"];
+            let asked = u64::from(asks);
+            assert_eq!(counts.map(|name| stage.count(name)), [1, asked, asked]);
+        });
+    }
 }
 
 /// A record of a block that was written again, or whose file is gone, is skipped, and nothing of it stays on the device.
