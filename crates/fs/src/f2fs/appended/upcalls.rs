@@ -100,16 +100,7 @@ impl Volume {
             let discarded = upcalls.discarded();
             let (batches, left) = self.fetch_batches(upcalls, TOGETHER).await?;
             was_asked &= batches.is_empty();
-            self.read_ahead(&batches).await.map_err(|error| self.stop(error))?;
-            for (id, records) in batches {
-                self.apply_until_done(&records).await.map_err(|error| self.stop(error))?;
-                upcalls.note_applied(id);
-                if self.omits(OmittedRule::UpcallCheckpoint) {
-                    upcalls.cover();
-                    self.complete_upcalls(upcalls.take_covered()).await;
-                }
-                self.bound_upcalls(append, upcalls).await?;
-            }
+            self.take_batches(append, upcalls, batches).await?;
             match left {
                 Left::Some => {}
                 // A device that asks again could not complete what it was sent.
@@ -126,6 +117,26 @@ impl Volume {
                 }
             }
         }
+    }
+
+    /// Applies batches in their order.
+    async fn take_batches(
+        self: &Rc<Self>,
+        append: &AppendSpace,
+        upcalls: &Upcalls,
+        batches: Vec<Batch>,
+    ) -> Result<()> {
+        self.read_ahead(&batches).await.map_err(|error| self.stop(error))?;
+        for (id, records) in batches {
+            self.apply_until_done(&records).await.map_err(|error| self.stop(error))?;
+            upcalls.note_applied(id);
+            if self.omits(OmittedRule::UpcallCheckpoint) {
+                upcalls.cover();
+                self.complete_upcalls(upcalls.take_covered()).await;
+            }
+            self.bound_upcalls(append, upcalls).await?;
+        }
+        Ok(())
     }
 
     /// Writes a checkpoint if as many batches as may wait for one, and has batches completed if twice as many are not.
