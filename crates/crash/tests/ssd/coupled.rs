@@ -3,7 +3,7 @@
 //! is the long form.
 
 use crate::{caught, held, held_on_edge_cases, seeds};
-use nandscape_crash::Options;
+use nandscape_crash::{Options, run_campaign};
 use nandscape_ftl::coupled::Config;
 use nandscape_ftl::device::{BufferConfig, Config as PagesConfig};
 use nandscape_ftl::{FtlConfig, OmittedRule};
@@ -26,6 +26,13 @@ fn coupled_ssds_keep_every_promise() {
         assert!(counts.program_failures > 0 && counts.erase_failures > 0, "{counts:?}");
         assert!(counts.sectors_discarded > 10_000, "{counts:?}");
     }
+}
+
+/// In this seed media fail until no line is free: the first write that is refused is the last one that is looked at.
+#[test]
+fn a_device_without_lines_takes_no_more_writes() {
+    let report = run_campaign(&options(false, "nvmevirt-970pro"), 6_923..6_924, |_| {});
+    assert!(report.held() && report.counts.refused > 0, "{report}");
 }
 
 #[test]

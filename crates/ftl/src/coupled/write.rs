@@ -206,13 +206,17 @@ impl<M: OpenChannel> CoupledFtl<M> {
         }
     }
 
-    /// A write breaks a rule, or the device takes no more; an error of the device itself goes on.
+    /// A write breaks a rule, or the device takes no more, and then none of what follows; an error of the device itself goes
+    /// on.
     fn refuse(&mut self, number: u32, error: FtlError) -> Result<(), FtlError> {
         match error {
             FtlError::Stopped(error @ BlockError::Zone { .. }) => Err(error.into()),
             FtlError::Stopped(error) => {
                 if let Some(write) = self.write_mut(number) {
-                    write.error.get_or_insert(error);
+                    write.error.get_or_insert(error.clone());
+                }
+                if matches!(error, BlockError::ReadOnly(_)) {
+                    self.stop(error);
                 }
                 Ok(())
             }
