@@ -35,8 +35,8 @@ pub enum Op {
     AwaitUpcall,
     /// Complete the fetched batch with this id: the device forgets the old addresses. The host
     /// promises that a flush which it submitted after the fetch has completed, that its metadata with the new addresses are
-    /// durable, and that it has submitted every discard of an old address that it queued before. The barrier is the host's alone: the
-    /// device orders nothing. A batch that a power cut finds uncompleted is offered again with another id.
+    /// durable, and that it has submitted every discard of an old address that it queued before. The barrier is the host's
+    /// alone: the device orders nothing. A batch that a power cut finds uncompleted is offered again with another id.
     CompleteUpcall(u64),
 }
 

@@ -43,8 +43,6 @@ struct Leaving {
     copies: Vec<Copies>,
     /// The position of the journal after its records.
     position: u64,
-    /// Its erase was sent.
-    erasing: bool,
 }
 
 /// The state of collection.
@@ -135,7 +133,7 @@ impl<M: OpenChannel> CoupledFtl<M> {
         self.lines.unmap(victim, LineState::Leaving);
         self.gc.comes(instance, true);
         let position = self.want_durable();
-        self.gc.leaving.push_back(Leaving { line: victim, copies, position, erasing: false });
+        self.gc.leaving.push_back(Leaving { line: victim, copies, position });
         Ok(true)
     }
 
@@ -241,19 +239,14 @@ impl<M: OpenChannel> CoupledFtl<M> {
     /// Erases victims whose copies and records are durable, and sends on what keeps lines from those that wait for them.
     pub(super) fn pump_leaving(&mut self) -> Result<(), FtlError> {
         for index in 0..self.gc.leaving.len() {
-            if self.gc.leaving[index].erasing {
-                continue;
+            if self.may_leave(index)?
+                && let Some(Leaving { line, .. }) = self.gc.leaving.remove(index)
+            {
+                self.lines.enter(line, LineState::Resetting);
+                self.act_on_line(line, ZoneAction::Reset, Own::Reset(line))?;
+                self.stirred = true;
+                return Ok(());
             }
-            let line = self.gc.leaving[index].line;
-            if !self.may_leave(index)? {
-                continue;
-            }
-            self.gc.leaving[index].erasing = true;
-            // What completes at once takes its entry away.
-            self.lines.enter(line, LineState::Resetting);
-            self.act_on_line(line, ZoneAction::Reset, Own::Reset(line))?;
-            self.stirred = true;
-            return Ok(());
         }
         Ok(())
     }
@@ -282,7 +275,6 @@ impl<M: OpenChannel> CoupledFtl<M> {
 
     /// The erase of a line has ended.
     pub(super) fn reset_done(&mut self, line: u32, done: Done) -> Result<(), FtlError> {
-        self.gc.leaving.retain(|of| !(of.erasing && of.line == line));
         self.gc.comes(line % self.space.instances, false);
         match done.result {
             Ok(_) => self.lines.release(line),

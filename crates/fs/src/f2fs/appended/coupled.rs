@@ -13,7 +13,7 @@
 //! So there is no discard journal: what it would say, the SIT says, and any valid block that a discard would hit is one
 //! that the SIT has, or one that the device protects.
 
-use super::upcalls::{Left, TOGETHER};
+use super::upcalls::Left;
 use super::void::Void;
 use crate::contract::Result;
 use crate::f2fs::append::{AppendSpace, Fetched};
@@ -71,7 +71,7 @@ impl Volume {
     async fn fetch_at_mount(self: &Rc<Self>, append: &AppendSpace) -> Result<()> {
         let Some(upcalls) = &append.upcalls else { return Ok(()) };
         loop {
-            let (batches, left) = self.fetch_batches(upcalls, TOGETHER).await?;
+            let (batches, left) = self.fetch_batches(upcalls).await?;
             self.read_ahead(&batches).await?;
             for (id, batch) in batches {
                 self.apply_batch(&batch).await?;

@@ -27,7 +27,7 @@ const RECORDS: u32 = 256;
 /// as many that wait for discards it is what a device has room for.
 const BLOCKS_PER_RECORD: u64 = 16;
 /// Batches that are fetched before the first of them is applied, so that what they are looked up in is read together.
-pub(super) const TOGETHER: usize = 8;
+const TOGETHER: usize = 8;
 /// Tries to apply a batch, with a checkpoint between, while no slot is free.
 const TRIES: u32 = 4;
 
@@ -98,7 +98,7 @@ impl Volume {
         let mut was_asked = false;
         loop {
             let discarded = upcalls.discarded();
-            let (batches, left) = self.fetch_batches(upcalls, TOGETHER).await?;
+            let (batches, left) = self.fetch_batches(upcalls).await?;
             was_asked &= batches.is_empty();
             self.take_batches(append, upcalls, batches).await?;
             match left {
@@ -162,14 +162,10 @@ impl Volume {
         Ok(())
     }
 
-    /// Fetches at most so many batches, and what the device has beyond.
-    pub(super) async fn fetch_batches(
-        &self,
-        upcalls: &Upcalls,
-        most: usize,
-    ) -> Result<(Vec<Batch>, Left)> {
+    /// Fetches batches that are applied one after the other; what the device has beside them.
+    pub(super) async fn fetch_batches(&self, upcalls: &Upcalls) -> Result<(Vec<Batch>, Left)> {
         let mut batches = Vec::new();
-        while batches.len() < most {
+        while batches.len() < TOGETHER {
             let fetch = Bio::new(Op::FetchUpcall, Lba(0), RECORDS);
             let reply = self.env.device.submit(fetch).await?;
             self.pay(Work::Upcall).await;
