@@ -146,7 +146,7 @@ impl Columns<'_> {
     ) -> Option<Verdicts> {
         let answers = self.answers(variant, measure.experiment)?;
         let seeds = answers.measure(measure, &measure.filter);
-        let judgement = rule(statement, measure).judge(&seeds, &shower(measure));
+        let judgement = judge_numbers(statement, measure, &seeds);
         let because = self.because(at, Column::Variant(variant), judgement.verdict);
         Some(Verdicts { seeds, judgement, because })
     }
@@ -176,7 +176,7 @@ fn judge_one(
     measure: &Measure,
 ) -> Judged {
     let seeds = answers[measure.experiment].measure(measure, &measure.filter);
-    let judgement = rule(statement, measure).judge(&seeds, &shower(measure));
+    let judgement = judge_numbers(statement, measure, &seeds);
     let assumptions = statement.sensitivity.iter();
     let sensitivity: Vec<Sensitivity> = assumptions
         .map(|assumption| sensitivity(paper, answers, (statement, measure), *assumption))
@@ -187,9 +187,15 @@ fn judge_one(
     Judged { seeds, judgement, ours, sensitivity, because: None, variants: Vec::new() }
 }
 
-fn rule<'a>(statement: &'a Statement, measure: &Measure) -> Rule<'a> {
-    let Statement { claim, tolerance, .. } = statement;
-    Rule { claim, tolerance: *tolerance, relative: measure.metric.is_relative() }
+/// The verdict on numbers. What a surrogate gave is inconclusive, whatever it is.
+fn judge_numbers(statement: &Statement, measure: &Measure, seeds: &[f64]) -> Judgement {
+    let Statement { claim, tolerance, surrogate, .. } = statement;
+    let rule = Rule { claim, tolerance: *tolerance, relative: measure.metric.is_relative() };
+    let judgement = rule.judge(seeds, &shower(measure));
+    match surrogate {
+        None => judgement,
+        Some(of) => Judgement::inconclusive(format!("{}; surrogate: {of}", judgement.reason)),
+    }
 }
 
 /// How numbers of a measure are shown.
@@ -209,7 +215,7 @@ fn sensitivity(
     let found = |value: &Value| {
         let filter = measure.filter.with(&assumption.axis, value);
         let seeds = answers.measure(measure, &filter);
-        let verdict = rule(statement, measure).judge(&seeds, &shower(measure)).verdict;
+        let verdict = judge_numbers(statement, measure, &seeds).verdict;
         Found { value: value.clone(), seeds, verdict }
     };
     let values = values(answers.points(), &assumption.axis).into_iter();

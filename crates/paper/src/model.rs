@@ -235,6 +235,8 @@ pub struct Statement {
     pub tolerance: Tolerance,
     /// How it is measured.
     pub measured: Measured,
+    /// What stands for the paper's load where that could not be run; the verdict is "inconclusive" then.
+    pub surrogate: Option<String>,
     /// The indices of the assumptions sensitivity which it is measured, too.
     pub sensitivity: Vec<usize>,
 }

@@ -38,6 +38,10 @@ fn read_statement(
     let claim = read_claim(entry)?;
     let tolerance = read_tolerance(entry)?;
     let measured = read_measured(entry, asked)?;
+    let surrogate = entry.optional("surrogate")?;
+    if surrogate.is_some() && matches!(measured, Measured::Not(_)) {
+        return Err(entry.reject("surrogate", "goes with measured only"));
+    }
     Ok(Statement {
         id,
         figure: named(entry, "figure", paper.figures.iter().map(|figure| figure.id.as_str()))?,
@@ -47,6 +51,7 @@ fn read_statement(
         claim,
         tolerance,
         measured,
+        surrogate,
     })
 }
 

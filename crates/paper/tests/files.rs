@@ -157,7 +157,7 @@ const SLIPS_OF_VARIANTS: [Slip; 14] = [
     ),
 ];
 
-const SLIPS_BESIDE: [Slip; 11] = [
+const SLIPS_BESIDE: [Slip; 12] = [
     (
         "published.toml",
         "at_most = 0.9\n",
@@ -200,6 +200,12 @@ const SLIPS_BESIDE: [Slip; 11] = [
         "not_measured",
         "unmesured",
         "statement.measured: expected either measured, or not_measured",
+    ),
+    (
+        "published.toml",
+        "not_measured",
+        "surrogate = \"none\"\nnot_measured",
+        "statement.surrogate: goes with measured only",
     ),
     (
         "published.toml",

@@ -91,6 +91,19 @@ fn a_paper_is_reproduced() {
     assert_eq!(json["checks"].as_array().unwrap().len(), one.checked.len());
 }
 
+/// What a surrogate gave is shown with its number, and decides nothing: without it, the same number agrees.
+#[test]
+fn a_surrogate_is_inconclusive() {
+    let less = "within = 0.0\nmeasured";
+    let surrogate = "within = 0.0\nsurrogate = \"another load\"\nmeasured";
+    let judge = |folder: &Path| reproduce(folder, true).judged.swap_remove(0);
+    let other = changed("surrogate", "published.toml", (less, surrogate), judge);
+    let usual = judge(&tiny());
+    assert_eq!(usual.judgement.verdict, Verdict::Agrees);
+    assert_eq!((other.judgement.verdict, &other.seeds), (Verdict::Inconclusive, &usual.seeds));
+    assert!(other.judgement.reason.contains("surrogate: another load"), "{other:?}");
+}
+
 /// Two reproductions are the same to the byte.
 #[test]
 fn reproductions_are_repeatable() {
