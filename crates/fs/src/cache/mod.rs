@@ -28,6 +28,7 @@ mod throttle;
 pub use flusher::flush_in_background;
 pub use knobs::KNOBS;
 pub use mapping::Mapping;
+pub(crate) use read::begin_fetch;
 pub use read::{Backing, PageLocation, read_pages};
 pub use run::{WriteRun, WritebackPass};
 pub use throttle::DirtyThrottle;

@@ -127,10 +127,25 @@ async fn fill<B: Backing>(
     backing: &B,
     mapping: &Mapping<B::File>,
     range: Range<u64>,
-    mut arrived: impl FnMut(),
+    arrived: impl FnMut(),
 ) -> Result<u64> {
+    let fetch = begin_fetch(backing, mapping, range).await?;
+    let missing = fetch.filling.range.end - fetch.filling.range.start;
+    fetch.finish(arrived).await?;
+    Ok(missing)
+}
+
+/// Submits the reads of the run of missing pages at the start of `range`, as many as memory has room for, and of no others.
+///
+/// # Errors
+/// What the file system says of where the pages are.
+pub(crate) async fn begin_fetch<'a, B: Backing>(
+    backing: &B,
+    mapping: &'a Mapping<B::File>,
+    range: Range<u64>,
+) -> Result<Fetch<'a, B::File, impl Future<Output = std::result::Result<Reply, BlockError>> + use<B>>>
+{
     let filling = Filling::begin(mapping, range);
-    let missing = filling.range.end - filling.range.start;
     let mut replies = Vec::new();
     let mut page = filling.range.start;
     while page < filling.range.end {
@@ -158,20 +173,37 @@ async fn fill<B: Backing>(
         replies.push((page..page + count, reply));
         page += count;
     }
-    for (pages, reply) in replies {
-        match reply {
-            Err(data) => filling.put(&pages, |_| data.clone()),
-            Ok(reply) => {
-                let payload = match reply.await? {
-                    Reply::Data(payload) => payload,
-                    _ => Payload::None,
-                };
-                filling.put(&pages, |page| payload.sector((page - pages.start) as u32));
+    Ok(Fetch { filling, replies })
+}
+
+/// Pages whose reads were submitted. Dropped early, those that have not come are missing again.
+pub(crate) struct Fetch<'a, F: 'static, R> {
+    filling: Filling<'a, F>,
+    replies: Vec<(Range<u64>, std::result::Result<R, SectorData>)>,
+}
+
+impl<F, R: Future<Output = std::result::Result<Reply, BlockError>>> Fetch<'_, F, R> {
+    /// Puts them into memory when they have come, and calls `arrived` each time that some have, in their order.
+    ///
+    /// # Errors
+    /// What the device says.
+    pub(crate) async fn finish(self, mut arrived: impl FnMut()) -> Result<()> {
+        for (pages, reply) in self.replies {
+            match reply {
+                Err(data) => self.filling.put(&pages, |_| data.clone()),
+                Ok(reply) => {
+                    let payload = match reply.await? {
+                        Reply::Data(payload) => payload,
+                        _ => Payload::None,
+                    };
+                    let content = |page: u64| payload.sector((page - pages.start) as u32);
+                    self.filling.put(&pages, content);
+                }
             }
+            arrived();
         }
-        arrived();
+        Ok(())
     }
-    Ok(missing)
 }
 
 /// Pages that wait for their content. Dropped early, those that did not get any are missing again.

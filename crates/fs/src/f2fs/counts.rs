@@ -3,6 +3,7 @@
 use super::append::AppendCounts;
 use super::cpu::CpuTimes;
 use super::format::{SPACE_REGIONS, SegmentType};
+use super::gc_parts::GcParts;
 use super::segment::{Blocks, LOGS};
 use crate::counts::CountGroup;
 use nandscape_rt::Nanos;
@@ -35,6 +36,8 @@ pub struct Counts {
     pub in_use: InUseSums,
     /// Calls of cleaning in the foreground.
     pub gc_calls: CallTimes,
+    /// What their time went to.
+    pub gc_parts: GcParts,
     /// Checkpoints that cleaning asked for.
     pub gc_checkpoints: u64,
     /// Blocks of directories, nodes, NAT, SIT, SSA and packs that these wrote.
@@ -217,6 +220,7 @@ impl Counts {
         merge(&mut self.moved_node_blocks, other.moved_node_blocks);
         self.in_use.zip(&other.in_use, &merge);
         self.gc_calls.zip(&other.gc_calls, &merge);
+        self.gc_parts.zip(&other.gc_parts, &merge);
         merge(&mut self.gc_checkpoints, other.gc_checkpoints);
         merge(&mut self.gc_checkpoint_blocks, other.gc_checkpoint_blocks);
         merge(&mut self.journal_blocks, other.journal_blocks);
@@ -280,6 +284,7 @@ impl Counts {
             CountGroup::of("log_blocks", LOG_NAMES.into_iter().zip(self.log_blocks).collect()),
             CountGroup { name: "gc", counts: gc, means: self.in_use.means() },
             CountGroup::of("gc_calls", self.gc_calls.named()),
+            CountGroup::of("gc_parts", self.gc_parts.named().to_vec()),
             CountGroup::of("gc_journal", gc_journal),
             CountGroup::of("discard", vec![("requests", self.discards)]),
             CountGroup::of("roll_forward", roll_forward),
@@ -308,7 +313,9 @@ impl Counts {
         nodes + self.checkpoint_blocks + self.summary_blocks + self.journal_blocks
     }
 
-    const fn moved_blocks(&self) -> u64 {
+    /// Blocks that cleaning moved.
+    #[must_use]
+    pub const fn moved_blocks(&self) -> u64 {
         self.moved_data_blocks + self.moved_node_blocks
     }
 
@@ -351,6 +358,8 @@ impl Counts {
 pub(crate) struct GcCounts {
     /// Calls in the foreground.
     pub(crate) calls: CallTimes,
+    /// What their time went to.
+    pub(crate) parts: GcParts,
     pub(crate) foreground_sections: u64,
     pub(crate) background_sections: u64,
     pub(crate) data_blocks: u64,

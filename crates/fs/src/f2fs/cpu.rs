@@ -7,6 +7,7 @@
 //! A place that pays is a waiting point, so none lies where nothing may wait. Without costs, or before the volume has a
 //! host, a place costs a branch.
 
+use super::gc_parts::{GcStep, GcWithout};
 use nandscape_rt::host::CoreId;
 use nandscape_rt::{Handle, Host, Nanos};
 use std::cell::{Cell, OnceCell};
@@ -173,17 +174,22 @@ pub(crate) enum Work {
 /// The cores that a volume's work takes.
 pub(crate) struct Cpu {
     costs: CpuCosts,
+    /// What is left out of cleaning.
+    without: GcWithout,
     host: OnceCell<Host>,
     /// The core of the call that is running now; none: it is no call's.
     running: Cell<Option<CoreId>>,
+    /// The step of cleaning that is running now.
+    cleaning: Cell<Option<GcStep>>,
     times: Cell<CpuTimes>,
+    of_cleaning: Cell<CpuTimes>,
 }
 
 impl Cpu {
     /// Work that costs nothing until there is a host.
-    pub(crate) fn new(costs: CpuCosts) -> Self {
-        let (host, running, times) = Default::default();
-        Self { costs, host, running, times }
+    pub(crate) fn new(costs: CpuCosts, without: GcWithout) -> Self {
+        let (host, running, cleaning, times, of_cleaning) = Default::default();
+        Self { costs, without, host, running, cleaning, times, of_cleaning }
     }
 
     /// Work takes time from now on, if it costs anything.
@@ -203,9 +209,24 @@ impl Cpu {
         self.times.get()
     }
 
+    /// Time among it that steps of cleaning paid, but for waits.
+    pub(crate) const fn of_cleaning(&self) -> CpuTimes {
+        self.of_cleaning.get()
+    }
+
     /// What `work` costs, noted under its part.
     fn note(&self, work: Work) -> Nanos {
-        let (costs, mut times) = (&self.costs, self.times.get());
+        let Some(step) = self.cleaning.get() else {
+            return Self::add_to(&self.times, &self.costs, work);
+        };
+        let costs = self.without.costs(self.costs, step);
+        Self::add_to(&self.of_cleaning, &costs, work);
+        Self::add_to(&self.times, &costs, work)
+    }
+
+    /// Adds what `work` costs to its part of `sums`.
+    fn add_to(sums: &Cell<CpuTimes>, costs: &CpuCosts, work: Work) -> Nanos {
+        let mut times = sums.get();
         let mut owed = 0;
         let mut add = |sum: &mut u64, ns: u64| {
             *sum += ns;
@@ -227,7 +248,7 @@ impl Cpu {
                 add(&mut times.checkpoint_ns, ns);
             }
         }
-        self.times.set(times);
+        sums.set(times);
         Nanos(owed)
     }
 
@@ -243,6 +264,18 @@ impl Cpu {
         let mut times = self.times.get();
         times.wait_ns += took.saturating_sub(cost).0;
         self.times.set(times);
+    }
+
+    /// Runs a step of cleaning, whose work is counted apart.
+    pub(crate) async fn clean<T>(&self, step: GcStep, work: impl Future<Output = T>) -> T {
+        let mut work = pin!(work);
+        poll_fn(|cx| {
+            let before = self.cleaning.replace(Some(step));
+            let poll = work.as_mut().poll(cx);
+            self.cleaning.set(before);
+            poll
+        })
+        .await
     }
 
     /// Runs a call, whose work takes the core of this number.
@@ -284,7 +317,7 @@ mod tests {
         for (costs, has_host) in [(COSTS, true), (COSTS, false), (CpuCosts::default(), true)] {
             let mut executor = Executor::on_virtual_clock();
             let rt = executor.handle();
-            let cpu = Rc::new(Cpu::new(costs));
+            let cpu = Rc::new(Cpu::new(costs, GcWithout::Nothing));
             if has_host {
                 cpu.attach(&Host::with_cores(1));
             }
@@ -327,7 +360,7 @@ mod tests {
         let mut executor = Executor::on_virtual_clock();
         let rt = executor.handle();
         let host = Host::with_cores(2);
-        let cpu = Rc::new(Cpu::new(COSTS));
+        let cpu = Rc::new(Cpu::new(COSTS, GcWithout::Nothing));
         cpu.attach(&host);
         let spawn = |core: Option<u16>| {
             let (cpu, rt) = (Rc::clone(&cpu), rt.clone());

@@ -436,8 +436,14 @@ impl FileSystem for F2fs {
 
 /// What a volume counted since it was mounted.
 fn counts_of(volume: &Volume) -> Counts {
-    let GcCounts { calls, foreground_sections, background_sections, data_blocks, node_blocks } =
-        volume.gc_counts.get();
+    let GcCounts {
+        calls,
+        parts,
+        foreground_sections,
+        background_sections,
+        data_blocks,
+        node_blocks,
+    } = volume.gc_counts.get();
     let Rolled { files, nodes, blocks, moves } = volume.rolled.get();
     let journal = volume.gc_journal.as_ref().map(|journal| journal.counts.get());
     let journal = journal.unwrap_or_default();
@@ -457,6 +463,7 @@ fn counts_of(volume: &Volume) -> Counts {
         moved_node_blocks: node_blocks,
         in_use: volume.in_use_sums.get(),
         gc_calls: calls,
+        gc_parts: parts,
         gc_checkpoints: volume.checkpoints.of_cleaning.count.get(),
         gc_checkpoint_blocks: volume.checkpoints.of_cleaning.blocks.get(),
         journal_blocks: journal.blocks,

@@ -3,7 +3,9 @@
 //! In the foreground, before an operation that makes pages dirty, sections are cleaned until there are enough free ones;
 //! in the background, when nothing else happens, one at a time ([`victim`](super::victim) chooses).
 //!
-//! A data block is moved by making its page dirty, marked for the cold log; a node block by making the node dirty.
+//! What is read for a segment is read together, as the kernel's read-ahead does it: nodes that lead to its blocks, then
+//! those of its pages that are not in memory. A data block is moved by making its page dirty, marked for the cold log; a
+//! node block by making the node dirty.
 //! What leads to a moved block is written with the next checkpoint, which makes the segment free, or the GC journal says
 //! where it is ([`gc_journal`](super::gc_journal)); then nodes and blocks of directories are copied
 //! ([`gc_copy`](super::gc_copy)).
@@ -16,13 +18,14 @@ use super::format::{
     SummaryEntry, first_page,
 };
 use super::gc_copy::DirBlock;
+use super::gc_parts::GcStep;
 use super::inode::Inode;
 use super::options::GcCheckpoint;
 use super::rules::OmittedRule;
 use super::segment::Block;
 use super::victim::GcKind;
 use super::volume::Volume;
-use crate::cache::read_pages;
+use crate::cache::{begin_fetch, read_pages};
 use crate::contract::{FsError, Kind, Result};
 use crate::vfs::writeback::{FileBacking, write_run};
 use std::collections::{BTreeMap, BTreeSet};
@@ -37,6 +40,14 @@ const CHECKPOINT_SECTIONS: u32 = 3;
 
 /// Tries to move a page that goes elsewhere at the same time.
 const MAX_TRIES: u32 = 4;
+
+/// A page whose block is to be moved.
+struct Moving {
+    at: BlockAddr,
+    summary: SummaryEntry,
+    inode: Rc<Inode>,
+    page: u64,
+}
 
 impl Volume {
     /// Sections that so many dirty pages take (`get_blocktype_secs`).
@@ -108,32 +119,44 @@ impl Volume {
     /// Cleans sections in the foreground until there are enough (`f2fs_gc`).
     async fn clean(self: &Rc<Self>) -> Result<()> {
         if self.is_checkpoint_due(None) {
-            self.write_checkpoint(Reason::Space).await?;
+            self.reclaim_cleaned().await?;
         }
         let (mut freed, mut skipped) = (0, 0);
         while self.lacks_free_sections(freed) && skipped <= MAX_SKIPPED {
             let Some(section) = self.victim(GcKind::Foreground) else { break };
             if self.is_checkpoint_due(Some(section)) {
-                self.write_checkpoint(Reason::Space).await?;
+                self.reclaim_cleaned().await?;
                 freed = 0;
                 continue;
             }
             let is_empty = self.clean_section(section, GcKind::Foreground).await?;
-            self.journal_moves().await?;
+            self.step((GcStep::Reclaim, GcKind::Foreground), self.journal_moves()).await?;
             if !is_empty {
                 skipped += 1;
             } else if !self.segments.borrow().is_free_section(section) {
                 freed += 1;
             }
             if self.must_reclaim() {
-                self.write_checkpoint(Reason::Space).await?;
+                self.reclaim_cleaned().await?;
                 freed = 0;
             }
         }
         if self.ends_with_checkpoint(freed) {
-            self.write_checkpoint(Reason::Space).await?;
+            self.reclaim_cleaned().await?;
         }
         Ok(())
+    }
+
+    /// Makes prefree segments free by a checkpoint; at once where a run leaves that out of cleaning.
+    async fn reclaim_cleaned(self: &Rc<Self>) -> Result<()> {
+        if self.options.gc_without.checkpoint() {
+            let freed = self.segments.borrow_mut().release_prefree();
+            self.note_freed(freed);
+            self.reset_freed().await;
+            return Ok(());
+        }
+        let written = self.write_checkpoint(Reason::Space);
+        self.step((GcStep::Reclaim, GcKind::Foreground), written).await.map(drop)
     }
 
     /// Whether a call that has emptied so many sections writes a checkpoint at its end. If not, what it emptied is free
@@ -204,14 +227,15 @@ impl Volume {
             if valid == 0 {
                 continue;
             }
-            let summaries = self.summaries_of(segment).await?;
+            let found = self.step((GcStep::Find, kind), self.summaries_of(segment)).await;
+            let summaries = found?;
             let copies = self.journals_moves()
                 && kind == GcKind::Foreground
                 && !self.omits(OmittedRule::GcNodeContent);
             if log.is_node() && copies {
-                self.copy_nodes(&summaries).await?;
+                self.step((GcStep::Write, kind), self.copy_nodes(&summaries)).await?;
             } else if log.is_node() {
-                self.move_nodes(&summaries, kind).await?;
+                self.step((GcStep::Write, kind), self.move_nodes(&summaries, kind)).await?;
             } else {
                 self.move_data(&summaries, kind).await?;
             }
@@ -252,6 +276,7 @@ impl Volume {
         blocks: &[(BlockAddr, SummaryEntry)],
         kind: GcKind,
     ) -> Result<()> {
+        self.read_nodes(blocks.iter().map(|(_, summary)| summary.nid).collect()).await;
         let op = self.begin().await?;
         let mut moved = Vec::new();
         for (at, summary) in blocks {
@@ -293,23 +318,46 @@ impl Volume {
         blocks: &[(BlockAddr, SummaryEntry)],
         kind: GcKind,
     ) -> Result<()> {
-        let mut files: BTreeMap<u32, (Rc<Inode>, BTreeSet<u64>)> = BTreeMap::new();
-        let mut copied = Vec::new();
+        let found = self.step((GcStep::Find, kind), self.find_pages(blocks)).await?;
+        self.move_found(found, kind).await
+    }
+
+    /// The pages that data blocks belong to, of those that still belong to one.
+    async fn find_pages(&self, blocks: &[(BlockAddr, SummaryEntry)]) -> Result<Vec<Moving>> {
+        self.read_nodes(blocks.iter().map(|(_, summary)| summary.nid).collect()).await;
+        let mut found = Vec::with_capacity(blocks.len());
+        for &(at, summary) in blocks {
+            self.pay(Work::Move).await;
+            let owner = still_there(self.owner_of(at, &summary).await)?;
+            let Some((ino, page)) = owner.flatten() else { continue };
+            if let Some(inode) = still_there(self.inode(ino).await)? {
+                found.push(Moving { at, summary, inode, page });
+            }
+        }
+        Ok(found)
+    }
+
+    /// Moves pages; in the foreground they are on the device then.
+    async fn move_found(self: &Rc<Self>, found: Vec<Moving>, kind: GcKind) -> Result<()> {
         let copies = self.journals_moves()
             && kind == GcKind::Foreground
             && !self.omits(OmittedRule::GcDirContent);
-        for (at, summary) in blocks {
-            self.pay(Work::Move).await;
-            let owner = still_there(self.owner_of(*at, summary).await)?;
-            let Some((ino, page)) = owner.flatten() else { continue };
-            let Some(inode) = still_there(self.inode(ino).await)? else { continue };
-            if copies && inode.kind() != Kind::File {
-                copied.push(DirBlock { at: *at, summary: *summary, dir: inode, page });
-                continue;
-            }
-            let moving = self.mark_moving(&inode, *at, summary, page).await;
-            if still_there(moving)?.unwrap_or(false) {
-                files.entry(ino).or_insert((inode, BTreeSet::new())).1.insert(page);
+        let (copied, found): (Vec<_>, Vec<_>) =
+            found.into_iter().partition(|of| copies && of.inode.kind() != Kind::File);
+        self.step((GcStep::Read, kind), self.read_moving(&found)).await;
+        self.step((GcStep::Write, kind), self.rewrite(found, kind)).await?;
+        let block = |Moving { at, summary, inode: dir, page }| DirBlock { at, summary, dir, page };
+        let copied = copied.into_iter().map(block).collect();
+        self.step((GcStep::Write, kind), self.copy_dirs(copied)).await
+    }
+
+    /// Makes pages dirty for the cold log; in the foreground they are on the device then.
+    async fn rewrite(self: &Rc<Self>, found: Vec<Moving>, kind: GcKind) -> Result<()> {
+        let mut files: BTreeMap<u32, (Rc<Inode>, BTreeSet<u64>)> = BTreeMap::new();
+        for of in found {
+            if still_there(self.mark_moving(&of).await)?.unwrap_or(false) {
+                let pages = files.entry(of.inode.number).or_insert((of.inode, BTreeSet::new()));
+                pages.1.insert(of.page);
             }
         }
         let mut counts = self.gc_counts.get();
@@ -321,7 +369,21 @@ impl Volume {
         for (inode, pages) in files.values() {
             self.write_moved(inode, pages).await?;
         }
-        self.copy_dirs(copied).await
+        Ok(())
+    }
+
+    /// Reads pages that are not in memory: all reads are submitted before the first is waited for.
+    async fn read_moving(self: &Rc<Self>, found: &[Moving]) {
+        let backing = FileBacking(Rc::clone(self));
+        let mut fetches = Vec::with_capacity(found.len());
+        for of in found {
+            // An error shows again where the page is moved.
+            let fetch = begin_fetch(&backing, &of.inode.pages, of.page..of.page + 1).await;
+            fetches.extend(fetch);
+        }
+        for fetch in fetches {
+            let _ = fetch.finish(|| ()).await;
+        }
     }
 
     /// The file and page that a data block belongs to, if it still does (`is_alive`).
@@ -345,13 +407,9 @@ impl Volume {
     }
 
     /// Makes a page dirty for the cold log, if its block is still the one to be moved.
-    async fn mark_moving(
-        self: &Rc<Self>,
-        inode: &Rc<Inode>,
-        at: BlockAddr,
-        summary: &SummaryEntry,
-        page: u64,
-    ) -> Result<bool> {
+    async fn mark_moving(self: &Rc<Self>, of: &Moving) -> Result<bool> {
+        let Moving { at, summary, inode, page } = of;
+        let (at, page) = (*at, *page);
         let _uncut = inode.invalidate_lock.read().await;
         let Some(_no_direct_write) = inode.gc_rwsem.try_write() else { return Ok(false) };
         let backing = FileBacking(Rc::clone(self));

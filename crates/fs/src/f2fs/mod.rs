@@ -24,6 +24,7 @@ mod fsync;
 mod gc;
 mod gc_copy;
 mod gc_journal;
+mod gc_parts;
 mod inline;
 mod inode;
 mod inodes;
@@ -57,6 +58,7 @@ pub use config::{Config, change_features};
 pub use counts::Counts;
 pub use cpu::{CpuCosts, CpuTimes};
 pub use fs::F2fs;
+pub use gc_parts::{GcParts, GcWithout};
 pub use mount::MountReport;
 pub use options::{
     AllocMode, Allocation, DiscardPolicy, FsyncMode, GcCheckpoint, MountOptions, Reclaim,

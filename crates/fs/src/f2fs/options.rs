@@ -2,6 +2,7 @@
 
 use super::cpu::CpuCosts;
 use super::format::{GC_JOURNAL_BLOCKS, GcJournalFormat, Layout};
+use super::gc_parts::GcWithout;
 use super::rules::OmittedRule;
 use crate::cache::CacheConfig;
 use nandscape_rt::Nanos;
@@ -147,6 +148,8 @@ pub struct MountOptions {
     pub idle_interval: Nanos,
     /// What its work takes of the host's cores.
     pub cpu: CpuCosts,
+    /// What is left out of cleaning, for measurements.
+    pub gc_without: GcWithout,
     /// The page cache, which has node and meta pages as well.
     pub cache: CacheConfig,
     /// NAT entries kept in memory, those that are dirty not counted.
@@ -228,6 +231,7 @@ impl Default for MountOptions {
             gc_no_gc_sleep: Nanos::from_secs(300),
             idle_interval: Nanos::from_secs(5),
             cpu: CpuCosts::default(),
+            gc_without: GcWithout::default(),
             cache: CacheConfig::default(),
             nat_entries: 100_000,
             nid_search_from: 0,

@@ -130,7 +130,7 @@ impl Volume {
             inodes: InodeCache::new(options.inodes),
             generations: RefCell::new(Stream::new(options.seed, "f2fs generations")),
             env,
-            cpu: Cpu::new(options.cpu),
+            cpu: Cpu::new(options.cpu, options.gc_without),
             options,
             sb,
             layout,

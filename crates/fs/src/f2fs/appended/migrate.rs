@@ -100,15 +100,8 @@ impl Volume {
                 nodes.insert(self.summary_at_place(*old).await?.nid);
             }
         }
-        let absent = |nid: &Nid| self.nodes.file.pages.peek(nid.0.into()).is_none();
-        let absent: Vec<_> = nodes.into_iter().filter(absent).collect();
-        let count = absent.len() as u64;
+        let count = self.read_nodes(nodes).await;
         self.append.iter().for_each(|append| append.count(|counts| counts.nodes_read += count));
-        let reads = absent.iter().map(|nid| async {
-            // A node that is gone, or cannot be read, is seen when its record is applied.
-            let _ = self.read_node(*nid, |_| ()).await;
-        });
-        join_all(reads.collect::<Vec<_>>()).await;
         Ok(())
     }
 

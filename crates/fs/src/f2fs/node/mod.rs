@@ -27,6 +27,8 @@ use crate::cache::read_pages;
 use crate::contract::{FsError, Result};
 use crate::vfs::writeback::FileBacking;
 use nandscape_block::SectorData;
+use nandscape_rt::combine::join_all;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 impl Volume {
@@ -68,6 +70,18 @@ impl Volume {
                 .flatten();
         }
         seen.ok_or_else(|| corrupt("node", nid.0))
+    }
+
+    /// Brings nodes into memory that are not there, together; how many these were. A node that is gone or cannot be read is
+    /// seen when it is looked at.
+    pub(crate) async fn read_nodes(&self, nids: BTreeSet<Nid>) -> u64 {
+        let absent = |nid: &Nid| self.nodes.file.pages.peek(nid.0.into()).is_none();
+        let absent: Vec<_> = nids.into_iter().filter(absent).collect();
+        let reads = absent.iter().map(|nid| async {
+            let _ = self.read_node(*nid, |_| ()).await;
+        });
+        join_all(reads.collect::<Vec<_>>()).await;
+        absent.len() as u64
     }
 
     /// Changes a node, which is written to a fresh place later.

@@ -9,8 +9,8 @@ use super::{cpu, read_features};
 use nandscape_fs::f2fs::format::GcJournalFormat;
 use nandscape_fs::f2fs::mkfs::MkfsOptions;
 use nandscape_fs::f2fs::{
-    AllocMode, Allocation, Config, DiscardPolicy, FsyncMode, GcCheckpoint, MountOptions, Reclaim,
-    SmallVolume, VictimPolicy, change_features,
+    AllocMode, Allocation, Config, DiscardPolicy, FsyncMode, GcCheckpoint, GcWithout, MountOptions,
+    Reclaim, SmallVolume, VictimPolicy, change_features,
 };
 use nandscape_rt::Nanos;
 
@@ -46,6 +46,16 @@ const RECLAIM: Words<Reclaim> =
     Words { here: &[("checkpoint", Reclaim::Checkpoint), ("gc-journal", Reclaim::GcJournal)] };
 const GC_CHECKPOINT: Words<GcCheckpoint> =
     Words { here: &[("call", GcCheckpoint::Call), ("reuse", GcCheckpoint::Reuse)] };
+const GC_WITHOUT: Words<GcWithout> = Words {
+    here: &[
+        ("nothing", GcWithout::Nothing),
+        ("checkpoint", GcWithout::Checkpoint),
+        ("traversal", GcWithout::Traversal),
+        ("metadata", GcWithout::Metadata),
+        ("allocation", GcWithout::Allocation),
+        ("all", GcWithout::All),
+    ],
+};
 const GC_JOURNAL: Words<GcJournalFormat> =
     Words { here: &[("paper", GcJournalFormat::Paper), ("safe", GcJournalFormat::Safe)] };
 const FSYNC_MODE: Words<FsyncMode> =
@@ -75,6 +85,7 @@ fn read_mount(fs: &mut Section<'_>, host: &Host) -> Result<MountOptions, StackEr
     let alloc_mode = fs.choice("alloc_mode", "default", &ALLOC_MODE)?;
     let (reclaim, gc_journal, checkpoint_cost) = read_reclaim(fs)?;
     let gc_checkpoint = read_gc_checkpoint(fs, reclaim)?;
+    let gc_without = fs.choice("gc_without", "nothing", &GC_WITHOUT)?;
     let active_logs: u32 = fs.or("active_logs", defaults.active_logs.into())?;
     fs.check("active_logs", matches!(active_logs, 2 | 4 | 6), "must be 2, 4 or 6")?;
     let fsync_mode = fs.choice("fsync_mode", "posix", &FSYNC_MODE)?;
@@ -101,6 +112,7 @@ fn read_mount(fs: &mut Section<'_>, host: &Host) -> Result<MountOptions, StackEr
         reclaim,
         gc_journal,
         gc_checkpoint,
+        gc_without,
         checkpoint_cost,
         active_logs: active_logs as u8,
         fsync_mode,
