@@ -22,7 +22,7 @@ const LATENCIES: [&str; 2] = ["clat_ns", "lat_ns"];
 const ENDS: [(&str, f64); 2] = [("second_half.", 0.5), ("last_tenth.", 0.9)];
 
 /// Numbers of a point of the series: a figure over time is of one of them, and one of an end of the phase of a rate.
-pub const COURSES: [&str; 14] = [
+pub const COURSES: [&str; 24] = [
     "iops",
     "waf",
     "waf_gc_pad",
@@ -37,6 +37,16 @@ pub const COURSES: [&str; 14] = [
     "sync.mean_ns",
     "sync.p99_ns",
     "map_hit_ratio",
+    "gc_sectors_per_s",
+    "fs.gc_blocks_per_s",
+    "fs.gc_share",
+    "fs.checkpoints_per_s",
+    "fs.free_segments",
+    "coupled.moved_per_s",
+    "coupled.upcalls_per_s",
+    "coupled.open",
+    "coupled.record_bytes",
+    "coupled.region_use",
 ];
 
 /// Shares are quotients, and may be off by their last digit.

@@ -27,6 +27,16 @@ counts! {
         pub carried: u64 = first,
         /// Records that are open.
         pub open: u64 = last,
+        /// Victims that were erased since, and the time of each from when collection began to that.
+        pub collected: u64,
+        /// The sum of these times.
+        pub collect_ns: u64,
+        /// Lines of the region to which data is moved that are in use, and all of it.
+        pub region_lines: u64 = last,
+        /// All of them.
+        pub region_lines_all: u64 = last,
+        /// Bytes of RAM of records and of the tables that find them.
+        pub record_bytes: u64 = last,
         /// Pages that collection moved.
         pub moved: u64,
         /// Records that were opened.

@@ -17,6 +17,7 @@ use crate::kind::OmittedRule;
 use nandscape_block::zone::ZoneAction;
 use nandscape_block::{BlockDevice, BlockError, Done, Lba};
 use nandscape_media::OpenChannel;
+use nandscape_rt::Nanos;
 use std::collections::VecDeque;
 
 /// The line that collection writes for a class in an instance.
@@ -40,6 +41,8 @@ struct Copies {
 #[derive(Debug)]
 struct Leaving {
     line: u32,
+    /// When its collection began.
+    began: Nanos,
     copies: Vec<Copies>,
     /// The position of the journal after its records.
     position: u64,
@@ -53,6 +56,8 @@ pub(super) struct Collection {
     /// Where the search for free addresses goes on.
     next: Box<[[u32; 2]]>,
     leaving: VecDeque<Leaving>,
+    /// Victims that are being erased, and when their collection began.
+    erasing: Vec<(u32, Nanos)>,
     /// Lines on their way to being free, per instance.
     coming: Box<[u32]>,
 }
@@ -64,6 +69,7 @@ impl Collection {
             targets: vec![<[VecDeque<Target>; 2]>::default(); instances].into_boxed_slice(),
             next: vec![[0; 2]; instances].into_boxed_slice(),
             leaving: VecDeque::new(),
+            erasing: Vec::new(),
             coming: vec![0; instances].into_boxed_slice(),
         }
     }
@@ -79,6 +85,7 @@ impl Collection {
         let copies: usize = self.leaving.iter().map(|of| of.copies.capacity()).sum();
         (self.targets.len() * (4 * size_of::<Target>() + 3 * size_of::<u32>())
             + self.leaving.capacity() * size_of::<Leaving>()
+            + self.erasing.capacity() * size_of::<(u32, Nanos)>()
             + copies * size_of::<Copies>()) as u64
     }
 }
@@ -133,7 +140,7 @@ impl<M: OpenChannel> CoupledFtl<M> {
         self.lines.unmap(victim, LineState::Leaving);
         self.gc.comes(instance, true);
         let position = self.want_durable();
-        self.gc.leaving.push_back(Leaving { line: victim, copies, position });
+        self.gc.leaving.push_back(Leaving { line: victim, began: self.now, copies, position });
         Ok(true)
     }
 
@@ -240,8 +247,9 @@ impl<M: OpenChannel> CoupledFtl<M> {
     pub(super) fn pump_leaving(&mut self) -> Result<(), FtlError> {
         for index in 0..self.gc.leaving.len() {
             if self.may_leave(index)?
-                && let Some(Leaving { line, .. }) = self.gc.leaving.remove(index)
+                && let Some(Leaving { line, began, .. }) = self.gc.leaving.remove(index)
             {
+                self.gc.erasing.push((line, began));
                 self.lines.enter(line, LineState::Resetting);
                 self.act_on_line(line, ZoneAction::Reset, Own::Reset(line))?;
                 self.stirred = true;
@@ -276,6 +284,11 @@ impl<M: OpenChannel> CoupledFtl<M> {
     /// The erase of a line has ended.
     pub(super) fn reset_done(&mut self, line: u32, done: Done) -> Result<(), FtlError> {
         self.gc.comes(line % self.space.instances, false);
+        if let Some(index) = self.gc.erasing.iter().position(|(erased, _)| *erased == line) {
+            let (_, began) = self.gc.erasing.swap_remove(index);
+            self.counts.own.collected += 1;
+            self.counts.own.collect_ns += done.at.saturating_sub(began).0;
+        }
         match done.result {
             Ok(_) => self.lines.release(line),
             Err(BlockError::PowerLost) => return Err(FtlError::PowerLost),

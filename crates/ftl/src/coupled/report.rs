@@ -2,6 +2,7 @@
 //! page-mapped region is no data of the host's: it counts as mapping.
 
 use super::lines::LineState;
+use super::space::Class;
 use super::{Counts, CoupledCounts, CoupledFtl};
 use crate::face::{Attach, DeviceSize, EraseUnit, EraseUnitState, Ftl, MemoryUse};
 use crate::kind::FtlKind;
@@ -17,9 +18,16 @@ impl<M: OpenChannel> CoupledFtl<M> {
         self.counts.own.journal_sectors + self.counts.own.snapshot_sectors
     }
 
-    /// What only this kind counts, with the records that are open now.
-    pub(super) const fn own_counts(&self) -> CoupledCounts {
-        CoupledCounts { open: self.records.open(), ..self.counts.own }
+    /// What only this kind counts, with what is in use now.
+    pub(super) fn own_counts(&self) -> CoupledCounts {
+        let (used, all) = self.lines.owned_use(Class::Data);
+        CoupledCounts {
+            open: self.records.open(),
+            region_lines: used.into(),
+            region_lines_all: all.into(),
+            record_bytes: self.records.bytes().iter().sum(),
+            ..self.counts.own
+        }
     }
 
     fn memory_parts(&self) -> MemoryUse {

@@ -1,7 +1,7 @@
 //! The course of a run over virtual time, and whether it was steady.
 
 use super::amplification::WriteAmplification;
-use nandscape_ftl::SectorCounts;
+use super::sample::Sample;
 use nandscape_rt::Nanos;
 use nandscape_rt::counts::Counts as _;
 use nandscape_workload::engine::{IntervalLatency, LatencyTotals, Point as Counted};
@@ -17,18 +17,18 @@ pub(super) struct Totals {
     pub(super) bytes: [u64; 3],
     /// Their latencies, by direction, and those of flushes.
     pub(super) latency: [LatencyTotals; 4],
-    /// Sectors placed.
-    pub(super) sectors: SectorCounts,
+    /// What was sampled.
+    pub(super) sample: Sample,
 }
 
-impl From<&Counted<SectorCounts>> for Totals {
-    fn from(point: &Counted<SectorCounts>) -> Self {
+impl From<&Counted<Sample>> for Totals {
+    fn from(point: &Counted<Sample>) -> Self {
         Self {
             at: point.at,
             ios: point.ios.iter().sum(),
             bytes: point.bytes,
             latency: point.latency.clone(),
-            sectors: point.sample,
+            sample: point.sample,
         }
     }
 }
@@ -46,8 +46,67 @@ impl Totals {
 
     /// Write amplification since `earlier`.
     pub(super) fn waf_since(&self, earlier: &Self) -> WriteAmplification {
-        WriteAmplification::of(&self.sectors.since(&earlier.sectors))
+        WriteAmplification::of(&self.sample.sectors.since(&earlier.sample.sectors))
     }
+
+    /// What those who collect garbage did since `earlier`.
+    fn garbage_since(&self, earlier: &Self) -> GarbagePoint {
+        let since = self.sample.since(&earlier.sample);
+        let rate = |count: u64| self.per_second(earlier, count);
+        let cleaning = since.cleaning.map(|cleaning| CleaningPoint {
+            blocks_per_s: rate(cleaning.blocks),
+            share: rate(cleaning.ns) / 1e9,
+            checkpoints_per_s: rate(cleaning.checkpoints),
+            free_segments: cleaning.free_segments,
+        });
+        let migrations = since.migrations.map(|counts| MigrationPoint {
+            moved_per_s: rate(counts.moved),
+            upcalls_per_s: rate(counts.upcalls),
+            open: counts.open,
+            record_bytes: counts.record_bytes,
+            region_use: counts.region_lines as f64 / counts.region_lines_all.max(1) as f64,
+        });
+        GarbagePoint { sectors_per_s: rate(since.sectors.gc), cleaning, migrations }
+    }
+}
+
+/// Collection of garbage in an interval: by the device, and by the file system.
+#[derive(Clone, Copy, PartialEq, Default, Debug)]
+pub struct GarbagePoint {
+    /// Sectors a second that the FTL copied.
+    pub sectors_per_s: f64,
+    /// Of an F2FS.
+    pub cleaning: Option<CleaningPoint>,
+    /// Of a coupled SSD.
+    pub migrations: Option<MigrationPoint>,
+}
+
+/// Cleaning of an F2FS in an interval.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct CleaningPoint {
+    /// Blocks a second that it moved.
+    pub blocks_per_s: f64,
+    /// Share of the interval for which calls in the foreground took; a call counts where it ends.
+    pub share: f64,
+    /// Checkpoints a second.
+    pub checkpoints_per_s: f64,
+    /// Segments that are free at its end.
+    pub free_segments: u64,
+}
+
+/// Migrations of a coupled SSD in an interval.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct MigrationPoint {
+    /// Pages a second that collection moved.
+    pub moved_per_s: f64,
+    /// Upcalls a second that the host fetched.
+    pub upcalls_per_s: f64,
+    /// Records that are open at its end.
+    pub open: u64,
+    /// Bytes of RAM of records and of the tables that find them, at its end.
+    pub record_bytes: u64,
+    /// Share of the region to which data is moved that is in use, at its end.
+    pub region_use: f64,
 }
 
 /// One interval of a run.
@@ -63,6 +122,8 @@ pub struct Point {
     pub waf: WriteAmplification,
     /// Latencies of the I/Os that completed in it, by direction, and of flushes.
     pub latency: [Option<IntervalLatency>; 4],
+    /// Collection of garbage in it.
+    pub garbage: GarbagePoint,
 }
 
 /// The intervals between totals, of which the first are those of the beginning.
@@ -77,6 +138,7 @@ pub(super) fn points(totals: &[Totals]) -> Vec<Point> {
             bytes_per_s: std::array::from_fn(|at| to.per_second(from, bytes(at))),
             waf: to.waf_since(from),
             latency: std::array::from_fn(|at| to.latency[at].since(&from.latency[at])),
+            garbage: to.garbage_since(from),
         }
     };
     totals.windows(2).map(point).collect()
@@ -170,12 +232,14 @@ fn spread(values: &[f64]) -> (f64, f64) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use nandscape_ftl::SectorCounts;
 
     fn run(ms: u64, ios_until: impl Fn(u64) -> u64) -> Vec<Totals> {
         let totals = |at| {
             let ios = ios_until(at);
             let sectors = SectorCounts { user: ios, gc: ios, ..SectorCounts::default() };
-            Totals { at: Nanos::from_ms(7 + at), ios, sectors, ..Totals::default() }
+            let sample = Sample { sectors, ..Sample::default() };
+            Totals { at: Nanos::from_ms(7 + at), ios, sample, ..Totals::default() }
         };
         (0..=ms).map(totals).collect()
     }

@@ -7,17 +7,17 @@ use super::error::RunError;
 use super::estimate::Estimate;
 use super::load::{INTERVAL, POINTS_MAX, options};
 use super::observer::Observer;
+use super::sample::{Sample, Sampler};
 use super::zones::ZoneReport;
-use nandscape_ftl::{HostIo, SectorCounts};
+use nandscape_ftl::HostIo;
 use nandscape_rt::Nanos;
-use nandscape_rt::counts::Counts as _;
 use nandscape_rt::words::grouped;
-use nandscape_workload::engine::{Engine, EngineError, Options, Probe, RunState};
+use nandscape_workload::engine::{Engine, EngineError, Options, RunState};
 use nandscape_workload::fio::{Direction, JobFile};
 
 /// Jobs that run `until` then, or to their end.
 pub(super) struct JobsUnderWay {
-    pub(super) engine: Engine<SectorCounts>,
+    pub(super) engine: Engine<Sample>,
     pub(super) sampler: Sampler,
     pub(super) until: Nanos,
     estimate: Estimate,
@@ -44,15 +44,15 @@ impl JobsUnderWay {
         Ok(Self { engine, sampler: Sampler::default(), until: Nanos::MAX, estimate })
     }
 
-    /// What the jobs have counted until now, and the FTL in these sectors.
-    pub(super) fn totals(&self, sectors: SectorCounts) -> Totals {
+    /// What the jobs have counted until now, beside what was sampled.
+    pub(super) fn totals(&self, sample: Sample) -> Totals {
         let totals = Direction::ALL.map(|direction| self.engine.totals(direction));
         Totals {
             at: self.engine.now(),
             ios: totals.iter().map(|(ios, _)| ios).sum(),
             bytes: totals.map(|(_, bytes)| bytes),
             latency: self.engine.latency_totals(),
-            sectors,
+            sample,
         }
     }
 
@@ -109,21 +109,6 @@ fn why_no_time(host: &HostIo) -> String {
     format!(
         "; all {sectors} sectors that they read hold nothing: precondition.recipe=fill writes them"
     )
-}
-
-/// Samples the FTL's counters for the series.
-#[derive(Default)]
-pub(super) struct Sampler {
-    /// What was counted before the counters were last reset.
-    pub(super) before: SectorCounts,
-}
-
-impl<D: LabDevice> Probe<D> for Sampler {
-    type Sample = SectorCounts;
-
-    fn sample(&mut self, device: &D, _: Nanos) -> SectorCounts {
-        self.before.plus(&device.sectors())
-    }
 }
 
 /// Whether a job writes at random.

@@ -9,11 +9,11 @@ use super::files::{Above, Contents, Layout, buffered, run_as};
 use super::load::{Load, Measured};
 use super::observer::Observer;
 use super::rounds::UntilSteady;
+use super::sample::Sample;
 use super::settled::Ground;
 use super::steps::run_load;
 use super::{Manner, Outcome, steady};
 use crate::stack::Stack;
-use nandscape_ftl::SectorCounts;
 use nandscape_rt::Nanos;
 use nandscape_workload::fio::JobFile;
 
@@ -78,7 +78,7 @@ fn measure_whole<D: LabDevice>(
         jobs.until = ramp;
         // Who ends a run in its ramp gets the figures of one pause more.
         drive(&mut jobs, device, observer)?;
-        first = jobs.totals(SectorCounts::default());
+        first = jobs.totals(Sample::default());
         device.reset_counts();
         jobs.until = Nanos::MAX;
     }

@@ -7,9 +7,9 @@ use super::drive::End;
 use super::error::RunError;
 use super::observer::Observer;
 use super::rounds::RoundsRun;
+use super::sample::Sample;
 use super::settled::{Ground, Stretch};
 use super::silence::Silent;
-use nandscape_ftl::SectorCounts;
 use nandscape_rt::Nanos;
 use nandscape_workload::engine::{Options, Results};
 use nandscape_workload::trace::{Footprint, TraceCounts};
@@ -43,7 +43,7 @@ pub(super) trait Load {
 
 /// What the measured phase brought.
 pub(super) struct Measured {
-    pub(super) results: Results<SectorCounts>,
+    pub(super) results: Results<Sample>,
     /// Totals over time, behind every job's ramp.
     pub(super) totals: Vec<Totals>,
     pub(super) length: Nanos,
@@ -79,12 +79,7 @@ impl Measured {
     }
 
     /// From what was measured behind `first`, where counters began.
-    pub(super) fn new(
-        results: Results<SectorCounts>,
-        first: Totals,
-        counts: Counts,
-        end: End,
-    ) -> Self {
+    pub(super) fn new(results: Results<Sample>, first: Totals, counts: Counts, end: End) -> Self {
         let length = results.ended.saturating_sub(first.at);
         let points = results.series.points.iter().filter(|point| point.at > first.at);
         let points: Vec<Totals> = points.map(Totals::from).collect();

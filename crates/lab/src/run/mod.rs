@@ -27,6 +27,7 @@ mod prepare;
 mod remarks;
 mod replay;
 mod rounds;
+mod sample;
 mod settled;
 mod silence;
 mod steady;
@@ -36,7 +37,7 @@ mod zones;
 
 pub use amplification::WriteAmplification;
 pub use counts::FileCounts;
-pub use course::Point;
+pub use course::{CleaningPoint, GarbagePoint, MigrationPoint, Point};
 pub use error::RunError;
 pub use image::{Copied, export_image, import_image};
 pub use jobs::run;
@@ -47,6 +48,7 @@ pub use path::IoPath;
 pub use prepare::{Before, make_state};
 pub use replay::{Trace, check_trace, replay};
 pub use rounds::{Round, RoundsRun, UntilSteady, WINDOW_ROUNDS};
+pub use sample::Sample;
 pub use wml::run_workload;
 pub use zones::{ZONE_TYPE, ZoneReport};
 

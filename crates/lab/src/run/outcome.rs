@@ -5,10 +5,11 @@ use super::amplification::{self, WriteAmplification};
 use super::counts::FileCounts;
 use super::course::Point;
 use super::rounds::RoundsRun;
+use super::sample::Sample;
 use super::zones::ZoneReport;
 use crate::stack::Stack;
 use crate::state::{Origin, Preconditioned, StateKey};
-use nandscape_ftl::{DeviceSize, EraseUnit, EraseUnitState, FtlReport, MemoryUse, SectorCounts};
+use nandscape_ftl::{DeviceSize, EraseUnit, EraseUnitState, FtlReport, MemoryUse};
 use nandscape_media::{LinkUse, Utilisation, Wear};
 use nandscape_rt::Nanos;
 use nandscape_rt::host::CoreTimes;
@@ -89,7 +90,7 @@ pub struct Outcome {
     /// Real time.
     pub wall: WallTime,
     /// What each job did.
-    pub workload: Results<SectorCounts>,
+    pub workload: Results<Sample>,
     /// How the trace was treated, if one was replayed.
     pub trace: Option<TraceCounts>,
     /// What flowops did, if a workload of them ran.

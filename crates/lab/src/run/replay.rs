@@ -3,17 +3,17 @@
 use super::course::Totals;
 use super::device::{self, LabDevice};
 use super::drive::{UnderWay, drive};
-use super::engine::Sampler;
 use super::error::RunError;
 use super::files::Above;
 use super::load::{Load, Measured, NOT_JUDGED, options};
 use super::observer::Observer;
+use super::sample::{Sample, Sampler};
 use super::settled::Ground;
 use super::steps::run_load;
 use super::{Manner, Outcome, prepare};
 use crate::stack::Stack;
 use nandscape_block::BlockDevice;
-use nandscape_ftl::{Ftl, SectorCounts};
+use nandscape_ftl::Ftl;
 use nandscape_rt::Nanos;
 use nandscape_workload::engine::RunState;
 use nandscape_workload::fio::Direction;
@@ -95,7 +95,7 @@ impl Load for Trace {
 
 /// A replay that has begun.
 struct TraceUnderWay {
-    replay: Replay<SectorCounts>,
+    replay: Replay<Sample>,
     /// Of the whole trace, as far as it is known.
     bytes: u64,
     sampler: Sampler,

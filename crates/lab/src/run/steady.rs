@@ -9,6 +9,7 @@ use super::error::RunError;
 use super::load::{INTERVAL, Measured};
 use super::observer::Observer;
 use super::rounds::{RoundDone, Rounds, RoundsRun, UntilSteady, WINDOW_ROUNDS};
+use super::sample::Sample;
 use super::settled::Ground;
 use nandscape_rt::Nanos;
 use nandscape_rt::counts::Counts as _;
@@ -55,14 +56,14 @@ fn endless(file: &JobFile) -> Result<JobFile, RunError> {
 /// What jobs and device did since the last call, and counts from zero again.
 fn restart<D: LabDevice>(jobs: &mut JobsUnderWay, device: &mut D) -> (Vec<JobResult>, Counts) {
     let counts = device.counts();
-    jobs.sampler.before = jobs.sampler.before.plus(&counts.ftl.sectors);
+    jobs.sampler.before = jobs.sampler.before.plus(&Sample::of(device));
     device.reset_counts();
     (jobs.engine.cut(), counts)
 }
 
 /// Totals of a job whose counts have begun anew now and then.
 fn totals<D: LabDevice>(jobs: &JobsUnderWay, device: &D) -> Totals {
-    jobs.totals(jobs.sampler.before.plus(&device.sectors()))
+    jobs.totals(jobs.sampler.before.plus(&Sample::of(device)))
 }
 
 /// Jobs that go on in rounds.

@@ -7,13 +7,13 @@ use super::error::RunError;
 use super::files::{Above, Contents};
 use super::load::{INTERVAL, Load, Measured, POINTS_MAX};
 use super::observer::Observer;
+use super::sample::Sample;
 use super::settled::Ground;
 use super::silence::{SILENCE, Silent, stood_still};
 use super::steps::run_load;
 use super::{Manner, Outcome};
 use crate::stack::{SHIPPED, Stack};
 use nandscape_block::SECTOR_BYTES;
-use nandscape_ftl::SectorCounts;
 use nandscape_rt::Nanos;
 use nandscape_workload::engine::{JobResult, Point, Results, RunState, Series};
 use nandscape_workload::fio::Direction;
@@ -90,7 +90,7 @@ struct Threads {
     now: Nanos,
     /// When they end at the latest.
     end: Option<Nanos>,
-    series: Series<SectorCounts>,
+    series: Series<Sample>,
     /// Distance of figures on the way, when the next are due, and whether they begin anew.
     period: Option<(Nanos, bool)>,
     next_period: Nanos,
@@ -196,21 +196,21 @@ impl Threads {
     }
 }
 
-fn point<D: LabDevice>(at: Nanos, device: &D, session: &Session) -> Point<SectorCounts> {
+fn point<D: LabDevice>(at: Nanos, device: &D, session: &Session) -> Point<Sample> {
     let sums = session.sums();
     Point {
         at,
         ios: [sums.reads, sums.writes, 0],
         bytes: [sums.read_bytes, sums.written_bytes, 0],
         latency: session.latencies(),
-        sample: device.sectors(),
+        sample: Sample::of(device),
     }
 }
 
 /// Everything that was measured, in the form that all loads have.
 fn measured<D: LabDevice>(
     report: Report,
-    series: Series<SectorCounts>,
+    series: Series<Sample>,
     device: &D,
     session: &Session,
     end: End,

@@ -1,7 +1,7 @@
 //! The part of a result's JSON that is there to be drawn: the course of a run, distributions,
 //! utilisation.
 
-use crate::run::course::Point;
+use crate::run::course::{CleaningPoint, MigrationPoint, Point};
 use nandscape_media::{Geometry, LinkUse, Utilisation};
 use nandscape_rt::Nanos;
 use nandscape_workload::engine::{GroupTotals, IntervalLatency, JobResult, Latencies, ZoneCounts};
@@ -51,6 +51,13 @@ pub(super) fn point(point: &Point) -> Value {
         "waf_gc_pad": point.waf.gc_pad,
         "waf_media": point.waf.media,
     });
+    out["gc_sectors_per_s"] = point.garbage.sectors_per_s.into();
+    if let Some(of) = &point.garbage.cleaning {
+        out["fs"] = cleaning(of);
+    }
+    if let Some(of) = &point.garbage.migrations {
+        out["coupled"] = migrations(of);
+    }
     let [directions @ .., sync] = &point.latency;
     for (at, direction) in Direction::ALL.into_iter().enumerate() {
         if let Some(latency) = &directions[at] {
@@ -62,6 +69,25 @@ pub(super) fn point(point: &Point) -> Value {
         out[SYNC] = interval(latency);
     }
     out
+}
+
+fn cleaning(of: &CleaningPoint) -> Value {
+    json!({
+        "gc_blocks_per_s": of.blocks_per_s,
+        "gc_share": of.share,
+        "checkpoints_per_s": of.checkpoints_per_s,
+        "free_segments": of.free_segments,
+    })
+}
+
+fn migrations(of: &MigrationPoint) -> Value {
+    json!({
+        "moved_per_s": of.moved_per_s,
+        "upcalls_per_s": of.upcalls_per_s,
+        "open": of.open,
+        "record_bytes": of.record_bytes,
+        "region_use": of.region_use,
+    })
 }
 
 fn interval(latency: &IntervalLatency) -> Value {
