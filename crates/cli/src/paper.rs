@@ -14,7 +14,7 @@ use nandscape_lab::run::VERSION;
 use nandscape_lab::stack::document::sweep_overrides;
 use nandscape_lab::sweep::{FinishedRow, Sweep};
 use nandscape_paper::verdict::{Judgement, Verdict};
-use nandscape_paper::{Answers, Because, Files, Maker, Paper, Reproduction, page, shipped};
+use nandscape_paper::{Answers, Because, Files, Maker, Paper, Reproduction, Size, page, shipped};
 use nandscape_rt::words::counted;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -35,7 +35,7 @@ pub(crate) fn paper(args: &PaperArgs, color: ColorChoice) -> Result<(), Failure>
         return check(&names, args);
     }
     let mut papers: Vec<Paper> =
-        names.iter().map(|name| load(name, args.quick, args)).collect::<Result<_, _>>()?;
+        names.iter().map(|name| load(name, size(args), args)).collect::<Result<_, _>>()?;
     once(&papers)?;
     leave_variants(&mut papers, &args.variant)?;
     let all = reproduce(papers, args)?;
@@ -62,10 +62,19 @@ fn names(args: &PaperArgs) -> Result<Vec<String>, Failure> {
     }
 }
 
-fn load(name: &str, quick: bool, args: &PaperArgs) -> Result<Paper, Failure> {
+/// The size at which papers run.
+const fn size(args: &PaperArgs) -> Size {
+    match (args.quick, args.full) {
+        (true, _) => Size::Quick,
+        (false, true) => Size::Full,
+        (false, false) => Size::Plain,
+    }
+}
+
+fn load(name: &str, size: Size, args: &PaperArgs) -> Result<Paper, Failure> {
     let over = sweep_overrides(&args.set).map_err(Failure::input)?;
     let (files, folder) = Files::find(name);
-    let mut paper = Paper::load(files, &folder, quick, &over).map_err(|error| {
+    let mut paper = Paper::load(files, &folder, size, &over).map_err(|error| {
         let known = shipped().collect::<Vec<_>>().join(", ");
         let unknown = files == Files::Host && !folder.is_dir();
         let error = anyhow::Error::from(error);
@@ -76,6 +85,11 @@ fn load(name: &str, quick: bool, args: &PaperArgs) -> Result<Paper, Failure> {
     })?;
     args.seeds.into_iter().for_each(|seeds| paper.ask_with_seeds(seeds));
     Ok(paper)
+}
+
+/// The same paper under `--full`, if it has that.
+fn load_full(name: &str, plain: &Paper, args: &PaperArgs) -> Result<Option<Paper>, Failure> {
+    plain.has_full().then(|| load(name, Size::Full, args)).transpose()
 }
 
 /// Two papers of one name would write the same files.
@@ -107,62 +121,92 @@ fn leave_variants(papers: &mut [Paper], names: &[String]) -> Result<(), Failure>
 }
 
 fn list(names: &[String], args: &PaperArgs) -> Result<(), Failure> {
-    let papers: Vec<Paper> =
-        names.iter().map(|name| load(name, false, args)).collect::<Result<_, _>>()?;
-    let papers = names.iter().zip(&papers);
+    let read = |name: &String| {
+        let plain = load(name, Size::Plain, args)?;
+        let full = load_full(name, &plain, args)?;
+        Ok((name.clone(), plain, full))
+    };
+    let all: Vec<(String, Paper, Option<Paper>)> =
+        names.iter().map(read).collect::<Result<_, Failure>>()?;
     let width = names.iter().map(String::len).max().unwrap_or(0);
     print(&match args.output_format {
         OutputFormat::Normal => {
-            let line = |(name, Paper { title, venue, year, .. }): (&String, &Paper)| {
-                format!("{name:width$}  {title} ({venue}, {year})\n")
+            let line = |(name, plain, full): &(String, Paper, Option<Paper>)| {
+                let Paper { title, venue, year, .. } = plain;
+                let full = full.as_ref().map(|full| format!("; {} under --full", of_runs(full)));
+                let full = full.unwrap_or_default();
+                format!("{name:width$}  {title} ({venue}, {year}){full}\n")
             };
-            papers.map(line).collect()
+            all.iter().map(line).collect()
         }
         OutputFormat::Json => {
-            let entry = |(name, Paper { title, authors, venue, year, .. }): (&String, &Paper)| json!({ "name": name, "title": title, "authors": authors, "venue": venue, "year": year });
-            pretty(&papers.map(entry).collect())?
+            let entry = |(name, plain, full): &(String, Paper, Option<Paper>)| {
+                let Paper { title, authors, venue, year, .. } = plain;
+                json!({
+                    "name": name, "title": title, "authors": authors, "venue": venue, "year": year,
+                    "runs_if_full": full.as_ref().map(runs),
+                })
+            };
+            pretty(&all.iter().map(entry).collect())?
         }
     })
 }
 
-/// What was read of a paper as it is, and as it is asked quickly.
+/// What was read of a paper at each size; `full` if it has that.
 struct Read<'a> {
     name: &'a str,
-    full: Paper,
+    plain: Paper,
     quick: Paper,
+    full: Option<Paper>,
 }
 
 fn check(names: &[String], args: &PaperArgs) -> Result<(), Failure> {
-    let paper = |name, quick| load(name, quick, args);
-    let read = |name| Ok(Read { name, full: paper(name, false)?, quick: paper(name, true)? });
-    let all: Vec<Read<'_>> = names.iter().map(|name| read(name)).collect::<Result<_, Failure>>()?;
+    let all: Vec<Read<'_>> =
+        names.iter().map(|name| Read::new(name, args)).collect::<Result<_, _>>()?;
     print(&match args.output_format {
         OutputFormat::Normal => all.iter().map(Read::text).collect(),
         OutputFormat::Json => pretty(&all.iter().map(Read::to_json).collect())?,
     })
 }
 
-impl Read<'_> {
+fn of_runs(paper: &Paper) -> String {
+    counted(paper.runs() as u64, RUNS)
+}
+
+fn runs(paper: &Paper) -> Value {
+    json!({ "all": paper.runs(), "distinct": paper.distinct_runs() })
+}
+
+impl<'a> Read<'a> {
+    fn new(name: &'a str, args: &PaperArgs) -> Result<Self, Failure> {
+        let of = |size| load(name, size, args);
+        let (plain, quick) = (of(Size::Plain)?, of(Size::Quick)?);
+        let full = load_full(name, &plain, args)?;
+        Ok(Self { name, plain, quick, full })
+    }
+
     fn text(&self) -> String {
-        let Self { name, full, quick } = self;
-        let statements = counted(full.statements.len() as u64, STATEMENTS);
-        let experiments = counted(full.experiments.len() as u64, ["experiment", "experiments"]);
+        let Self { name, plain, quick, full } = self;
+        let statements = counted(plain.statements.len() as u64, STATEMENTS);
+        let experiments = counted(plain.experiments.len() as u64, ["experiment", "experiments"]);
+        let full = full.as_ref().map(|full| {
+            format!("; {} under --full, {} of them distinct", of_runs(full), full.distinct_runs())
+        });
         format!(
-            "{name}: {statements}, {experiments}, {} ({} if quick), {} of them distinct ({})\n",
-            counted(full.runs() as u64, RUNS),
+            "{name}: {statements}, {experiments}, {} ({} if quick), {} of them distinct ({}){}\n",
+            of_runs(plain),
             quick.runs(),
-            full.distinct_runs(),
-            quick.distinct_runs()
+            plain.distinct_runs(),
+            quick.distinct_runs(),
+            full.unwrap_or_default()
         )
     }
 
     fn to_json(&self) -> Value {
-        let Self { name, full, quick } = self;
-        let runs =
-            |paper: &Paper| json!({ "all": paper.runs(), "distinct": paper.distinct_runs() });
+        let Self { name, plain, quick, full } = self;
         json!({
-            "name": name, "statements": full.statements.len(), "experiments": full.experiments.len(),
-            "runs": runs(full), "runs_if_quick": runs(quick),
+            "name": name, "statements": plain.statements.len(), "experiments": plain.experiments.len(),
+            "runs": runs(plain), "runs_if_quick": runs(quick), "runs_if_full": full.as_ref().map(runs),
         })
     }
 }
@@ -210,7 +254,12 @@ fn answer(sweep: &Sweep, finished: &Finished) -> Result<Answers, Failure> {
 fn maker(args: &PaperArgs) -> Maker {
     let mut words = vec!["nandscape".to_owned(), "paper".to_owned()];
     words.extend(args.papers.iter().map(|name| quoted(name)));
-    let mut options: Vec<String> = args.quick.then(|| " --quick".to_owned()).into_iter().collect();
+    let size = size(args);
+    let mut options = match size {
+        Size::Plain => Vec::new(),
+        Size::Quick => vec![" --quick".to_owned()],
+        Size::Full => vec![" --full".to_owned()],
+    };
     options.extend(args.seeds.map(|seeds| format!(" --seeds {seeds}")));
     options.extend(args.set.iter().map(|set| format!(" --set {}", quoted(set))));
     let options = options.concat();
@@ -218,7 +267,7 @@ fn maker(args: &PaperArgs) -> Maker {
     Maker {
         program: format!("nandscape {VERSION} ({COMMIT})"),
         command: words.join(" ") + &options + &variants.collect::<String>(),
-        quick: args.quick,
+        size,
         options,
     }
 }
@@ -228,7 +277,8 @@ fn to_json(all: &[Reproduction], maker: &Maker) -> Value {
         "version": VERSION,
         "commit": COMMIT,
         "command": maker.command,
-        "quick": maker.quick,
+        "quick": maker.size == Size::Quick,
+        "full": maker.size == Size::Full,
         "papers": all.iter().map(|one| one.to_json(maker)).collect::<Vec<_>>(),
     })
 }

@@ -15,6 +15,15 @@ fn reproduce(folder: &Folder, place: &str) -> Output {
     folder.run(&["paper", TINY, "--quick", "--out", place, "--jobs", "2"])
 }
 
+/// The tiny paper in a folder `mine`.
+fn copy_tiny(folder: &Folder) {
+    std::fs::create_dir_all(folder.0.join("mine")).unwrap();
+    for file in std::fs::read_dir(TINY).unwrap() {
+        let file = file.unwrap();
+        std::fs::copy(file.path(), folder.0.join("mine").join(file.file_name())).unwrap();
+    }
+}
+
 /// Every file of a reproduction is the same the next time, and what is there is not run again.
 #[test]
 fn reproductions_repeat_and_go_on() {
@@ -56,7 +65,7 @@ fn reproductions_repeat_and_go_on() {
     assert_eq!(read(&folder, "one/index.html"), read(&folder, "two/index.html"));
     let json: serde_json::Value = serde_json::from_str(&read(&folder, "one/paper.json")).unwrap();
     assert_eq!(json["papers"][0]["statements"].as_array().unwrap().len(), 4);
-    assert_eq!(json["quick"], true);
+    assert_eq!((&json["quick"], &json["full"]), (&true.into(), &false.into()));
 }
 
 /// What two experiments ask for under different names is run once, and is in the rows of both, to the
@@ -64,11 +73,7 @@ fn reproductions_repeat_and_go_on() {
 #[test]
 fn twins_are_run_once() {
     let folder = Folder::new("papers-twins");
-    std::fs::create_dir_all(folder.0.join("mine")).unwrap();
-    for file in std::fs::read_dir(TINY).unwrap() {
-        let file = file.unwrap();
-        std::fs::copy(file.path(), folder.0.join("mine").join(file.file_name())).unwrap();
-    }
+    copy_tiny(&folder);
     let paper = read(&folder, "mine/paper.toml");
     folder.write(
         "mine/paper.toml",
@@ -132,16 +137,20 @@ fn papers_are_checked_and_listed() {
     assert_eq!(output.status.code(), Some(0), "{}", err(&output));
     assert!(
         out(&output).ends_with(
-            "4 statements, 3 experiments, 34 runs (20 if quick), 34 of them distinct (17)\n"
+            "4 statements, 3 experiments, 34 runs (20 if quick), 34 of them distinct (17); 4 runs under --full, 4 of them distinct\n"
         ),
         "{}",
         out(&output)
     );
     let output = folder.run(&["paper", TINY, "--check", "--seeds", "3"]);
-    let runs = "66 runs (60 if quick), 54 of them distinct (51)\n";
-    assert!(out(&output).ends_with(runs), "{}", out(&output));
+    let runs = "66 runs (60 if quick), 54 of them distinct (51); 12 runs under --full, ";
+    assert!(out(&output).contains(runs), "{}", out(&output));
     let output = folder.run(&["paper", TINY, "--list"]);
-    assert!(out(&output).contains("A Paper that Nobody Wrote (the tests of nandscape, 2026)"));
+    assert!(
+        out(&output).contains(
+            "A Paper that Nobody Wrote (the tests of nandscape, 2026); 4 runs under --full"
+        )
+    );
     let json = |what: &str| -> serde_json::Value {
         let output = folder.run(&["paper", TINY, what, "--output-format", "json"]);
         serde_json::from_str(&out(&output)).unwrap()
@@ -150,6 +159,46 @@ fn papers_are_checked_and_listed() {
     let checked = &json("--check")[0];
     assert_eq!((&checked["name"], &checked["statements"]), (&TINY.into(), &4.into()));
     assert_eq!(checked["runs_if_quick"], serde_json::json!({ "all": 20, "distinct": 17 }));
+    let full = serde_json::json!({ "all": 4, "distinct": 4 });
+    assert_eq!((&checked["runs_if_full"], &json("--list")[0]["runs_if_full"]), (&full, &full));
+}
+
+/// --full runs the experiments that have it, and no other; a paper without any is refused, and so is --full beside
+/// --quick or variants.
+#[test]
+fn full_sizes_are_reproduced() {
+    let folder = Folder::new("papers-full");
+    let output = folder.run(&["paper", TINY, "--full", "--out", "out", "--jobs", "2"]);
+    assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+    let text = out(&output);
+    for expected in
+        ["experiment \"depth\" is not run under --full", "hold in 4 runs", "--full --out out\n"]
+    {
+        assert!(text.contains(expected), "{expected} in:\n{text}");
+    }
+    assert!(folder.0.join("out/tiny-space.jsonl").exists());
+    assert!(!folder.0.join("out/tiny-depth.jsonl").exists());
+    let json: serde_json::Value = serde_json::from_str(&read(&folder, "out/paper.json")).unwrap();
+    assert_eq!((&json["quick"], &json["full"]), (&false.into(), &true.into()));
+    assert!(json["command"].as_str().unwrap().ends_with("tiny --full"));
+
+    copy_tiny(&folder);
+    let paper = read(&folder, "mine/paper.toml");
+    let lines = paper.lines().filter(|line| !line.starts_with("full = "));
+    folder.write("mine/paper.toml", &lines.collect::<Vec<_>>().join("\n"));
+    let cases: [(&[&str], &str); 3] = [
+        (&["mine"], "mine/paper.toml:7:1: experiment: none has `full`, so --full has nothing"),
+        (&[TINY, "--quick"], "cannot be used with"),
+        (&[TINY, "--variant", "base"], "cannot be used with"),
+    ];
+    for (args, message) in cases {
+        let output = folder.run(&[&["paper", "--full", "--out", "none"], args].concat());
+        assert_eq!(output.status.code(), Some(2), "{args:?}");
+        assert!(err(&output).contains(message), "{args:?}: {}", err(&output));
+        assert!(!folder.0.join("none").exists());
+    }
+    let check = folder.run(&["paper", "mine", "--check"]);
+    assert!(out(&check).ends_with("34 of them distinct (17)\n"), "{}", out(&check));
 }
 
 /// Wrong input is exit code 2 with its place, before anything runs.

@@ -2,8 +2,9 @@
 //! wrong is told with file, line, column and key before anything runs.
 
 use crate::answers::points;
+use crate::full::full_sized;
 use crate::library::Files;
-use crate::model::{Assumption, Experiment, Extension, Figure, Form, Paper, Shown};
+use crate::model::{Assumption, Experiment, Extension, Figure, Form, Paper, Shown, Size};
 use crate::published;
 use crate::read::{Asked, axis, experiment, figure, figures, filter, form, read_all};
 use crate::reason::read_reasons;
@@ -21,23 +22,19 @@ use std::path::Path;
 const REQUESTS: [&str; 4] = ["read", "write", "trim", "sync"];
 
 impl Paper {
-    /// The paper in `folder`; with `quick`, the `quick` table of each experiment is laid over
-    /// their sweeps, and `over` is laid over each of them last.
+    /// The paper in `folder` at this size; the `quick` or `full` table of each experiment is laid over their
+    /// sweeps, and `over` is laid over each of them last. At [`Size::Full`] what has no `full` is left out.
     ///
     /// # Errors
     /// The first thing wrong with a file of it, and where.
-    pub fn load(
-        files: Files,
-        folder: &Path,
-        quick: bool,
-        over: &Table,
-    ) -> Result<Self, StackError> {
+    pub fn load(files: Files, folder: &Path, size: Size, over: &Table) -> Result<Self, StackError> {
         let text = Text::read(files, folder, "paper.toml")?;
         let (table, place) = (text.table()?, text.start());
         let mut root = Section::root(&table, &place);
-        let manner = Manner { files, quick, last: over };
+        let manner = Manner { files, size, last: over };
         let asked = read_experiments(&mut root, folder, manner)?;
         let variants = read_variants(&mut root, &asked, manner)?;
+        let asked = if size == Size::Full { full_sized(&root, asked, manner)? } else { asked };
         let id = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let mut paper = Self {
             name: match files {
@@ -69,6 +66,9 @@ impl Paper {
         root.close()?;
         paper.variants = variants.into_iter().map(|asked| asked.variant).collect();
         paper.experiments = asked.into_iter().map(|asked| asked.experiment).collect();
+        if size == Size::Full {
+            paper.leave_full();
+        }
         Ok(paper)
     }
 }
@@ -76,12 +76,13 @@ impl Paper {
 fn read_experiments(
     root: &mut Section<'_>,
     folder: &Path,
-    Manner { files, quick, last }: Manner<'_>,
+    Manner { files, size, last }: Manner<'_>,
 ) -> Result<Vec<Asked>, StackError> {
     let all = read_all(root, "experiment", |entry, id| {
         let file: String = entry.required("sweep")?;
         let changes = entry.table("quick")?.cloned().unwrap_or_default();
-        let mut over = if quick { changes.clone() } else { Table::new() };
+        let full = entry.table("full")?.cloned();
+        let mut over = if size == Size::Quick { changes.clone() } else { Table::new() };
         merge(&mut over, last.clone());
         let scales = read_scales(entry)?;
         let path = folder.join(&file);
@@ -90,10 +91,11 @@ fn read_experiments(
         let sweep = Sweep::parse_under(&path.to_string_lossy(), &text, over, &files)?;
         Ok(Asked {
             points: points(&sweep),
-            experiment: Experiment { id, sweep, file },
+            experiment: Experiment { id, sweep, file, full: full.is_some() },
             path,
             text,
             quick: changes,
+            full,
             scales,
         })
     })?;

@@ -391,7 +391,7 @@ mod tests {
 
     fn tiny() -> Paper {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/tiny");
-        Paper::load(Files::Host, &folder, false, &Table::new()).unwrap()
+        Paper::load(Files::Host, &folder, crate::model::Size::Plain, &Table::new()).unwrap()
     }
 
     /// The paper of the tests with made-up answers: write amplification of the fresh device beside the

@@ -8,6 +8,7 @@
 mod answers;
 pub mod checks;
 mod file;
+mod full;
 mod json;
 mod judge;
 mod library;
@@ -17,6 +18,7 @@ mod published;
 mod read;
 mod reason;
 mod reproduction;
+mod stacks;
 mod text;
 mod variant;
 pub mod verdict;
@@ -26,7 +28,7 @@ pub use judge::{Found, Judged, Sensitivity, Verdicts, judge};
 pub use library::{Files, shipped};
 pub use model::{
     Assumption, Claim, Column, Experiment, Extension, Figure, Filter, Form, Measure, Measured,
-    Paper, Reason, Shown, Statement, Variant,
+    Paper, Reason, Shown, Size, Statement, Variant,
 };
 pub use nandscape_lab::stack::StackError;
 pub use page::{Maker, page};

@@ -8,6 +8,17 @@ use std::collections::BTreeSet;
 /// What the paper is called as it stands, among its variants.
 pub(crate) const BASE: &str = "base";
 
+/// The size at which the experiments of a paper run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Size {
+    /// That of the sweep files.
+    Plain,
+    /// The smaller one of `--quick`.
+    Quick,
+    /// That of the paper's own devices, of `--full`.
+    Full,
+}
+
 /// A paper, ready to be reproduced.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Paper {
@@ -52,6 +63,8 @@ pub struct Experiment {
     pub sweep: Sweep,
     /// The sweep file, as the paper's folder names it.
     pub file: String,
+    /// Whether it runs under `--full`.
+    pub full: bool,
 }
 
 /// Experiments of the paper with several keys changed together.

@@ -32,6 +32,8 @@ pub(crate) struct Asked {
     pub(crate) text: String,
     /// What `--quick` lays over it.
     pub(crate) quick: Table,
+    /// What `--full` lays over it, if it runs then.
+    pub(crate) full: Option<Table>,
     /// Other sizes of its load, by name: what each lays over it.
     pub(crate) scales: Table,
 }
@@ -39,13 +41,14 @@ pub(crate) struct Asked {
 impl Asked {
     /// The same experiment with another sweep of its file.
     pub(crate) fn under(&self, sweep: Sweep) -> Self {
-        let Experiment { id, file, .. } = self.experiment.clone();
+        let Experiment { id, file, full, .. } = self.experiment.clone();
         Self {
             points: points(&sweep),
-            experiment: Experiment { id, file, sweep },
+            experiment: Experiment { id, file, full, sweep },
             path: self.path.clone(),
             text: self.text.clone(),
             quick: self.quick.clone(),
+            full: self.full.clone(),
             scales: self.scales.clone(),
         }
     }

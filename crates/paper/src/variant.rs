@@ -2,22 +2,22 @@
 //! verdicts of its own. A variant is an overlay of sweep files, with a load that it states: a scale and seeds.
 
 use crate::library::Files;
-use crate::model::{BASE, Column, Variant};
+use crate::model::{BASE, Column, Size, Variant};
 use crate::read::{Asked, index_of, read_all};
+use crate::stacks::Stacks;
 use nandscape_lab::stack::document::{Node, Table, Value, merge};
 use nandscape_lab::stack::reader::Section;
 use nandscape_lab::stack::{Place, StackError};
 use nandscape_lab::sweep::Sweep;
-use std::collections::BTreeMap;
 
 /// The scale of sweep files as they stand.
 const FULL: &str = "full";
 
-/// How sweeps are read: with the changes of `--quick` or without, and under what the command line sets.
+/// How sweeps are read: at which size, and under what the command line sets.
 #[derive(Clone, Copy)]
 pub(crate) struct Manner<'a> {
     pub(crate) files: Files,
-    pub(crate) quick: bool,
+    pub(crate) size: Size,
     pub(crate) last: &'a Table,
 }
 
@@ -48,7 +48,8 @@ fn read_variant(
     }
     let (title, why) = (entry.required("title")?, entry.required("why")?);
     let scale: String = entry.required("scale")?;
-    let stacks = read_stacks(entry)?;
+    let stacks = entry.table("stacks")?.map(|table| Stacks::read(table, "variant.stacks"));
+    let stacks = stacks.transpose()?.unwrap_or_default();
     let seeds = entry.node("seeds").cloned().ok_or_else(|| {
         entry.reject("seeds", "is missing; expected how many seeds the variant runs with")
     })?;
@@ -58,7 +59,8 @@ fn read_variant(
             over.extend(entry.node(key).map(|node| (key.to_owned(), node.clone())));
         }
     }
-    let quick = entry.table("quick")?.filter(|_| manner.quick).cloned().unwrap_or_default();
+    let quick =
+        entry.table("quick")?.filter(|_| manner.size == Size::Quick).cloned().unwrap_or_default();
     let names = entry.strings("experiments")?.unwrap_or_default();
     if names.is_empty() {
         return Err(entry.reject("experiments", "is missing; expected ids of experiments"));
@@ -78,21 +80,6 @@ fn read_variant(
     Ok(AskedVariant { variant: Variant { id, title, why, scale, sweeps }, asked })
 }
 
-/// Files that take the place of stacks, by the names of these.
-type Stacks = BTreeMap<String, Node>;
-
-fn read_stacks(entry: &mut Section<'_>) -> Result<Stacks, StackError> {
-    let Some(table) = entry.table("stacks")? else { return Ok(Stacks::new()) };
-    let named = table.iter().find(|(_, node)| !matches!(node.value, Value::String(_)));
-    match named {
-        None => Ok(table.iter().map(|(name, node)| (name.clone(), node.clone())).collect()),
-        Some((name, node)) => {
-            let why = format!("expected the file in the place of {name}");
-            Err(StackError::new(&node.place, "variant.stacks", why))
-        }
-    }
-}
-
 /// Every stack that is replaced is one of an experiment.
 fn check_stacks(
     entry: &Section<'_>,
@@ -100,24 +87,12 @@ fn check_stacks(
     asked: &[(usize, Asked)],
     experiments: &[Asked],
 ) -> Result<(), StackError> {
-    let has = |name: &String| asked.iter().any(|(at, _)| names(&experiments[*at]).contains(&name));
-    match stacks.keys().find(|name| !has(name)) {
+    match stacks.unknown(asked.iter().map(|(at, _)| &experiments[*at])) {
         None => Ok(()),
-        Some(name) => {
+        Some((name, _)) => {
             Err(entry.reject("stacks", format!("no experiment of the variant has \"{name}\"")))
         }
     }
-}
-
-/// The stacks of an experiment, in order.
-fn names(asked: &Asked) -> Vec<&String> {
-    let mut names: Vec<&String> = Vec::new();
-    for case in &asked.experiment.sweep.cases {
-        if !names.contains(&&case.stack_name) {
-            names.push(&case.stack_name);
-        }
-    }
-    names
 }
 
 /// What a variant lays over the sweep file of an experiment, lowest first.
@@ -136,11 +111,11 @@ impl Layers<'_> {
         entry: &Section<'_>,
     ) -> Result<Sweep, StackError> {
         let mut over = self.scaled(asked, entry)?;
-        if manner.quick {
+        if manner.size == Size::Quick {
             merge(&mut over, asked.quick.clone());
         }
         let mut own = self.over.clone();
-        if manner.quick {
+        if manner.size == Size::Quick {
             merge(&mut own, self.one_seed());
             merge(&mut own, self.quick.clone());
         }
@@ -148,20 +123,7 @@ impl Layers<'_> {
             narrow(grid, "", asked);
         }
         merge(&mut over, own);
-        let names = names(asked);
-        if !self.stacks.is_empty() {
-            let place = entry.place_of("stacks").clone();
-            over.insert("stacks".to_owned(), self.replaced(&names, &place));
-        }
-        merge(&mut over, manner.last.clone());
-        let path = asked.path.to_string_lossy();
-        let mut sweep = Sweep::parse_under(&path, &asked.text, over, &manner.files)?;
-        for case in &mut sweep.cases {
-            let old = self.stacks.iter().find(|(_, new)| is_text(new, &case.stack_name));
-            let name = old.map(|(old, _)| old).filter(|old| names.contains(old));
-            case.stack_name = name.unwrap_or(&case.stack_name).clone();
-        }
-        Ok(sweep)
+        self.stacks.sweep(asked, over, manner)
     }
 
     /// What the scale of the variant lays over the sweep file.
@@ -183,19 +145,6 @@ impl Layers<'_> {
         let seeds = self.over.get("seeds").cloned();
         let one = seeds.map(|node| Node { value: Value::Integer(1), raw: None, ..node });
         one.map(|node| ("seeds".to_owned(), node)).into_iter().collect()
-    }
-
-    /// The list of stacks with those that are replaced.
-    fn replaced(&self, names: &[&String], place: &Place) -> Node {
-        let plain = |name: &String| Node {
-            key_place: place.clone(),
-            place: place.clone(),
-            raw: None,
-            value: Value::String(name.clone()),
-        };
-        let node = |name: &&String| self.stacks.get(*name).cloned().unwrap_or_else(|| plain(name));
-        let value = Value::Array(names.iter().map(node).collect());
-        Node { key_place: place.clone(), place: place.clone(), raw: None, value }
     }
 }
 
@@ -243,10 +192,6 @@ fn remove(all: &mut Table, known: &Table) {
         }
         (_, known) => known.is_none(),
     });
-}
-
-fn is_text(node: &Node, text: &str) -> bool {
-    matches!(&node.value, Value::String(own) if own == text)
 }
 
 /// The columns that `variants` names; all if it is not given.

@@ -4,32 +4,38 @@ mod common;
 
 use common::{changed, tiny};
 use nandscape_lab::stack::document::{Table, sweep_overrides};
-use nandscape_paper::{Claim, Column, Files, Paper, shipped};
+use nandscape_paper::{Claim, Column, Files, Measured, Paper, Size, shipped};
 use std::path::Path;
 
 /// A paper is read as it stands, and --quick lays what it says over the sweeps.
 #[test]
 fn a_paper_is_read() {
-    let paper = Paper::load(Files::Host, &tiny(), false, &Table::new()).unwrap();
+    let paper = Paper::load(Files::Host, &tiny(), Size::Plain, &Table::new()).unwrap();
     assert_eq!((paper.id.as_str(), paper.year, paper.runs()), ("tiny", 2026, 18 + 8 + 8));
     assert_eq!(paper.statements[1].claim, Claim::Readings(vec![0.5, 0.66]));
     assert_eq!(paper.statements[0].sensitivity, [0]);
-    let quick = Paper::load(Files::Host, &tiny(), true, &Table::new()).unwrap();
+    let quick = Paper::load(Files::Host, &tiny(), Size::Quick, &Table::new()).unwrap();
     assert_eq!(quick.runs(), 10 + 4 + 6);
 }
 
-/// Every paper that ships is sound, also when it is asked quickly.
+/// Every paper that ships is sound at every size.
 #[test]
 fn papers_that_ship_are_sound() {
     for id in shipped() {
         let (files, folder) = Files::find(id);
-        for quick in [false, true] {
-            if let Err(error) = Paper::load(files, &folder, quick, &Table::new()) {
-                panic!("{error}");
-            }
+        let load = |size| match Paper::load(files, &folder, size, &Table::new()) {
+            Ok(paper) => paper,
+            Err(error) => panic!("{error}"),
+        };
+        load(Size::Quick);
+        if load(Size::Plain).has_full() {
+            load(Size::Full);
         }
     }
 }
+
+/// What the tiny paper has for --full, with the end of the line.
+const FULL: &str = "full = { seeds = 1, set = { media.chunks = 56 }, stacks = { \"empty.toml\" = \"roomy.toml\" } }\n";
 
 /// File, what stands there, what stands there instead, and what is said of it.
 type Slip = (&'static str, &'static str, &'static str, &'static str);
@@ -121,8 +127,8 @@ const SLIPS_OF_VARIANTS: [Slip; 14] = [
     ),
     (
         "paper.toml",
-        "stacks = { \"empty.toml\"",
-        "stacks = { \"none.toml\"",
+        "\nstacks = { \"empty.toml\"",
+        "\nstacks = { \"none.toml\"",
         "variant.stacks: no experiment of the variant has \"none.toml\"",
     ),
     (
@@ -217,13 +223,40 @@ const SLIPS_BESIDE: [Slip; 12] = [
     ("empty.toml", "fill = 0.0", "fill = -1.0", "empty.toml:5:8: precondition.fill: "),
 ];
 
+/// Of `full`, in the paper as --full runs it.
+const SLIPS_OF_FULL: [Slip; 6] = [
+    ("paper.toml", FULL, "", "paper.toml:7:1: experiment: none has `full`, so --full has nothing"),
+    ("paper.toml", "full = { seeds", "full = { seed", "paper.toml:12:10: seed: unknown key"),
+    ("paper.toml", FULL, "full = 1\n", "paper.toml:12:8: experiment.full: expected a table"),
+    (
+        "paper.toml",
+        "56 }, stacks = { \"empty.toml\"",
+        "56 }, stacks = { \"none.toml\"",
+        "paper.toml:12:61: experiment.full.stacks: experiment \"space\" has no stack \"none.toml\"",
+    ),
+    (
+        "paper.toml",
+        "\"roomy.toml\"",
+        "2",
+        "experiment.full.stacks: expected the file in the place of empty.toml",
+    ),
+    (
+        "paper.toml",
+        "stacks = { \"empty.toml\" = \"roomy.toml\" }",
+        "stacks = [\"small.toml\", \"roomy.toml\"]",
+        "experiment \"space\" has no stack=empty.toml; it has small.toml, roomy.toml",
+    ),
+];
+
 /// Whatever is wrong has a file, a line, a column and a key, and says what would be right.
 #[test]
 fn wrong_papers_name_their_place() {
-    let all = RENAMED.iter().chain(&SLIPS_OF_PAPERS).chain(&SLIPS_OF_VARIANTS).chain(&SLIPS_BESIDE);
-    for (at, slip) in all.enumerate() {
+    let plain = RENAMED.iter().chain(&SLIPS_OF_PAPERS).chain(&SLIPS_OF_VARIANTS);
+    let plain = plain.chain(&SLIPS_BESIDE).map(|slip| (Size::Plain, slip));
+    let full = SLIPS_OF_FULL.iter().map(|slip| (Size::Full, slip));
+    for (at, (size, slip)) in plain.chain(full).enumerate() {
         let (file, from, to, message) = *slip;
-        let load = |folder: &Path| Paper::load(Files::Host, folder, false, &Table::new());
+        let load = |folder: &Path| Paper::load(Files::Host, folder, size, &Table::new());
         let error = changed(&format!("wrong-{at}"), file, (from, to), load).unwrap_err();
         let error = error.to_string();
         assert!(error.contains(message), "{from} -> {to}: {error}");
@@ -235,8 +268,8 @@ fn wrong_papers_name_their_place() {
 /// under --quick one seed, and what it says besides. Points keep the names of the stacks that are replaced.
 #[test]
 fn variants_change_what_they_name() {
-    let load = |quick| Paper::load(Files::Host, &tiny(), quick, &Table::new()).unwrap();
-    let paper = load(false);
+    let load = |size| Paper::load(Files::Host, &tiny(), size, &Table::new()).unwrap();
+    let paper = load(Size::Plain);
     let names: Vec<String> = paper.sweeps().map(|(name, _)| name).collect();
     assert_eq!(names, ["space", "depth", "maps", "space-greedy", "space-filled", "depth-filled"]);
     let [greedy, filled] = paper.variants.as_slice() else { panic!("two variants") };
@@ -256,15 +289,57 @@ fn variants_change_what_they_name() {
     let replaced = ("empty.toml", "filled");
     assert_eq!(stacks, [("small.toml", "small"), ("small.toml", "small"), replaced, replaced]);
     assert_eq!(sweep.seeds, [3]);
-    let quick = load(true);
+    let quick = load(Size::Quick);
     let depth = &quick.variants[1].sweeps[1].1;
     assert_eq!((depth.cases.len(), depth.seeds.as_slice()), (2, [1].as_slice()));
+}
+
+/// --full runs what has `full`, with points named as ever, and leaves out variants and what other experiments show.
+/// A statement on another experiment stays, and says so.
+#[test]
+fn full_leaves_what_it_runs() {
+    let paper = Paper::load(Files::Host, &tiny(), Size::Full, &Table::new()).unwrap();
+    let cases = paper.experiments.iter().flat_map(|experiment| &experiment.sweep.cases);
+    let stacks: Vec<(&str, &str)> =
+        cases.clone().map(|case| (case.stack_name.as_str(), case.stack.name.as_str())).collect();
+    let (own, replaced) = (("small.toml", "small"), ("empty.toml", "roomy"));
+    assert_eq!(stacks, [own, own, replaced, replaced]);
+    assert!(cases.clone().all(|case| case.stack.toml.contains("chunks = 56")));
+    assert_eq!((paper.runs(), paper.sweeps().count(), paper.variants.len()), (4, 1, 0));
+    let figures: Vec<&str> = paper.figures.iter().map(|figure| figure.id.as_str()).collect();
+    assert_eq!(figures, ["1", "3", "4"]);
+    let left = (paper.assumptions.len(), paper.extensions.len(), paper.reasons.len());
+    assert_eq!(left, (0, 0, 1));
+    let [less, _, more, power] = paper.statements.as_slice() else { panic!("four statements") };
+    assert!(less.sensitivity.is_empty() && matches!(less.measured, Measured::As(_)));
+    let not = |why: &str| Measured::Not(why.to_owned());
+    assert_eq!(more.measured, not("experiment \"depth\" is not run under --full"));
+    assert_eq!(power.measured, not("no model of power"));
+}
+
+/// What stays refers to the experiments, figures and assumptions that stay, whatever their places were.
+#[test]
+fn full_keeps_references() {
+    let end = "\n[[experiment]]\nid = \"depth\"\n";
+    let (from, to) = (format!("{FULL}{end}"), format!("{end}{FULL}"));
+    let load = |folder: &Path| Paper::load(Files::Host, folder, Size::Full, &Table::new());
+    let paper = changed("full-depth", "paper.toml", (&from, &to), load).unwrap();
+    let ids: Vec<&str> = paper.sweeps().map(|(_, sweep)| sweep.name.as_str()).collect();
+    assert_eq!(ids, ["depth"]);
+    let [figure] = paper.figures.as_slice() else { panic!("one figure") };
+    assert_eq!((figure.id.as_str(), figure.experiment), ("2", 0));
+    assert_eq!((paper.assumptions[0].experiment, paper.reasons.len()), (0, 0));
+    let [less, _, more, _] = paper.statements.as_slice() else { panic!("four statements") };
+    assert_eq!((less.figure, less.sensitivity.as_slice()), (None, [].as_slice()));
+    assert_eq!(less.measured, Measured::Not("experiment \"space\" is not run under --full".into()));
+    let Measured::As(measure) = &more.measured else { panic!("it is measured") };
+    assert_eq!(measure.experiment, 0);
 }
 
 /// Of the variants those stay that are named, and reasons with them.
 #[test]
 fn variants_are_left_by_name() {
-    let mut paper = Paper::load(Files::Host, &tiny(), false, &Table::new()).unwrap();
+    let mut paper = Paper::load(Files::Host, &tiny(), Size::Plain, &Table::new()).unwrap();
     assert_eq!(paper.reason(0, Column::Variant(1)), Some(0));
     assert!(paper.has_variant("base") && paper.has_variant("filled") && !paper.has_variant("full"));
     assert_eq!(
@@ -285,7 +360,7 @@ fn variants_are_left_by_name() {
 #[test]
 fn a_key_of_the_command_line_reaches_every_stack() {
     let over = |set: &str| sweep_overrides(&[set.to_owned()]);
-    let load = |over: &Table| Paper::load(Files::Host, &tiny(), false, over);
+    let load = |over: &Table| Paper::load(Files::Host, &tiny(), Size::Plain, over);
     let paper = load(&over("ftl.gc.victim=random").unwrap()).unwrap();
     let cases = paper.experiments.iter().flat_map(|experiment| &experiment.sweep.cases);
     let changed = cases.filter(|case| case.stack.toml.contains("victim = \"random\"")).count();

@@ -7,7 +7,7 @@ use nandscape_lab::run::{Manner, Unobserved};
 use nandscape_lab::stack::document::Table;
 use nandscape_lab::sweep::{FinishedRow, Sweep};
 use nandscape_paper::verdict::Verdict;
-use nandscape_paper::{Answers, Claim, Files, Maker, Paper, Reproduction, page};
+use nandscape_paper::{Answers, Claim, Column, Files, Maker, Paper, Reproduction, Size, page};
 use std::path::Path;
 
 fn answers(sweep: &Sweep) -> Answers {
@@ -20,15 +20,15 @@ fn answers(sweep: &Sweep) -> Answers {
     answers
 }
 
-fn reproduce(folder: &Path, quick: bool) -> Reproduction {
-    let paper = Paper::load(Files::Host, folder, quick, &Table::new()).unwrap();
+fn reproduce(folder: &Path, size: Size) -> Reproduction {
+    let paper = Paper::load(Files::Host, folder, size, &Table::new()).unwrap();
     let answers = paper.sweeps().map(|(_, sweep)| answers(sweep)).collect();
     Reproduction::new(paper, answers)
 }
 
 fn maker() -> Maker {
     let (program, command) = ("nandscape test".to_owned(), "nandscape paper tiny".to_owned());
-    Maker { program, command, quick: true, options: " --quick".to_owned() }
+    Maker { program, command, size: Size::Quick, options: " --quick".to_owned() }
 }
 
 /// Checks of what only SSDs with append-only regions have.
@@ -37,7 +37,7 @@ const OF_SSDS: [&str; 4] = ["migrations", "upcalls", "record memory", "no cleani
 /// Each kind of verdict, every check that applies holds, and both outputs tell all of it.
 #[test]
 fn a_paper_is_reproduced() {
-    let one = reproduce(&tiny(), false);
+    let one = reproduce(&tiny(), Size::Plain);
     let verdicts: Vec<Verdict> = one.judged.iter().map(|judged| judged.judgement.verdict).collect();
     assert_eq!(verdicts, Verdict::ALL);
     assert_eq!(one.nonsense(), [] as [String; 0]);
@@ -107,7 +107,7 @@ fn a_surrogate_is_inconclusive() {
 /// Two reproductions are the same to the byte.
 #[test]
 fn reproductions_are_repeatable() {
-    let (one, other) = (reproduce(&tiny(), true), reproduce(&tiny(), true));
+    let (one, other) = (reproduce(&tiny(), Size::Quick), reproduce(&tiny(), Size::Quick));
     assert_eq!(one.to_json(&maker()).to_string(), other.to_json(&maker()).to_string());
     assert_eq!(page(&[one], &maker()), page(&[other], &maker()));
 }
@@ -115,8 +115,8 @@ fn reproductions_are_repeatable() {
 /// Measured figures are measured: another model, another figure. What is published stays.
 #[test]
 fn measured_figures_follow_the_model() {
-    let usual = reproduce(&tiny(), true);
-    let quick = |folder: &Path| reproduce(folder, true);
+    let usual = reproduce(&tiny(), Size::Quick);
+    let quick = |folder: &Path| reproduce(folder, Size::Quick);
     let timing = "timing = { preset = \"nvmevirt-970pro\", program_ns = 740000 }";
     let usual_timing = "timing = \"nvmevirt-970pro\"";
     let program = changed("slower", "small.toml", (usual_timing, timing), quick);
@@ -137,7 +137,7 @@ fn measured_figures_follow_the_model() {
 /// What is stated moves verdicts and nothing else.
 #[test]
 fn published_numbers_are_only_compared() {
-    let usual = reproduce(&tiny(), true);
+    let usual = reproduce(&tiny(), Size::Quick);
     let mut paper = usual.paper.clone();
     paper.statements[0].claim = Claim::AtMost(0.0001);
     let answers = usual.answers.iter().chain(usual.variants.iter().flatten()).cloned().collect();
@@ -151,7 +151,7 @@ fn published_numbers_are_only_compared() {
 /// one is given and its figures of the same runs; page and JSON have both.
 #[test]
 fn variants_have_verdicts() {
-    let one = reproduce(&tiny(), false);
+    let one = reproduce(&tiny(), Size::Plain);
     let under = |statement: usize, variant: usize| one.judged[statement].variants[variant].as_ref();
     assert!(under(2, 0).is_none(), "the variant does not change this experiment");
     assert!(under(3, 0).is_none() && under(3, 1).is_none(), "nothing is measured");
@@ -184,4 +184,29 @@ fn variants_have_verdicts() {
     }
     let table = html.split_once("Verdicts by variant").unwrap().1.split_once("</table>").unwrap().0;
     assert!(table.contains(">disagrees "), "{table}");
+}
+
+/// Under --full a statement on an experiment that is not run is inconclusive and says why; the others have verdicts
+/// of the runs of that size, and page, JSON and commands say which it is.
+#[test]
+fn full_sizes_have_verdicts() {
+    let [plain, one] = [Size::Plain, Size::Full].map(|size| reproduce(&tiny(), size));
+    assert_ne!(one.judged[0].seeds[0], plain.judged[0].seeds[0], "the runs are others");
+    assert_eq!(one.judged[0].judgement.verdict, Verdict::Agrees);
+    assert!(!one.judged[0].judgement.reason.contains("unstated parameters"));
+    assert_eq!(plain.judged[2].judgement.verdict, Verdict::Disagrees);
+    assert_eq!(one.judged[2].judgement.verdict, Verdict::Inconclusive);
+    let why = "experiment \"depth\" is not run under --full";
+    assert_eq!(one.judged[2].judgement.reason, why);
+    assert_eq!((one.slip(), one.nonsense()), (None, Vec::new()));
+
+    let maker = Maker { size: Size::Full, options: " --full".to_owned(), ..maker() };
+    let json = one.to_json(&maker);
+    assert_eq!(json["statements"][2]["comparison"], why);
+    assert_eq!(json["experiments"].as_array().unwrap().len(), 1);
+    let html = page(std::slice::from_ref(&one), &maker);
+    assert!(html.contains("--full: only the experiments that"));
+    assert!(!html.contains("Extension: ") && !html.contains("Figure 2: Depth"));
+    let command = maker.command_of(&one.paper, Column::Base);
+    assert!(command.ends_with("tiny --full"), "--variant does not go with it: {command}");
 }

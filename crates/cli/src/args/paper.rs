@@ -13,7 +13,8 @@ const SEEDS_MAX: u64 = 1_000;
 Examples:
   nandscape paper --list                            the papers that ship
   nandscape paper --quick                           all of them, on small devices
-  nandscape paper js-pblk --out js                  one, in full; then open js/index.html
+  nandscape paper my/paper --full                   one, at the paper's own device sizes
+  nandscape paper js-pblk --out js                  one, as it stands; then open js/index.html
   nandscape paper fa-ftl --seeds 30                 one, with more repetitions than it asks for
   nandscape paper js-pblk --set host.cores=64       one, on another host
   nandscape paper js-pblk --variant aged            one, with one of its variants
@@ -37,6 +38,10 @@ pub(crate) struct PaperArgs {
     /// Smaller devices, fewer points and seeds, as each paper says
     #[arg(long)]
     pub(crate) quick: bool,
+    /// The experiments that have `full`, with these changes, such as the paper's own device sizes; no other experiment
+    /// and no variant
+    #[arg(long, conflicts_with_all = ["quick", "variant"])]
+    pub(crate) full: bool,
     /// Repetitions of every run, with the seeds from 1; without it, as many as each paper says
     #[arg(long, value_name = "N", value_parser = whole::<1, SEEDS_MAX>)]
     pub(crate) seeds: Option<u64>,
@@ -51,7 +56,7 @@ pub(crate) struct PaperArgs {
     #[arg(long, value_name = "DIR", default_value = "papers-report")]
     pub(crate) out: PathBuf,
     /// List the papers that ship
-    #[arg(long, conflicts_with_all = ["quick", "check", "seeds", "set", "variant"])]
+    #[arg(long, conflicts_with_all = ["quick", "full", "check", "seeds", "set", "variant"])]
     pub(crate) list: bool,
     /// Read everything that papers say, and run nothing
     #[arg(long)]

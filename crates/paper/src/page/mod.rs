@@ -7,7 +7,7 @@ mod verdicts;
 use crate::answers::{Answer, Answers, each_run};
 use crate::checks::Checked;
 use crate::judge::{Judged, Sensitivity};
-use crate::model::{Assumption, Column, Extension, Filter, Paper, Statement, distinct_runs};
+use crate::model::{Assumption, Column, Extension, Filter, Paper, Size, Statement, distinct_runs};
 use crate::reproduction::Reproduction;
 use crate::verdict::Verdict;
 use nandscape_report::{Axis, Cell, Document, Figure, Report, Row, Run, Tone, axes, label, plain};
@@ -22,9 +22,9 @@ pub struct Maker {
     pub program: String,
     /// The command that makes the same files.
     pub command: String,
-    /// Whether experiments are the smaller ones of `--quick`.
-    pub quick: bool,
-    /// What of the command changes results: `--quick`, `--seeds` and `--set` as they were given.
+    /// The size of experiments.
+    pub size: Size,
+    /// What of the command changes results: `--quick` or `--full`, `--seeds` and `--set` as they were given.
     pub options: String,
 }
 
@@ -32,8 +32,11 @@ impl Maker {
     /// The command that measures one column of a paper again.
     #[must_use]
     pub fn command_of(&self, paper: &Paper, column: Column) -> String {
-        let (name, options) = (&paper.name, &self.options);
-        format!("nandscape paper {name}{options} --variant {}", paper.column_name(column))
+        let command = format!("nandscape paper {}{}", paper.name, self.options);
+        match self.size {
+            Size::Full => command,
+            _ => format!("{command} --variant {}", paper.column_name(column)),
+        }
     }
 }
 
@@ -43,8 +46,12 @@ pub fn page(all: &[Reproduction], maker: &Maker) -> String {
     let runs = distinct_runs(all.iter().map(|one| &one.paper));
     let papers =
         if all.len() == 1 { "One paper".to_owned() } else { format!("{} papers", all.len()) };
-    let quick = if maker.quick { ", --quick: smaller than it should be" } else { "" };
-    let subtitle = format!("{papers}, {runs} runs on the virtual clock{quick}");
+    let size = match maker.size {
+        Size::Plain => "",
+        Size::Quick => ", --quick: smaller than it should be",
+        Size::Full => ", --full: only the experiments that have the paper's own device sizes",
+    };
+    let subtitle = format!("{papers}, {runs} runs on the virtual clock{size}");
     let mut page = Document::new("Papers reproduced", &subtitle);
     let nonsense: Vec<String> = all
         .iter()
