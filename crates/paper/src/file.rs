@@ -8,10 +8,11 @@ use crate::model::{Assumption, Experiment, Extension, Figure, Form, Paper, Shown
 use crate::published;
 use crate::read::{Asked, axis, experiment, figure, figures, filter, form, read_all};
 use crate::reason::read_reasons;
+use crate::stacks::lay;
 use crate::text::Text;
 use crate::variant::{Manner, read_variants};
 use nandscape_lab::stack::StackError;
-use nandscape_lab::stack::document::{Table, Value, merge};
+use nandscape_lab::stack::document::{Table, Value};
 use nandscape_lab::stack::reader::Section;
 use nandscape_lab::sweep::Sweep;
 use nandscape_lab::workload::fio::Environment;
@@ -76,20 +77,19 @@ impl Paper {
 fn read_experiments(
     root: &mut Section<'_>,
     folder: &Path,
-    Manner { files, size, last }: Manner<'_>,
+    manner: Manner<'_>,
 ) -> Result<Vec<Asked>, StackError> {
+    let Manner { files, size, last } = manner;
     let all = read_all(root, "experiment", |entry, id| {
         let file: String = entry.required("sweep")?;
         let changes = entry.table("quick")?.cloned().unwrap_or_default();
         let full = entry.table("full")?.cloned();
-        let mut over = if size == Size::Quick { changes.clone() } else { Table::new() };
-        merge(&mut over, last.clone());
         let scales = read_scales(entry)?;
         let path = folder.join(&file);
         let text = files.read(&path);
         let text = text.map_err(|why| entry.reject("sweep", format!("{file}: {why}")))?;
-        let sweep = Sweep::parse_under(&path.to_string_lossy(), &text, over, &files)?;
-        Ok(Asked {
+        let sweep = Sweep::parse_under(&path.to_string_lossy(), &text, last.clone(), &files)?;
+        let asked = Asked {
             points: points(&sweep),
             experiment: Experiment { id, sweep, file, full: full.is_some() },
             path,
@@ -97,6 +97,10 @@ fn read_experiments(
             quick: changes,
             full,
             scales,
+        };
+        Ok(match size {
+            Size::Quick => asked.under(lay(&asked, asked.quick.clone(), manner)?),
+            Size::Plain | Size::Full => asked,
         })
     })?;
     match all.is_empty() {

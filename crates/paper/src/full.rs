@@ -3,15 +3,10 @@
 
 use crate::model::{Measured, Paper, Statement};
 use crate::read::Asked;
-use crate::stacks::Stacks;
+use crate::stacks::lay;
 use crate::variant::Manner;
 use nandscape_lab::stack::StackError;
-use nandscape_lab::stack::document::{Table, Value};
 use nandscape_lab::stack::reader::Section;
-use nandscape_lab::sweep::Sweep;
-
-/// The key of an experiment's stacks that are replaced by name.
-const STACKS: &str = "experiment.full.stacks";
 
 /// The experiments at full size; those without `full` stay as they are until [`Paper::leave_full`], since what names
 /// them is read and checked in any case.
@@ -24,23 +19,10 @@ pub(crate) fn full_sized(
         return Err(root.reject("experiment", "none has `full`, so --full has nothing to run"));
     }
     let full = |asked: Asked| match asked.full.clone() {
-        Some(over) => Ok(asked.under(sweep(&asked, over, manner)?)),
+        Some(over) => Ok(asked.under(lay(&asked, over, manner)?)),
         None => Ok(asked),
     };
     all.into_iter().map(full).collect()
-}
-
-fn sweep(asked: &Asked, mut over: Table, manner: Manner<'_>) -> Result<Sweep, StackError> {
-    let mut stacks = Stacks::default();
-    if let Some(Value::Table(table)) = over.get("stacks").map(|node| &node.value) {
-        stacks = Stacks::read(table, STACKS)?;
-        over.remove("stacks");
-    }
-    if let Some((name, node)) = stacks.unknown(std::iter::once(asked)) {
-        let why = format!("experiment \"{}\" has no stack \"{name}\"", asked.experiment.id);
-        return Err(StackError::new(&node.key_place, STACKS, why));
-    }
-    stacks.sweep(asked, over, manner)
 }
 
 impl Paper {

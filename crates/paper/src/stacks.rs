@@ -1,11 +1,43 @@
-//! Stacks of a sweep file that other files take the place of, for variants and for `--full`. Points keep the names of
-//! the stacks that are replaced, so figures and statements find them.
+//! Stacks of a sweep file that other files take the place of, for variants and their scales, for `--quick` and for
+//! `--full`. Points keep the names of the stacks that are replaced, so figures and statements find them.
 
 use crate::read::Asked;
 use crate::variant::Manner;
 use nandscape_lab::stack::StackError;
 use nandscape_lab::stack::document::{Node, Table, Value, merge};
 use nandscape_lab::sweep::Sweep;
+
+/// The key of the stacks that a layer of an experiment replaces.
+const KEY: &str = "experiment.stacks";
+
+/// The sweep of an experiment's file under `over`, where a table of stacks has files by the names of those that they
+/// replace.
+///
+/// # Errors
+/// What is wrong in `over`; a name that no stack of the experiment has.
+pub(crate) fn lay(asked: &Asked, over: Table, manner: Manner<'_>) -> Result<Sweep, StackError> {
+    lay_with(asked, over, &Stacks::default(), manner)
+}
+
+/// The same; what `own` replaces counts more.
+pub(crate) fn lay_with(
+    asked: &Asked,
+    mut over: Table,
+    own: &Stacks,
+    manner: Manner<'_>,
+) -> Result<Sweep, StackError> {
+    let mut stacks = Stacks::default();
+    if let Some(Value::Table(table)) = over.get("stacks").map(|node| &node.value) {
+        stacks = Stacks::read(table, KEY)?;
+        over.remove("stacks");
+    }
+    if let Some((name, node)) = stacks.unknown(std::iter::once(asked)) {
+        let why = format!("experiment \"{}\" has no stack \"{name}\"", asked.experiment.id);
+        return Err(StackError::new(&node.key_place, KEY, why));
+    }
+    merge(&mut stacks.0, own.0.clone());
+    stacks.sweep(asked, over, manner)
+}
 
 /// Files by the names of the stacks that they replace, with their places.
 #[derive(Default)]
@@ -32,7 +64,7 @@ impl Stacks {
     }
 
     /// The sweep of an experiment's file under `over`, with these files in the place of the experiment's stacks.
-    pub(crate) fn sweep(
+    fn sweep(
         &self,
         asked: &Asked,
         mut over: Table,

@@ -4,7 +4,7 @@
 use crate::library::Files;
 use crate::model::{BASE, Column, Size, Variant};
 use crate::read::{Asked, index_of, read_all};
-use crate::stacks::Stacks;
+use crate::stacks::{Stacks, lay_with};
 use nandscape_lab::stack::document::{Node, Table, Value, merge};
 use nandscape_lab::stack::reader::Section;
 use nandscape_lab::stack::{Place, StackError};
@@ -123,7 +123,7 @@ impl Layers<'_> {
             narrow(grid, "", asked);
         }
         merge(&mut over, own);
-        self.stacks.sweep(asked, over, manner)
+        lay_with(asked, over, self.stacks, manner)
     }
 
     /// What the scale of the variant lays over the sweep file.

@@ -232,13 +232,13 @@ const SLIPS_OF_FULL: [Slip; 6] = [
         "paper.toml",
         "56 }, stacks = { \"empty.toml\"",
         "56 }, stacks = { \"none.toml\"",
-        "paper.toml:12:61: experiment.full.stacks: experiment \"space\" has no stack \"none.toml\"",
+        "paper.toml:12:61: experiment.stacks: experiment \"space\" has no stack \"none.toml\"",
     ),
     (
         "paper.toml",
         "\"roomy.toml\"",
         "2",
-        "experiment.full.stacks: expected the file in the place of empty.toml",
+        "experiment.stacks: expected the file in the place of empty.toml",
     ),
     (
         "paper.toml",

@@ -96,7 +96,7 @@ fn a_paper_is_reproduced() {
 fn a_surrogate_is_inconclusive() {
     let less = "within = 0.0\nmeasured";
     let surrogate = "within = 0.0\nsurrogate = \"another load\"\nmeasured";
-    let judge = |folder: &Path| reproduce(folder, true).judged.swap_remove(0);
+    let judge = |folder: &Path| reproduce(folder, Size::Quick).judged.swap_remove(0);
     let other = changed("surrogate", "published.toml", (less, surrogate), judge);
     let usual = judge(&tiny());
     assert_eq!(usual.judgement.verdict, Verdict::Agrees);

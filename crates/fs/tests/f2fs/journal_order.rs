@@ -43,7 +43,7 @@ impl Slow {
         let is_durable = bio.flags.has(Flags::PREFLUSH | Flags::FUA);
         let is_slow = bio.op == Op::Write && self.rng.chance(0.02);
         match (is_durable, is_slow) {
-            (true, _) => Nanos::from_ms(20),
+            (true, _) => Nanos::from_ms(40),
             (false, true) => Nanos::from_ms(50),
             (false, false) => Nanos::from_us(200),
         }
