@@ -14,6 +14,7 @@ use crate::common::ids::LineId;
 use crate::error::FtlError;
 use nandscape_block::BlockError;
 use nandscape_media::OpenChannel;
+use std::borrow::Cow;
 
 /// What came of making space.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -28,7 +29,7 @@ enum Space {
 
 /// What ends writes to a device.
 pub(super) const EXHAUSTED: BlockError =
-    BlockError::ReadOnly("no free erase unit, and nothing to collect");
+    BlockError::ReadOnly(Cow::Borrowed("no free erase unit, and nothing to collect"));
 
 impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
     /// Sectors of so many erase units without bad chunks.
