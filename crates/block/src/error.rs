@@ -2,6 +2,7 @@
 
 use crate::address::Lba;
 use crate::zone::ZoneStatus;
+use std::borrow::Cow;
 use thiserror::Error;
 
 /// Why a bio failed.
@@ -53,7 +54,7 @@ pub enum BlockError {
     MemoryCap,
     /// No more data can be taken; what is stored can be read.
     #[error("the device is read-only: {0}")]
-    ReadOnly(&'static str),
+    ReadOnly(Cow<'static, str>),
     /// Stored state contradicts itself.
     #[error("corrupt {kind} at {lba}")]
     Corrupt {

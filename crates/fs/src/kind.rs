@@ -43,6 +43,11 @@ pub trait MountedFs: FileSystem {
         None
     }
 
+    /// The error that made it read-only, if one did.
+    fn fault(&self) -> Option<String> {
+        None
+    }
+
     /// From now on its work takes time of the cores of `host`, if it was configured to cost anything. Without a host, as
     /// while files are laid out, it costs nothing.
     fn attach_host(&self, _host: &Host) {}

@@ -110,6 +110,10 @@ impl MountedFs for Ext4 {
             inodes: self.0.inodes.len() as u64,
         }
     }
+
+    fn fault(&self) -> Option<String> {
+        self.0.journal.aborted()
+    }
 }
 
 #[async_trait(?Send)]

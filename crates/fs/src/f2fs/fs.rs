@@ -144,6 +144,10 @@ impl MountedFs for F2fs {
         ]
     }
 
+    fn fault(&self) -> Option<String> {
+        self.0.fault.borrow().as_ref().map(ToString::to_string)
+    }
+
     fn space(&self) -> Option<FsSpace> {
         let (segments, space) = (self.0.segments.borrow(), &self.0.space);
         Some(FsSpace {

@@ -26,7 +26,9 @@ impl Volume {
                 Ok(answer) => answer.await,
                 Err(waits) => match waits.await {
                     Ok(answer) => answer.await,
-                    Err(_) => Err(BlockError::ReadOnly("the volume was stopped by an error")),
+                    Err(_) => {
+                        Err(BlockError::ReadOnly("the volume was stopped by an error".into()))
+                    }
                 },
             }
         }

@@ -88,6 +88,8 @@ pub(crate) struct Volume {
     pub(crate) metadata_in_flight: InFlight,
     /// A write of metadata failed, or one contradicts another: nothing is written any more (`CP_ERROR_FLAG`).
     pub(crate) stopped: Cell<bool>,
+    /// The first error that stopped it.
+    pub(crate) fault: RefCell<Option<FsError>>,
     this: Weak<Self>,
 }
 
@@ -161,6 +163,7 @@ impl Volume {
             data_in_flight: InFlight::new(&rt, "file data"),
             metadata_in_flight: InFlight::new(&rt, "nodes and metadata"),
             stopped: Cell::new(false),
+            fault: RefCell::default(),
             this: this.clone(),
         })
     }
@@ -202,6 +205,10 @@ impl Volume {
     /// Stops all writes of metadata after an error (`f2fs_stop_checkpoint`), which it passes on.
     pub(crate) fn stop(&self, error: FsError) -> FsError {
         self.stopped.set(true);
+        // What finds it stopped is no reason.
+        if error != FsError::ReadOnly {
+            self.fault.borrow_mut().get_or_insert_with(|| error.clone());
+        }
         if let Some(parking) = &self.parking {
             parking.abandon();
         }

@@ -150,7 +150,7 @@ pub struct CoupledFtl<M> {
 /// An error as the host has it, which knows of no zones.
 fn named(error: BlockError) -> BlockError {
     match error {
-        BlockError::Zone { .. } => BlockError::ReadOnly("media take no more of a line"),
+        BlockError::Zone { .. } => BlockError::ReadOnly("media take no more of a line".into()),
         error => error,
     }
 }

@@ -16,13 +16,15 @@ use nandscape_block::zone::{ZoneAction, ZoneId};
 use nandscape_block::{Bio, BlockError, Done, Flags, Lba, Op, Payload, Reply, Submit, Token};
 use nandscape_media::OpenChannel;
 use nandscape_rt::Nanos;
+use std::borrow::Cow;
 use std::collections::VecDeque;
 
 /// Lines of an instance that the host's data leave alone: one for each class that collection writes.
 pub(super) const RESERVE: u32 = super::config::CLASSES;
 
 /// What ends writes to a device.
-const EXHAUSTED: BlockError = BlockError::ReadOnly("no free line, and nothing to collect");
+const EXHAUSTED: BlockError =
+    BlockError::ReadOnly(Cow::Borrowed("no free line, and nothing to collect"));
 
 /// A superblock of the host that is partly written.
 #[derive(Clone, Copy, Debug)]

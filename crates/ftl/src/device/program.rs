@@ -113,7 +113,7 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
                 (page.at, page.line) = (at, line);
                 Ok(())
             }
-            None => Err(BlockError::ReadOnly("no erase unit takes programs").into()),
+            None => Err(BlockError::ReadOnly("no erase unit takes programs".into()).into()),
         }
     }
 

@@ -188,7 +188,8 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
             }
         }
         if self.lacks_spare(instance) {
-            let error = BlockError::ReadOnly("no erase unit to save the buffer when power fails");
+            let error =
+                BlockError::ReadOnly("no erase unit to save the buffer when power fails".into());
             return Err(error.into());
         }
         if self.lines.free_lines_of(instance as u32) == 0 { Err(EXHAUSTED.into()) } else { Ok(()) }

@@ -178,7 +178,7 @@ impl<M: OpenChannel> Pblk<M> {
 
     /// No line can be freed any more: writes end, reads go on.
     fn give_up(&mut self) -> bool {
-        self.stop(BlockError::ReadOnly("no line can be freed"));
+        self.stop(BlockError::ReadOnly("no line can be freed".into()));
         false
     }
 }

@@ -165,7 +165,7 @@ impl<M: OpenChannel> Pblk<M> {
                 return Err(error.into());
             }
             let Some(at) = self.next_at() else {
-                self.stop(BlockError::ReadOnly("no room for mapping blocks"));
+                self.stop(BlockError::ReadOnly("no room for mapping blocks".into()));
                 return Ok(());
             };
             self.run_round(at);

@@ -204,7 +204,7 @@ impl<M: OpenChannel> Pblk<M> {
                 return self.reset_stats();
             }
         }
-        self.stop(BlockError::ReadOnly("no line takes start metadata"));
+        self.stop(BlockError::ReadOnly("no line takes start metadata".into()));
     }
 
     /// Everything empty, no line on any list.

@@ -46,6 +46,16 @@ pub(super) enum Target {
     Device(DeviceCalls),
 }
 
+impl Target {
+    /// The error that made a file system read-only, if one did.
+    fn fault(&self) -> Option<String> {
+        match self {
+            Self::Files(files) => files.fs.fault(),
+            Self::Device(_) => None,
+        }
+    }
+}
+
 impl Calls {
     /// Calls to `target` at this cost on cores of `host`.
     pub(super) fn new(
@@ -69,7 +79,7 @@ impl Calls {
             Target::Files(files) => files.call(caller, &bio).await,
             Target::Device(device) => device.call(caller, clone_of(&bio), &bio).await,
         };
-        let result = result.map_err(|error| block_error(error, bio.lba));
+        let result = result.map_err(|error| block_error(error, bio.lba, self.target.fault()));
         if bio.op == Op::Flush && result.is_ok() {
             self.fsync_thread_ns.set(self.fsync_thread_ns.get() + thread_ns);
         }
@@ -101,11 +111,18 @@ impl Calls {
     }
 
     /// Everything is written out, and a file system unmounted.
-    pub(super) async fn close(&self) -> Result<()> {
-        match &self.target {
+    ///
+    /// # Errors
+    /// Why not, and the error that made the file system read-only, if one did.
+    pub(super) async fn close(&self) -> Result<(), String> {
+        let closed = match &self.target {
             Target::Files(files) => files.fs.unmount().await,
             Target::Device(device) => device.close().await,
-        }
+        };
+        closed.map_err(|error| match self.target.fault() {
+            Some(fault) if error == FsError::ReadOnly => format!("{error}: {fault}"),
+            _ => error.to_string(),
+        })
     }
 }
 
@@ -245,12 +262,15 @@ fn caller(bio: &Bio) -> Caller {
     })
 }
 
-/// What a file system says, as a block device would.
-fn block_error(error: FsError, lba: Lba) -> BlockError {
+/// What a file system says, as a block device would; read-only for the reason that is known.
+fn block_error(error: FsError, lba: Lba, fault: Option<String>) -> BlockError {
     match error {
         FsError::Io(error) => error,
         FsError::NoSpace => BlockError::Io { lba, what: "no space left" },
-        FsError::ReadOnly => BlockError::ReadOnly("the file system met an error"),
+        FsError::ReadOnly => BlockError::ReadOnly(fault.map_or_else(
+            || "the file system met an error".into(),
+            |fault| format!("the file system met an error: {fault}").into(),
+        )),
         FsError::Unsupported(what) => BlockError::Unsupported(what),
         FsError::Corrupt { what, .. } => BlockError::Corrupt { kind: what, lba },
         other => BlockError::Defect(other.to_string()),

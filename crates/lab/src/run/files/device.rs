@@ -155,8 +155,7 @@ impl LabDevice for Files {
 
     fn close(&mut self) -> Result<(), String> {
         let calls = Rc::clone(&self.calls);
-        let closed = in_time(&mut self.executor, async move { calls.close().await })?;
-        closed.map_err(|error| error.to_string())
+        in_time(&mut self.executor, async move { calls.close().await })?
     }
 
     fn release(self) -> Option<RunFtl> {
