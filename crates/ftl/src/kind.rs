@@ -133,6 +133,8 @@ pub enum OmittedRule {
     TornUnits,
     /// Trim records are compacted before everything in the buffer is durable.
     CompactedTrims,
+    /// Trim records are compacted before there are places for all records that come of it.
+    RecordPlaces,
     /// A trim record is dropped when its units were written again, durable or not.
     BufferedTrims,
     /// Media drop what a sector holds when it is superseded, durably or not.
@@ -184,7 +186,7 @@ impl OmittedRule {
     ];
 
     /// Those of a page-mapped SSD.
-    const PAGE_MAP: [Self; 16] = [
+    const PAGE_MAP: [Self; 17] = [
         Self::Sequence,
         Self::EraseRule,
         Self::PreflushDrain,
@@ -199,12 +201,13 @@ impl OmittedRule {
         Self::CopyCompletion,
         Self::TornUnits,
         Self::CompactedTrims,
+        Self::RecordPlaces,
         Self::BufferedTrims,
         Self::DropEarly,
     ];
 
     /// Those of an SSD with interval maps, whose mapping units are sectors: none is torn.
-    const INTERVAL: [Self; 15] = [
+    const INTERVAL: [Self; 16] = [
         Self::Sequence,
         Self::EraseRule,
         Self::PreflushDrain,
@@ -218,6 +221,7 @@ impl OmittedRule {
         Self::FuaInstances,
         Self::CopyCompletion,
         Self::CompactedTrims,
+        Self::RecordPlaces,
         Self::BufferedTrims,
         Self::DropEarly,
     ];
@@ -277,6 +281,7 @@ impl OmittedRule {
             Self::CopyCompletion => "copy-completion",
             Self::TornUnits => "torn-units",
             Self::CompactedTrims => "compacted-trims",
+            Self::RecordPlaces => "record-places",
             Self::BufferedTrims => "buffered-trims",
             Self::DropEarly => "drop-early",
             Self::ZoneSave => "zone-save",

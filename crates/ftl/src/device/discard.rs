@@ -10,6 +10,9 @@
 //! - *Compaction.* While a unit stays unmapped its record stays, so records of overlapping discards pile up. When
 //!   there are too many, records of all unmapped runs replace them. So records take a bounded part of the
 //!   device ([`Sizes::trim_units`]).
+//! - *Places before records.* What replaced records waits for all of the new ones, so erase units that held any are not
+//!   erased before. A compaction begins when instance 0 has places for all of its records, and nothing else takes
+//!   these: the discard that began it, and what comes after, wait until all are sent.
 
 use super::DeviceFtl;
 use super::config::Sizes;
@@ -43,6 +46,8 @@ pub(super) struct Discards {
     limit: usize,
     /// What `limit` has beyond twice the units that the last compaction left.
     slack: usize,
+    /// Units of records of a compaction that waits for their places.
+    awaited: Option<usize>,
 }
 
 impl Discards {
@@ -56,6 +61,7 @@ impl Discards {
             places: BTreeSet::new(),
             limit: slack,
             slack,
+            awaited: None,
         }
     }
 
@@ -103,7 +109,12 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
 
     /// Discards as much as can be; whether that was all.
     pub(super) fn discard(&mut self, request: &mut Request) -> Result<bool, FtlError> {
-        if self.discards.places.len() > self.discards.limit && !self.compact_trims()? {
+        if self.discards.log.overflows() && !self.emit_all_trims()? {
+            return Ok(false);
+        }
+        if (self.discards.awaited.is_some() || self.discards.places.len() > self.discards.limit)
+            && !self.compact_trims()?
+        {
             return Ok(false);
         }
         while request.done < request.sectors {
@@ -248,13 +259,15 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
         if !durable && !self.run.omits(OmittedRule::CompactedTrims) {
             return Ok(false);
         }
-        // Records that waited for pages may have been those of a compaction.
-        if self.discards.places.len() <= self.discards.limit {
-            return Ok(true);
+        // Until the discard is done nothing else maps or unmaps anything.
+        let units = self.discards.awaited.take();
+        let units =
+            units.unwrap_or_else(|| self.unmapped_runs().count().div_ceil(TRIMS_PER_SECTOR));
+        if !self.run.omits(OmittedRule::RecordPlaces) && !self.make_trim_places(units as u32)? {
+            self.discards.awaited = Some(units);
+            return Ok(false);
         }
-        let runs = self.map.spaces().flat_map(|space| self.map.unmapped_runs(space));
-        let runs: Vec<Range<u64>> = runs.collect();
-        let units = runs.len().div_ceil(TRIMS_PER_SECTOR);
+        let runs: Vec<Range<u64>> = self.unmapped_runs().collect();
         runs.into_iter().for_each(|run| self.log_trim(run));
         self.discards.limit = 2 * units + self.discards.slack;
         for at in std::mem::take(&mut self.discards.places) {
@@ -262,6 +275,10 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
         }
         self.counts.own.trim_compactions += 1;
         self.emit_all_trims()
+    }
+
+    fn unmapped_runs(&self) -> impl Iterator<Item = Range<u64>> {
+        self.map.spaces().flat_map(|space| self.map.unmapped_runs(space))
     }
 
     /// A record is needed while any of its units is not on media. Those written since hide what it hid.

@@ -54,7 +54,12 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
     /// Whether so little is free, or about to be, that something must be collected: fewer erase units than
     /// collection is to begin at, or than the host needs for another one.
     pub(super) fn is_short(&self, instance: usize) -> bool {
-        self.lacks(instance, self.config.gc_lines.max(self.config.reserve_lines()) + 1)
+        self.lacks(instance, self.lines_to_collect())
+    }
+
+    /// An instance that has fewer erase units free or about to be collects.
+    fn lines_to_collect(&self) -> u32 {
+        self.config.gc_lines.max(self.config.reserve_lines()) + 1
     }
 
     /// Whether what is free, or waits for its erase, holds less than so many erase units without bad chunks.
@@ -111,6 +116,29 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
         }
     }
 
+    /// Makes sure that instance 0 has places for so many units of trim records without touching the reserve, as far as
+    /// collection brings them. Whether it has; if not, programs in flight bring some.
+    pub(super) fn make_trim_places(&mut self, units: u32) -> Result<bool, FtlError> {
+        let open = self.places_left(self.instances[0].host.line).saturating_sub(1);
+        let sectors = (units * self.sizes.unit).saturating_sub(open * self.sizes.page);
+        if sectors == 0 {
+            return Ok(true);
+        }
+        let lines = sectors.div_ceil(self.sizes.line_sectors);
+        let wanted = self.config.reserve_lines() + lines;
+        loop {
+            self.release_durable()?;
+            if self.has_free(0, wanted) {
+                return Ok(true);
+            }
+            match self.gain(0, wanted)? {
+                Space::Made => {}
+                Space::InFlight => return Ok(false),
+                Space::Exhausted => return Ok(true),
+            }
+        }
+    }
+
     /// Whether the page that an instance fills for the host takes another unit.
     fn has_slot(&mut self, instance: usize) -> Result<bool, FtlError> {
         let Some(id) = self.instances[instance].host.page else { return Ok(false) };
@@ -127,7 +155,13 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
         if self.host_has_place(instance) {
             return Ok(Space::Made);
         }
-        if self.is_short(instance) && self.collect(instance)?.is_some() {
+        self.gain(instance, self.lines_to_collect())
+    }
+
+    /// An instance has fewer free erase units than these: collects, unless enough wait for their erase, or programs what
+    /// they wait for.
+    fn gain(&mut self, instance: usize, lines: u32) -> Result<Space, FtlError> {
+        if self.lacks(instance, lines) && self.collect(instance)?.is_some() {
             return Ok(Space::Made);
         }
         if !self.instances[instance].is_idle() {

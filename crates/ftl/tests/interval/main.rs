@@ -6,10 +6,12 @@ mod log;
 
 use driver::{Driver, GEOMETRY, config, holds, power_safe};
 use log::Log;
-use nandscape_block::{Bio, BlockError, Flags, Lba, Payload, RegionKind, Reply, Tag};
+use nandscape_block::{Bio, BlockError, Done, Flags, Lba, Payload, RegionKind, Reply, Tag};
+use nandscape_ftl::device::Config as PagesConfig;
 use nandscape_ftl::interval::Config;
-use nandscape_ftl::{Ftl, FtlError};
-use nandscape_rt::Nanos;
+use nandscape_ftl::{Ftl, FtlError, FtlRun, OmittedRule};
+use nandscape_media::{Faults, Geometry};
+use nandscape_rt::{Nanos, Stream};
 
 const PARTITION: u64 = 1 << 16;
 
@@ -100,6 +102,51 @@ fn addresses_of_one_instance_fill_all() {
     let driver = driver.power_cut();
     let mapped = driver.ftl.mapped_sectors();
     assert!(mapped <= most, "a power cut brought discarded sectors back: {mapped}");
+}
+
+/// A host that has as many live sectors as there may be and discards them one by one, in no order, where erase units are
+/// small beside the records of one compaction. What it has, and how its last command ended.
+fn discard_at_random(timing: &str, omit: Option<OmittedRule>) -> (Driver, Vec<u64>, Done) {
+    let short = Geometry { chunks: 400, sectors: 16, ..GEOMETRY };
+    let pages = PagesConfig { op_hundredths: 35 * 100, ..config().pages };
+    let wide = Config { partition_bits: 20, pages, ..config() };
+    let run = FtlRun { omit, ..FtlRun::default() };
+    let mut driver = Driver::on(short, timing, Faults::default(), wide, run);
+    let most = driver.caps().live_sectors();
+    let mut rng = Stream::new(1, "discards");
+    let mut live = Vec::new();
+    for at in (1 << 20..).take(5 * most as usize / 2) {
+        if live.len() as u64 == most {
+            let gone = live.swap_remove(rng.below(most) as usize);
+            driver.run(Bio::discard(Lba(gone), 1));
+        }
+        let done = driver.run(Bio::write(Lba(at), 1, Payload::Run(Tag::new(at))));
+        if done.result.is_err() {
+            return (driver, live, done);
+        }
+        live.push(at);
+    }
+    let done = driver.flush();
+    (driver, live, done)
+}
+
+/// The records of a compaction find places, and collection goes on. Without the rule they take what collection needs.
+#[test]
+fn compacted_records_find_places() {
+    for timing in ["none", "nvmevirt-970pro"] {
+        let (driver, live, done) = discard_at_random(timing, None);
+        assert_eq!(done.result, Ok(Reply::None), "{timing}");
+        let own = driver.own();
+        assert!(own.trim_compactions > 5, "{timing}: {own:?}");
+        let mut driver = driver.power_cut();
+        assert_eq!(driver.ftl.mapped_sectors(), live.len() as u64);
+        for at in live {
+            assert_eq!(driver.read(at), holds(at), "lba {at}");
+        }
+        let (_, _, done) = discard_at_random(timing, Some(OmittedRule::RecordPlaces));
+        let what = "no free erase unit, and nothing to collect";
+        assert_eq!(done.result, Err(BlockError::ReadOnly(what.into())), "{timing}");
+    }
 }
 
 /// A discard of a whole log costs as little as one of a sector, and its record is one.
