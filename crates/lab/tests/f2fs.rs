@@ -65,6 +65,19 @@ fn an_fsync_writes_data_and_a_node() {
     assert_eq!(count(&ext4, "fs.barriers.fua_writes"), 500);
 }
 
+/// A device that is worn out takes no more writes, and the file system is read-only: the warning says why.
+#[test]
+fn a_volume_that_is_read_only_says_why() {
+    let worn = ["media.chunks=48", "media.sectors=128", "ftl.op_percent=35", "host.memory=16MiB"];
+    let stack = Stack::load("f2fs-ssd", &[&worn[..], &["media.endurance_erases=1"]].concat());
+    let job = "[w]\nrw=randwrite\nbs=4k\nsize=24m\nio_size=1g\nfsync=32\n";
+    let job = parse(job, "wear.fio", &HostEnvironment).unwrap();
+    let outcome = run(&stack.unwrap(), &job, 1, Manner::default(), &mut Unobserved).unwrap();
+    let why = "the file system was not unmounted: the file system is read-only: \
+               the device is read-only: no free erase unit, and nothing to collect";
+    assert!(outcome.warnings.iter().any(|warning| warning == why), "{:?}", outcome.warnings);
+}
+
 /// One file that is written over at random.
 #[derive(Clone, Copy)]
 struct Overwrites {
