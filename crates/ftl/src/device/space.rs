@@ -116,11 +116,16 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
         }
     }
 
-    /// Makes sure that instance 0 has free erase units for so many units of trim records beside the reserve, as far as
+    /// Makes sure that instance 0 has places for so many units of trim records without touching the reserve, as far as
     /// collection brings them. Whether it has; if not, programs in flight bring some.
     pub(super) fn make_trim_places(&mut self, units: u32) -> Result<bool, FtlError> {
-        let lines = (units * self.sizes.unit).div_ceil(self.sizes.line_sectors);
-        let wanted = self.config.reserve_lines() + 1 + lines;
+        let open = self.places_left(self.instances[0].host.line).saturating_sub(1);
+        let sectors = (units * self.sizes.unit).saturating_sub(open * self.sizes.page);
+        if sectors == 0 {
+            return Ok(true);
+        }
+        let lines = sectors.div_ceil(self.sizes.line_sectors);
+        let wanted = self.config.reserve_lines() + lines;
         loop {
             self.release_durable()?;
             if self.has_free(0, wanted) {
