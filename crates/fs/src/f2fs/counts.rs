@@ -32,6 +32,8 @@ pub struct Counts {
     pub moved_data_blocks: u64,
     /// Node blocks that cleaning moved.
     pub moved_node_blocks: u64,
+    /// Blocks that were not valid in sections cleaned in the foreground.
+    pub reclaimed_blocks: u64,
     /// Blocks in use, summed over blocks that users wrote.
     pub in_use: InUseSums,
     /// Calls of cleaning in the foreground.
@@ -218,6 +220,7 @@ impl Counts {
         merge(&mut self.background_sections, other.background_sections);
         merge(&mut self.moved_data_blocks, other.moved_data_blocks);
         merge(&mut self.moved_node_blocks, other.moved_node_blocks);
+        merge(&mut self.reclaimed_blocks, other.reclaimed_blocks);
         self.in_use.zip(&other.in_use, &merge);
         self.gc_calls.zip(&other.gc_calls, &merge);
         self.gc_parts.zip(&other.gc_parts, &merge);
@@ -254,6 +257,7 @@ impl Counts {
             ("blocks_moved", self.moved_blocks()),
             ("data_blocks", self.moved_data_blocks),
             ("node_blocks", self.moved_node_blocks),
+            ("reclaimed_blocks", self.reclaimed_blocks),
             ("checkpoints", self.gc_checkpoints),
             ("checkpoint_blocks", self.gc_checkpoint_blocks),
             ("metadata_blocks", self.gc_checkpoint_blocks + self.journal_blocks),
@@ -284,7 +288,11 @@ impl Counts {
             CountGroup::of("log_blocks", LOG_NAMES.into_iter().zip(self.log_blocks).collect()),
             CountGroup { name: "gc", counts: gc, means: self.in_use.means() },
             CountGroup::of("gc_calls", self.gc_calls.named()),
-            CountGroup::of("gc_parts", self.gc_parts.named().to_vec()),
+            CountGroup {
+                name: "gc_parts",
+                counts: self.gc_parts.named().to_vec(),
+                means: self.gc_cost(),
+            },
             CountGroup::of("gc_journal", gc_journal),
             CountGroup::of("discard", vec![("requests", self.discards)]),
             CountGroup::of("roll_forward", roll_forward),
@@ -311,6 +319,16 @@ impl Counts {
         let logs = SegmentType::ALL.into_iter().zip(self.log_blocks);
         let nodes: u64 = logs.filter(|(log, _)| log.is_node()).map(|(_, blocks)| blocks).sum();
         nodes + self.checkpoint_blocks + self.summary_blocks + self.journal_blocks
+    }
+
+    /// Time of cleaning calls in the foreground per section, per block moved and per block reclaimed.
+    fn gc_cost(&self) -> Vec<(&'static str, Option<f64>)> {
+        let mean = |count: u64| (count > 0).then(|| self.gc_calls.ns as f64 / count as f64);
+        vec![
+            ("section_ns_mean", mean(self.foreground_sections)),
+            ("moved_block_ns_mean", mean(self.moved_blocks())),
+            ("reclaimed_block_ns_mean", mean(self.reclaimed_blocks)),
+        ]
     }
 
     /// Blocks that cleaning moved.
@@ -364,6 +382,7 @@ pub(crate) struct GcCounts {
     pub(crate) background_sections: u64,
     pub(crate) data_blocks: u64,
     pub(crate) node_blocks: u64,
+    pub(crate) reclaimed_blocks: u64,
 }
 
 /// What roll-forward brought back.

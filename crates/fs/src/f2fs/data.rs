@@ -14,7 +14,7 @@ use super::volume::{Op, Volume};
 use crate::cache::{PageLocation, WriteRun};
 use crate::contract::{Caller, Data, FsError, Kind, Result, WriteHint};
 use crate::vfs::content::{self, Writer};
-use crate::vfs::writeback::{Submitted, submit};
+use crate::vfs::writeback::{Room, Submitted, submit};
 use crate::vfs::{DataPath, Mapped, PAGE, Pages, VolumeEnv};
 use nandscape_block::{Bio, BlockError, FlushScope, Lba, Placement, Reply, SectorData};
 use nandscape_rt::combine::join_all;
@@ -166,9 +166,13 @@ impl DataPath for Volume {
     }
 
     /// What is written takes free sections, so a run is at most a segment's.
-    async fn before_run(&self) -> Result<u64> {
+    async fn before_run(&self) -> Result<Room> {
         self.balance_fs().await?;
-        Ok(BLOCKS_PER_SEGMENT.into())
+        Ok(match &self.append {
+            // Nothing waits since the space was found: who asks next finds this run's blocks taken.
+            Some(append) => Room::set_aside(BLOCKS_PER_SEGMENT.into(), &append.aside),
+            None => Room::new(BLOCKS_PER_SEGMENT.into()),
+        })
     }
 
     async fn write_back(self: &Rc<Self>, inode: &Rc<Inode>, pages: u64) -> Result<()> {

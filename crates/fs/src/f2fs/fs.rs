@@ -447,6 +447,7 @@ fn counts_of(volume: &Volume) -> Counts {
         background_sections,
         data_blocks,
         node_blocks,
+        reclaimed_blocks,
     } = volume.gc_counts.get();
     let Rolled { files, nodes, blocks, moves } = volume.rolled.get();
     let journal = volume.gc_journal.as_ref().map(|journal| journal.counts.get());
@@ -465,6 +466,7 @@ fn counts_of(volume: &Volume) -> Counts {
         background_sections,
         moved_data_blocks: data_blocks,
         moved_node_blocks: node_blocks,
+        reclaimed_blocks,
         in_use: volume.in_use_sums.get(),
         gc_calls: calls,
         gc_parts: parts,

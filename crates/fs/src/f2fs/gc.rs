@@ -194,6 +194,7 @@ impl Volume {
 
     /// Moves the valid blocks of a section; whether none is left (`do_garbage_collect`).
     async fn clean_section(self: &Rc<Self>, section: u32, kind: GcKind) -> Result<bool> {
+        let valid = self.segments.borrow().section_valid(section);
         self.cleaning.set(Some(section));
         let moved = self.move_section(section, kind).await;
         self.cleaning.set(None);
@@ -205,6 +206,8 @@ impl Volume {
         match kind {
             GcKind::Foreground => {
                 counts.foreground_sections += 1;
+                counts.reclaimed_blocks +=
+                    u64::from(self.capacity().of_section().saturating_sub(valid));
                 self.background_victims.borrow_mut().remove(&section);
             }
             GcKind::Background => {

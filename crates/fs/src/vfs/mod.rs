@@ -36,7 +36,7 @@ use nandscape_rt::sync::ReadGuard;
 use std::future::Future;
 use std::ops::{Deref, Range};
 use std::rc::Rc;
-use writeback::Submitted;
+use writeback::{Room, Submitted};
 
 /// Bytes of a page of the cache, a sector of the device.
 pub(crate) const PAGE: u64 = SECTOR_BYTES;
@@ -163,9 +163,9 @@ pub(crate) trait DataPath: Sized + 'static {
     /// cache.
     async fn locate(&self, file: &Rc<Self::File>, page: u64, pages: u64) -> Result<PageLocation>;
 
-    /// Makes room before the next run of dirty pages is taken. Returns how many pages it may have.
-    async fn before_run(&self) -> Result<u64> {
-        Ok(writeback::RUN_PAGES)
+    /// Makes room before the next run of dirty pages is taken.
+    async fn before_run(&self) -> Result<Room> {
+        Ok(Room::new(writeback::RUN_PAGES))
     }
 
     /// Submits up to `pages` dirty pages of a file for the flusher, without waiting for them.

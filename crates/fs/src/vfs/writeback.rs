@@ -8,6 +8,7 @@ use crate::cache::{Backing, PageLocation, WriteRun, WritebackPass};
 use crate::contract::{FsError, Result};
 use nandscape_block::{AsyncDevice, Bio, BlockError, Flags, Lba, Payload, Reply, SectorData};
 use nandscape_rt::Handle;
+use std::cell::Cell;
 use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
@@ -111,6 +112,37 @@ impl<P> Submitted<P> {
     }
 }
 
+/// Room for a run of pages. What was set aside for it is given back when this is dropped.
+pub(crate) struct Room {
+    pages: u64,
+    aside: Option<Rc<Cell<u64>>>,
+}
+
+impl Room {
+    /// Room for so many pages, of which nothing is set aside.
+    pub(crate) const fn new(pages: u64) -> Self {
+        Self { pages, aside: None }
+    }
+
+    /// Room for so many pages, which are added to what is set aside.
+    pub(crate) fn set_aside(pages: u64, aside: &Rc<Cell<u64>>) -> Self {
+        aside.set(aside.get() + pages);
+        Self { pages, aside: Some(Rc::clone(aside)) }
+    }
+
+    const fn pages(&self) -> u64 {
+        self.pages
+    }
+}
+
+impl Drop for Room {
+    fn drop(&mut self) {
+        if let Some(aside) = &self.aside {
+            aside.set(aside.get() - self.pages);
+        }
+    }
+}
+
 /// Submits up to `most` dirty pages of a pass to the device, without waiting for them.
 ///
 /// # Errors
@@ -124,8 +156,9 @@ pub(crate) async fn writepages<V: DataPath>(
 ) -> Result<()> {
     let (mut left, mut result) = (most, Ok(()));
     while left > 0 {
-        let most = volume.before_run().await?;
-        let Some(run) = pass.take_run(left.min(most)) else { break };
+        // Kept until the run has its blocks.
+        let room = volume.before_run().await?;
+        let Some(run) = pass.take_run(left.min(room.pages())) else { break };
         left -= (run.end() - run.first()).min(left);
         result = result.and(write_run(volume, file, run, sync).await);
     }

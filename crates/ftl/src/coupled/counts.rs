@@ -31,6 +31,8 @@ counts! {
         pub collected: u64,
         /// The sum of these times.
         pub collect_ns: u64,
+        /// Sectors of victims that were not valid.
+        pub reclaimed: u64,
         /// Lines of the region to which data is moved that are in use, and all of it.
         pub region_lines: u64 = last,
         /// All of them.

@@ -136,6 +136,7 @@ impl<M: OpenChannel> CoupledFtl<M> {
         self.counts.gc.victims += 1;
         self.counts.gc.victim_valid += u64::from(valid);
         self.counts.gc.victim_data += u64::from(self.sizes.line_sectors);
+        self.counts.own.reclaimed += u64::from(self.sizes.line_sectors - valid);
         let copies = self.move_all(victim, class)?;
         self.lines.unmap(victim, LineState::Leaving);
         self.gc.comes(instance, true);

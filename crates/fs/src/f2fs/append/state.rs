@@ -7,6 +7,7 @@ use nandscape_block::UpcallSignal;
 use nandscape_rt::Handle;
 use nandscape_rt::sync::Notify;
 use std::cell::{Cell, RefCell};
+use std::rc::Rc;
 
 /// Why a checkpoint was forced.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -93,6 +94,8 @@ pub(crate) struct AppendSpace {
     pub(crate) mode: AppendMode,
     /// Blocks that the media hold beside the metadata.
     pub(crate) capacity: u64,
+    /// Blocks that runs which found space may still take.
+    pub(crate) aside: Rc<Cell<u64>>,
     /// Blocks that may have been written since the checkpoint that the mount found.
     pub(crate) unknown: u64,
     pub(crate) discards: RefCell<PendingDiscards>,
@@ -131,6 +134,7 @@ impl AppendSpace {
         Self {
             mode,
             capacity,
+            aside: Rc::default(),
             unknown: capacity.saturating_sub(valid),
             discards: RefCell::new(discards),
             is_sending: Cell::new(false),

@@ -31,11 +31,13 @@ struct Lack {
 }
 
 impl Volume {
-    /// Blocks that may be written before space is asked for again: a run of file data, and what is dirty.
-    fn blocks_to_write(&self) -> u64 {
+    /// Blocks that may be written before space is asked for again: a run of file data, those that found space before, and
+    /// what is dirty.
+    fn blocks_to_write(&self, append: &AppendSpace) -> u64 {
         let nodes = self.nodes.dirty.borrow().len() as u64;
         let inodes = self.inode_lists.dirty.borrow().len() as u64;
-        u64::from(BLOCKS_PER_SEGMENT) + nodes + inodes + 2 * self.dirty_dir_pages() + MARGIN
+        let runs = u64::from(BLOCKS_PER_SEGMENT) + append.aside.get();
+        runs + nodes + inodes + 2 * self.dirty_dir_pages() + MARGIN
     }
 
     /// Whether there is enough of everything, whatever of what is dirty has to be written: what most writers find.
@@ -43,7 +45,8 @@ impl Volume {
         let segments = self.segments.borrow();
         let inodes = self.inode_lists.dirty.borrow().len() as u64;
         // No fewer than [`Volume::blocks_to_write`] counts: all dirty pages are more than those of nodes and directories.
-        let blocks = u64::from(BLOCKS_PER_SEGMENT) + MARGIN + 3 * self.env.cache.dirty() + inodes;
+        let runs = u64::from(BLOCKS_PER_SEGMENT) + append.aside.get();
+        let blocks = runs + MARGIN + 3 * self.env.cache.dirty() + inodes;
         let sections =
             blocks.div_ceil(self.layout.blocks_per_section().into()) as u32 + LOGS as u32;
         let (valid, void) = segments.live_blocks();
@@ -62,7 +65,7 @@ impl Volume {
             return None;
         }
         let segments = self.segments.borrow();
-        let blocks = self.blocks_to_write();
+        let blocks = self.blocks_to_write(append);
         let sections =
             blocks.div_ceil(self.layout.blocks_per_section().into()) as u32 + LOGS as u32;
         let (valid, void) = segments.live_blocks();

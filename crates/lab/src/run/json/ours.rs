@@ -5,11 +5,22 @@ use crate::run::course::criterion;
 use crate::run::outcome::Outcome;
 use crate::run::rounds::RoundsRun;
 use crate::run::zones::ZoneReport;
+use nandscape_ftl::coupled::CoupledCounts;
 use nandscape_ftl::{Detail, MapCounts};
 use nandscape_workload::engine::JobResult;
 use nandscape_workload::trace::TraceCounts;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
+
+/// What a coupled SSD counts, with the time of collection per victim, per page moved and per sector reclaimed.
+fn coupled(counts: &CoupledCounts) -> Value {
+    let mut out = json!(counts);
+    let mean = |count: u64| (count > 0).then(|| counts.collect_ns as f64 / count as f64);
+    out["collect_ns_mean"] = json!(mean(counts.collected));
+    out["moved_page_ns_mean"] = json!(mean(counts.moved));
+    out["reclaimed_sector_ns_mean"] = json!(mean(counts.reclaimed));
+    out
+}
 
 impl Outcome {
     /// What only the kind of FTL counts, and its key.
@@ -19,7 +30,7 @@ impl Outcome {
             Detail::Device(detail) => ("device", json!(detail)),
             Detail::Zoned(counts) => ("zones", zones(counts, self.zones.as_ref())),
             Detail::Interval(counts) => ("interval", json!(counts)),
-            Detail::Coupled(counts) => ("coupled", json!(counts)),
+            Detail::Coupled(counts) => ("coupled", coupled(counts)),
         }
     }
 
