@@ -2,9 +2,8 @@
 //! the paper is what these measure. Points of experiments that replace stacks by name keep their names.
 
 use crate::model::{Measured, Paper, Statement};
-use crate::read::Asked;
+use crate::read::{Asked, Manner};
 use crate::stacks::lay;
-use crate::variant::Manner;
 use nandscape_lab::stack::StackError;
 use nandscape_lab::stack::reader::Section;
 

@@ -2,7 +2,8 @@
 //! and points that must be there.
 
 use crate::answers::points;
-use crate::model::{Experiment, Filter, Form, same};
+use crate::library::Files;
+use crate::model::{Experiment, Filter, Form, Size, same};
 use nandscape_lab::stack::document::{Node, Table, Value};
 use nandscape_lab::stack::reader::Section;
 use nandscape_lab::stack::{Place, StackError};
@@ -10,6 +11,14 @@ use nandscape_lab::sweep::Sweep;
 use nandscape_report::{Column, Figure, Point, plain, values};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
+
+/// How sweeps are read: at which size, and under what the command line sets.
+#[derive(Clone, Copy)]
+pub(crate) struct Manner<'a> {
+    pub(crate) files: Files,
+    pub(crate) size: Size,
+    pub(crate) last: &'a Table,
+}
 
 /// Keys of both files that had another name in earlier versions, and their names now.
 pub(crate) const RENAMED: &[(&str, &str)] = &[

@@ -1,8 +1,7 @@
 //! Stacks of a sweep file that other files take the place of, for variants and their scales, for `--quick` and for
 //! `--full`. Points keep the names of the stacks that are replaced, so figures and statements find them.
 
-use crate::read::Asked;
-use crate::variant::Manner;
+use crate::read::{Asked, Manner};
 use nandscape_lab::stack::StackError;
 use nandscape_lab::stack::document::{Node, Table, Value, merge};
 use nandscape_lab::sweep::Sweep;

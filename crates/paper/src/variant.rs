@@ -1,9 +1,8 @@
 //! Named variants of several keys: the paper's experiments asked of another platform, session or state, each with
 //! verdicts of its own. A variant is an overlay of sweep files, with a load that it states: a scale and seeds.
 
-use crate::library::Files;
 use crate::model::{BASE, Column, Size, Variant};
-use crate::read::{Asked, index_of, read_all};
+use crate::read::{Asked, Manner, index_of, read_all};
 use crate::stacks::{Stacks, lay_with};
 use nandscape_lab::stack::document::{Node, Table, Value, merge};
 use nandscape_lab::stack::reader::Section;
@@ -12,14 +11,6 @@ use nandscape_lab::sweep::Sweep;
 
 /// The scale of sweep files as they stand.
 const FULL: &str = "full";
-
-/// How sweeps are read: at which size, and under what the command line sets.
-#[derive(Clone, Copy)]
-pub(crate) struct Manner<'a> {
-    pub(crate) files: Files,
-    pub(crate) size: Size,
-    pub(crate) last: &'a Table,
-}
 
 /// A variant with its experiments, in the order of its sweeps.
 pub(crate) struct AskedVariant {

@@ -84,6 +84,26 @@ impl CpuCosts {
         }
     }
 
+    /// What work costs within a step of cleaning that is spared a part.
+    #[must_use]
+    const fn within(mut self, step: GcStep, without: GcWithout) -> Self {
+        match step {
+            GcStep::Find | GcStep::Read if without.has(GcWithout::Traversal) => {
+                (self.move_ns, self.node_page_ns, self.lookup_ns) = (0, 0, 0);
+            }
+            GcStep::Write => {
+                if without.has(GcWithout::Metadata) {
+                    self.node_page_ns = 0;
+                }
+                if without.has(GcWithout::Allocation) {
+                    self.allocation_ns = 0;
+                }
+            }
+            GcStep::Find | GcStep::Read | GcStep::Reclaim => {}
+        }
+        self
+    }
+
     /// Whether nothing costs anything.
     #[must_use]
     pub fn is_free(&self) -> bool {
@@ -219,7 +239,7 @@ impl Cpu {
         let Some(step) = self.cleaning.get() else {
             return Self::add_to(&self.times, &self.costs, work);
         };
-        let costs = self.without.costs(self.costs, step);
+        let costs = self.costs.within(step, self.without);
         Self::add_to(&self.of_cleaning, &costs, work);
         Self::add_to(&self.times, &costs, work)
     }
@@ -400,5 +420,25 @@ mod tests {
         assert_eq!((half.lookup_ns, half.checkpoint_block_ns), (550, 1_000));
         assert!(estimate.scaled(0.0).is_free() && !half.is_free());
         assert_eq!(COSTS.scaled(1e12).lookup_ns, CpuCosts::NS_MAX);
+    }
+
+    /// A part that is left out costs nothing in its step, and all else what it cost.
+    #[test]
+    fn what_is_left_out_costs_nothing() {
+        let whole = CpuCosts::preset("estimate").expect("a preset");
+        let of = |without: GcWithout, step| whole.within(step, without);
+        for step in [GcStep::Find, GcStep::Read, GcStep::Write, GcStep::Reclaim] {
+            assert_eq!(of(GcWithout::Nothing, step), whole);
+            assert_eq!(of(GcWithout::Checkpoint, step), whole);
+        }
+        let free = CpuCosts { node_page_ns: 0, ..whole };
+        assert_eq!(of(GcWithout::Metadata, GcStep::Write), free);
+        assert_eq!(of(GcWithout::Metadata, GcStep::Find), whole);
+        assert_eq!(of(GcWithout::Traversal, GcStep::Write), whole);
+        assert_eq!(of(GcWithout::Traversal, GcStep::Find).move_ns, 0);
+        assert_eq!(of(GcWithout::Traversal, GcStep::Read).node_page_ns, 0);
+        let moved = of(GcWithout::All, GcStep::Write);
+        assert_eq!((moved.node_page_ns, moved.allocation_ns, moved.move_ns), (0, 0, 800));
+        assert!(GcWithout::All.checkpoint() && !GcWithout::Allocation.checkpoint());
     }
 }

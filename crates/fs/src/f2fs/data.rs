@@ -6,7 +6,7 @@
 
 use super::append::Upcalls;
 use super::cpu::Work;
-use super::format::{BLOCKS_PER_SEGMENT, BlockAddr, Nid, SegmentType, SummaryEntry};
+use super::format::{BlockAddr, Nid, SegmentType, SummaryEntry};
 use super::inode::{Dirty, Inode, META_INO, NODE_INO};
 use super::node::{Dnode, Found};
 use super::segment::Block;
@@ -168,11 +168,7 @@ impl DataPath for Volume {
     /// What is written takes free sections, so a run is at most a segment's.
     async fn before_run(&self) -> Result<Room> {
         self.balance_fs().await?;
-        Ok(match &self.append {
-            // Nothing waits since the space was found: who asks next finds this run's blocks taken.
-            Some(append) => Room::set_aside(BLOCKS_PER_SEGMENT.into(), &append.aside),
-            None => Room::new(BLOCKS_PER_SEGMENT.into()),
-        })
+        Ok(self.room_for_run())
     }
 
     async fn write_back(self: &Rc<Self>, inode: &Rc<Inode>, pages: u64) -> Result<()> {

@@ -29,6 +29,7 @@ use crate::cache::{begin_fetch, read_pages};
 use crate::contract::{FsError, Kind, Result};
 use crate::vfs::writeback::{FileBacking, write_run};
 use std::collections::{BTreeMap, BTreeSet};
+use std::future::Future;
 use std::rc::Rc;
 
 /// Sections that cleaning in the foreground fails to empty before it gives up (`MAX_SKIP_GC_COUNT`).
@@ -157,6 +158,22 @@ impl Volume {
         }
         let written = self.write_checkpoint(Reason::Space);
         self.step((GcStep::Reclaim, GcKind::Foreground), written).await.map(drop)
+    }
+
+    /// Runs a step of cleaning; one in the foreground is measured, and costs what the run left of it.
+    async fn step<T>(&self, (step, kind): (GcStep, GcKind), work: impl Future<Output = T>) -> T {
+        if kind == GcKind::Background {
+            return work.await;
+        }
+        let (began, before) = (self.env.rt.now(), self.cpu.of_cleaning());
+        let result = self.cpu.clean(step, work).await;
+        let paid = self.cpu.of_cleaning();
+        let paid =
+            [paid.node_page_ns - before.node_page_ns, paid.allocation_ns - before.allocation_ns];
+        let mut counts = self.gc_counts.get();
+        counts.parts.note(step, self.env.rt.now().saturating_sub(began).0, paid);
+        self.gc_counts.set(counts);
+        result
     }
 
     /// Whether a call that has emptied so many sections writes a checkpoint at its end. If not, what it emptied is free

@@ -12,11 +12,6 @@
 //! A step is measured from its beginning to its end in virtual time. One task pays for all work of a step, so what cores took is a
 //! part of its time.
 
-use super::cpu::{CpuCosts, CpuTimes};
-use super::victim::GcKind;
-use super::volume::Volume;
-use std::future::Future;
-
 /// A step of cleaning.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum GcStep {
@@ -46,20 +41,19 @@ pub struct GcParts {
 }
 
 impl GcParts {
-    /// A step took so long, of which cores took `paid`.
-    const fn note(&mut self, step: GcStep, ns: u64, paid: &CpuTimes) {
+    /// A step took so long, of which cores took `nodes` for node pages and `places` for blocks that logs gave.
+    pub(crate) const fn note(&mut self, step: GcStep, ns: u64, [nodes, places]: [u64; 2]) {
         match step {
             GcStep::Find => self.traversal_ns += ns,
             GcStep::Reclaim => self.checkpoint_ns += ns,
             GcStep::Read => {
-                self.traversal_ns += paid.node_page_ns;
-                self.transfer_ns += ns.saturating_sub(paid.node_page_ns);
+                self.traversal_ns += nodes;
+                self.transfer_ns += ns.saturating_sub(nodes);
             }
             GcStep::Write => {
-                self.metadata_ns += paid.node_page_ns;
-                self.allocation_ns += paid.allocation_ns;
-                let cores = paid.node_page_ns + paid.allocation_ns;
-                self.transfer_ns += ns.saturating_sub(cores);
+                self.metadata_ns += nodes;
+                self.allocation_ns += places;
+                self.transfer_ns += ns.saturating_sub(nodes + places);
             }
         }
     }
@@ -104,7 +98,8 @@ pub enum GcWithout {
 }
 
 impl GcWithout {
-    const fn has(self, part: Self) -> bool {
+    /// Whether a part is left out.
+    pub(crate) const fn has(self, part: Self) -> bool {
         matches!(self, Self::All) || self as u8 == part as u8
     }
 
@@ -112,81 +107,21 @@ impl GcWithout {
     pub(crate) const fn checkpoint(self) -> bool {
         self.has(Self::Checkpoint)
     }
-
-    /// What work costs within a step.
-    pub(crate) const fn costs(self, mut costs: CpuCosts, step: GcStep) -> CpuCosts {
-        match step {
-            GcStep::Find | GcStep::Read if self.has(Self::Traversal) => {
-                (costs.move_ns, costs.node_page_ns, costs.lookup_ns) = (0, 0, 0);
-            }
-            GcStep::Write => {
-                if self.has(Self::Metadata) {
-                    costs.node_page_ns = 0;
-                }
-                if self.has(Self::Allocation) {
-                    costs.allocation_ns = 0;
-                }
-            }
-            GcStep::Find | GcStep::Read | GcStep::Reclaim => {}
-        }
-        costs
-    }
-}
-
-impl Volume {
-    /// Runs a step of cleaning; one in the foreground is measured, and costs what the run left of it.
-    pub(super) async fn step<T>(
-        &self,
-        (step, kind): (GcStep, GcKind),
-        work: impl Future<Output = T>,
-    ) -> T {
-        if kind == GcKind::Background {
-            return work.await;
-        }
-        let (began, before) = (self.env.rt.now(), self.cpu.of_cleaning());
-        let result = self.cpu.clean(step, work).await;
-        let mut paid = self.cpu.of_cleaning();
-        paid.zip(&before, |now, before| *now -= before);
-        let mut counts = self.gc_counts.get();
-        counts.parts.note(step, self.env.rt.now().saturating_sub(began).0, &paid);
-        self.gc_counts.set(counts);
-        result
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// A part that is left out costs nothing in its step, and all else what it cost.
-    #[test]
-    fn what_is_left_out_costs_nothing() {
-        let whole = CpuCosts::preset("estimate").expect("a preset");
-        let of = |without: GcWithout, step| without.costs(whole, step);
-        for step in [GcStep::Find, GcStep::Read, GcStep::Write, GcStep::Reclaim] {
-            assert_eq!(of(GcWithout::Nothing, step), whole);
-            assert_eq!(of(GcWithout::Checkpoint, step), whole);
-        }
-        let free = CpuCosts { node_page_ns: 0, ..whole };
-        assert_eq!(of(GcWithout::Metadata, GcStep::Write), free);
-        assert_eq!(of(GcWithout::Metadata, GcStep::Find), whole);
-        assert_eq!(of(GcWithout::Traversal, GcStep::Write), whole);
-        assert_eq!(of(GcWithout::Traversal, GcStep::Find).move_ns, 0);
-        assert_eq!(of(GcWithout::Traversal, GcStep::Read).node_page_ns, 0);
-        let moved = of(GcWithout::All, GcStep::Write);
-        assert_eq!((moved.node_page_ns, moved.allocation_ns, moved.move_ns), (0, 0, 800));
-        assert!(GcWithout::All.checkpoint() && !GcWithout::Allocation.checkpoint());
-    }
-
     /// The time of a step is its part's; of reading and writing, cores take theirs, and the rest is transfer.
     #[test]
     fn parts_add_up() {
-        let paid = CpuTimes { node_page_ns: 30, allocation_ns: 20, ..CpuTimes::default() };
+        let paid = [30, 20];
         let mut parts = GcParts::default();
-        parts.note(GcStep::Find, 5, &paid);
-        parts.note(GcStep::Read, 40, &paid);
-        parts.note(GcStep::Write, 100, &paid);
-        parts.note(GcStep::Reclaim, 7, &paid);
+        parts.note(GcStep::Find, 5, paid);
+        parts.note(GcStep::Read, 40, paid);
+        parts.note(GcStep::Write, 100, paid);
+        parts.note(GcStep::Reclaim, 7, paid);
         let sum: u64 = parts.named().iter().map(|(_, ns)| ns).sum();
         assert_eq!((sum, parts.transfer_ns, parts.metadata_ns), (152, 60, 30));
         assert_eq!(parts.traversal_ns, 35);

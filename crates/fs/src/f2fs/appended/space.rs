@@ -9,6 +9,7 @@ use crate::f2fs::counts::SpaceCounts;
 use crate::f2fs::format::BLOCKS_PER_SEGMENT;
 use crate::f2fs::segment::{LOGS, RegionFill};
 use crate::f2fs::volume::Volume;
+use crate::vfs::writeback::Room;
 use std::rc::Rc;
 
 /// Share of sections of a region below which a checkpoint is forced.
@@ -113,6 +114,14 @@ impl Volume {
         match self.lack(append) {
             Some(Lack { hard: true, .. }) => Err(FsError::NoSpace),
             _ => Ok(()),
+        }
+    }
+
+    /// Room for a run of a segment's blocks. Nothing waits since it was found: who asks next finds these blocks taken.
+    pub(in crate::f2fs) fn room_for_run(&self) -> Room {
+        match &self.append {
+            Some(append) => Room::set_aside(BLOCKS_PER_SEGMENT.into(), &append.aside),
+            None => Room::new(BLOCKS_PER_SEGMENT.into()),
         }
     }
 
