@@ -67,6 +67,7 @@ pub use shadow::Content;
 pub use task::run;
 pub use zbd::ZoneCounts;
 
+pub(crate) use permutation::Permutation;
 pub(crate) use rates::{Rates, Totals, depth_class};
 pub(crate) use results::FAILURES_MAX;
 pub(crate) use shadow::{SECTORS_MAX as SHADOW_SECTORS_MAX, next_version, tag};

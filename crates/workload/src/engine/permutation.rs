@@ -12,7 +12,7 @@ const ROUNDS: usize = 4;
 
 /// A bijection of `0..n`.
 #[derive(Clone, Debug)]
-pub(super) struct Permutation {
+pub(crate) struct Permutation {
     rounds: [(u64, u64); ROUNDS],
     mask: u64,
     shift: u32,
@@ -21,7 +21,7 @@ pub(super) struct Permutation {
 
 impl Permutation {
     /// A random permutation of `0..n`, `n` from 1 to 2^63.
-    pub(super) fn new(n: u64, random: &mut Stream) -> Self {
+    pub(crate) fn new(n: u64, random: &mut Stream) -> Self {
         let mask = n.next_power_of_two() - 1;
         let rounds = std::array::from_fn(|_| (random.bits() | 1, random.bits()));
         Self { rounds, mask, shift: (mask.count_ones() / 2).max(1), n }
@@ -29,7 +29,7 @@ impl Permutation {
 
     /// Where `index`, below `n`, goes.
     #[inline]
-    pub(super) fn at(&self, index: u64) -> u64 {
+    pub(crate) fn at(&self, index: u64) -> u64 {
         let mut x = index;
         loop {
             for (factor, addend) in self.rounds {

@@ -93,6 +93,8 @@ pub struct Arguments {
     pub workingset: Number,
     /// At random offsets.
     pub random: bool,
+    /// Zipf's exponent, where random offsets are not equally popular.
+    pub zipf: Option<f64>,
     /// Opened such that each write is durable when it returns.
     pub dsync: bool,
     /// Opened such that I/O goes past the page cache.

@@ -95,7 +95,7 @@ pub const OPS: [(&str, Op); 31] = [
 ];
 
 /// Every attribute that a flowop may have.
-pub(super) const ATTRIBUTES: [&str; 18] = [
+pub(super) const ATTRIBUTES: [&str; 19] = [
     "name",
     "iters",
     "filesetname",
@@ -105,6 +105,7 @@ pub(super) const ATTRIBUTES: [&str; 18] = [
     "iosize",
     "workingset",
     "random",
+    "zipf",
     "dsync",
     "directio",
     "noreadahead",
@@ -201,7 +202,7 @@ impl Op {
             "dsync" | "directio" | "noreadahead" => self.opens() || self == Self::Createfile,
             "iosize" => self.way().is_some(),
             "workingset" => self.way().is_some(),
-            "random" => matches!(self, Self::Read | Self::Write | Self::Aiowrite),
+            "random" | "zipf" => matches!(self, Self::Read | Self::Write | Self::Aiowrite),
             "value" => {
                 finishes.contains(&self)
                     || matches!(

@@ -121,6 +121,29 @@ fn read_and_write() {
     assert_eq!(ran.files("a")[0].attr.size, 96 << 10, "sequential writes go on behind the end");
 }
 
+/// Writes by zipf come back to what they have written: they fill fewer pages of an empty file than those that are
+/// equally popular, or than a lower exponent. All stay within the file, or its working set.
+#[test]
+fn zipf_writes_come_back() {
+    let filled = |attributes: &str| {
+        let one = "define file name=a,path=$dir,size=16m";
+        let flowops = format!(
+            "flowop createfile name=c,filename=a,fd=1\n\
+             flowop write name=w,filename=a,fd=1,iosize=4k,random{attributes},iters=1000\n\
+             flowop finishoncount name=f,value=1"
+        );
+        let mut ran = run(&one_thread(one, &flowops, FIRST));
+        assert_eq!(ran.report.failure(), None);
+        assert_eq!(ran.row("w").bytes, 1_000 * 4_096);
+        let attr = ran.files("a")[0].attr;
+        (attr.blocks, attr.size)
+    };
+    let [even, mild, skewed] = ["", ",zipf=700", ",zipf=990"].map(|text| filled(text).0);
+    assert!(skewed * 10 < mild * 9 && mild * 10 < even * 9, "{even} {mild} {skewed}");
+    assert!(filled(",zipf=990").1 > 8 << 20, "the hot places are scattered");
+    assert!(filled(",zipf=990,workingset=1m").1 <= 1 << 20);
+}
+
 /// Syncs, and writes that are synced when they return, take the device's time.
 #[test]
 fn fsync_fsyncset_dsync_and_directio() {

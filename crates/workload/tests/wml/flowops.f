@@ -37,7 +37,7 @@ define process name=worker,instances=2
   thread name=data
   {
     flowop read name=seqread,filename=big,iosize=64k,iters=4
-    flowop read name=randread,filename=big,iosize=4k,random,workingset=256k
+    flowop read name=randread,filename=big,iosize=4k,random,zipf=990,workingset=256k
     flowop write name=randwrite,filename=big,fd=2,iosize=4k,random,dsync
     flowop read name=directread,filename=big,fd=3,iosize=4k,random,directio
     flowop aiowrite name=later,filename=big,fd=4,iosize=4k,random,iters=4

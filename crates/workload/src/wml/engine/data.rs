@@ -3,6 +3,7 @@
 use super::super::ops::Op;
 use super::files::failed;
 use super::runner::{Descriptor, Doing, Open, Runner, Step, Stop};
+use super::skew::Skew;
 use nandscape_block::SECTOR_BYTES;
 use nandscape_fs::contract::Io;
 use std::rc::Rc;
@@ -55,15 +56,31 @@ impl Runner {
     }
 
     /// A random multiple of `iosize` such that `iosize` bytes from there lie within `spread`.
-    fn random_offset(&mut self, spread: u64, iosize: u64) -> Step<u64> {
+    fn random_offset(&mut self, doing: Doing<'_>, spread: u64, iosize: u64) -> Step<u64> {
         let Some(last) = spread.checked_sub(iosize) else {
             let problem = format!(
                 "the file, or its workingset, of {spread} bytes is smaller than iosize={iosize}"
             );
             return Err(Stop::Failed(problem));
         };
+        if let Some(theta) = doing.arguments.zipf {
+            return Ok(self.skewed_place(doing.index, spread / iosize, theta)? * iosize);
+        }
         let offset = if last == 0 { 0 } else { self.rng.below(last) };
         Ok(offset - offset % iosize)
+    }
+
+    /// One of so many places, by zipf.
+    fn skewed_place(&mut self, index: usize, places: u64, theta: f64) -> Step<u64> {
+        let known = self.skews[index].take().filter(|skew| skew.is_over(places));
+        let skew = match known {
+            Some(skew) => skew,
+            None => Skew::new(places, theta, self.shared.seed)
+                .map_err(|why| Stop::Failed(why.to_string()))?,
+        };
+        let place = skew.draw(&mut self.rng);
+        self.skews[index] = Some(skew);
+        Ok(place)
     }
 
     fn size_of_io(&mut self, doing: Doing<'_>) -> Step<u64> {
@@ -80,7 +97,11 @@ impl Runner {
 
     /// Where the next I/O goes: somewhere, or behind the last one.
     fn offset(&mut self, doing: Doing<'_>, open: Open, spread: u64, iosize: u64) -> Step<u64> {
-        if doing.arguments.random { self.random_offset(spread, iosize) } else { Ok(open.position) }
+        if doing.arguments.random {
+            self.random_offset(doing, spread, iosize)
+        } else {
+            Ok(open.position)
+        }
     }
 
     /// Reads a stretch; the bytes that came. Whole pages and the rest of a file that does not end with
@@ -218,7 +239,7 @@ impl Runner {
     pub(super) async fn write_later(&mut self, doing: Doing<'_>) -> Step {
         let iosize = self.size_of_io(doing)?;
         let (_, open, spread) = self.set_up(doing).await?;
-        let offset = self.random_offset(spread, iosize)?;
+        let offset = self.random_offset(doing, spread, iosize)?;
         open.check(offset, iosize)?;
         let began = self.now();
         self.enter_to_move(iosize, open.io).await;

@@ -12,6 +12,7 @@ mod pace;
 mod pool;
 mod report;
 mod runner;
+mod skew;
 mod stats;
 mod waiting;
 
@@ -75,6 +76,7 @@ struct Shared {
     workload: Rc<Workload>,
     host: Host,
     cost: CallCost,
+    seed: u64,
     sets: Vec<Set>,
     contents: Contents,
     stats: Stats,
@@ -102,7 +104,6 @@ struct Seat {
 pub struct Session {
     shared: Rc<Shared>,
     seats: Vec<Seat>,
-    seed: u64,
     began: Nanos,
 }
 
@@ -135,6 +136,7 @@ impl Session {
             workload: Rc::clone(workload),
             host: settings.host,
             cost: settings.cost,
+            seed: settings.seed,
             sets: planted.into_iter().map(|each| Set::new(rt, each)).collect(),
             contents: Contents::default(),
             stats: Stats::new(workload, processes),
@@ -146,14 +148,14 @@ impl Session {
             ended: RefCell::default(),
             tasks: RefCell::default(),
         };
-        Self { shared: Rc::new(shared), seats, seed: settings.seed, began: Nanos::ZERO }
+        Self { shared: Rc::new(shared), seats, began: Nanos::ZERO }
     }
 
     /// Has all threads begin now.
     pub fn start(&mut self) {
         self.began = self.shared.rt.now();
         let maker = Rc::clone(&self.shared);
-        let rng = Stream::new(self.seed, "wml.events");
+        let rng = Stream::new(self.shared.seed, "wml.events");
         let events = self.shared.rt.spawn_daemon("eventgen", async move {
             maker.events.make(&maker.rt, rng).await;
         });
@@ -176,10 +178,11 @@ impl Session {
             id: number as u32 + 1,
             caller,
             core: thread.core,
-            rng: Stream::new(self.seed, &format!("wml.thread.{number}")),
+            rng: Stream::new(self.shared.seed, &format!("wml.thread.{number}")),
             descriptors: Box::new([Descriptor::default(); DESCRIPTORS]),
             rotor: 0,
             memories: vec![Memory::default(); simple],
+            skews: vec![None; simple],
             gates: seat.gates,
             semaphores: seat.semaphores,
             pending: Pending::new(&self.shared.rt),

@@ -4,6 +4,7 @@ use super::super::model::{Arguments, Body, Flowop, QuitMode, Thread, Watched};
 use super::super::ops::Op;
 use super::super::resolve::DESCRIPTORS;
 use super::Shared;
+use super::skew::Skew;
 use super::stats::Counts;
 use super::waiting::Semaphore;
 use nandscape_fs::contract::{Caller, FsError, Ino, Io};
@@ -91,6 +92,8 @@ pub(super) struct Runner {
     /// The descriptor that `opennext` took last.
     pub(super) rotor: usize,
     pub(super) memories: Vec<Memory>,
+    /// How popular places are, by flowop.
+    pub(super) skews: Vec<Option<Skew>>,
     /// What this thread waits at, by flowop.
     pub(super) gates: Vec<Option<Rc<Notify>>>,
     pub(super) semaphores: Vec<Option<Rc<Semaphore>>>,

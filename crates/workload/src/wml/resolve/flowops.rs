@@ -23,6 +23,8 @@ const NESTING_MAX: u32 = 32;
 const FLOWOPS_MAX: usize = 10_000;
 /// Highest value of a `semblock`'s mark.
 const HIGHWATER_MAX: u64 = 1 << 31;
+/// Thousandths of zipf's exponent at most, as in fio.
+const ZIPF_MAX: u64 = 10_000;
 
 /// A composite flowop as it was defined.
 pub(super) struct Composite<'a> {
@@ -288,6 +290,17 @@ fn own_variables(definition: &Given<'_>, used: &Given<'_>) -> Result<Variables, 
     Ok(own)
 }
 
+/// Zipf's exponent, which is given in thousandths, as gammas are.
+fn exponent(given: &Given<'_>, random: bool) -> Result<Option<f64>, WmlError> {
+    if given.find("zipf").is_none() {
+        return Ok(None);
+    }
+    if !random {
+        return Err(given.error(given.place("zipf"), "zipf is for random I/O only: say random"));
+    }
+    Ok(Some(given.count_or("zipf", 0, 1..=ZIPF_MAX)? as f64 / 1000.0))
+}
+
 impl Resolver<'_> {
     fn arguments(&self, op: Op, given: &Given<'_>) -> Result<Arguments, WmlError> {
         let descriptors = 0..=DESCRIPTORS as u64 - 1;
@@ -318,6 +331,7 @@ impl Resolver<'_> {
         if op == Op::Aiowrite && !random {
             return Err(given.error(given.at(), "aiowrite is for random I/O only: say random"));
         }
+        let zipf = exponent(given, random)?;
         let (value, text) = match op {
             Op::Print => (Number::Fixed(0), given.required_text("value")?),
             _ => (given.number_or("value", 0)?, String::new()),
@@ -330,6 +344,7 @@ impl Resolver<'_> {
             iosize,
             workingset: given.number_or("workingset", 0)?,
             random,
+            zipf,
             dsync: given.flag("dsync")?,
             directio: given.flag("directio")?,
             opennext: given.flag("opennext")?,
