@@ -28,17 +28,33 @@ pub(crate) fn courses(id: &str, title: &str, key: &str, mut rows: Vec<Value>) ->
         let (scaled, unit) = in_time_unit(rows, "y");
         rows = scaled;
         format!("{key} ({unit})")
-    } else if key.ends_with("bytes_per_s") {
+    } else if key.contains("bytes") {
         let largest = rows.iter().filter_map(|row| row["y"].as_f64()).fold(0.0, f64::max);
         let (unit, scale) = byte_unit(largest);
         for row in &mut rows {
             row["y"] = row["y"].as_f64().map(|bytes| bytes / scale).into();
         }
-        format!("{key} ({unit}/s)")
+        let per_second = if key.ends_with("_per_s") { "/s" } else { "" };
+        format!("{key} ({unit}{per_second})")
     } else {
-        key.to_owned()
+        format!("{key} ({})", unit_of(key))
     };
     lines(id, title, rows, TIME, Scale::new(&axis, ScaleKind::FromZero), "linear")
+}
+
+/// What a number over time counts that is neither a time nor bytes.
+fn unit_of(key: &str) -> &'static str {
+    match key {
+        "iops" => "requests/s",
+        "waf" | "waf_gc_pad" | "waf_media" => "sectors per user sector",
+        "gc_sectors_per_s" => "sectors/s",
+        "fs.gc_blocks_per_s" => "blocks/s",
+        "coupled.moved_per_s" => "pages/s",
+        "fs.free_segments" => "segments",
+        "coupled.open" => "records",
+        _ if key.ends_with("_per_s") => "1/s",
+        _ => "share",
+    }
 }
 
 /// Intervals with their lengths in seconds. The last is left out if it is shorter than half of the one
