@@ -13,7 +13,7 @@ const SEEDS_MAX: u64 = 1_000;
 Examples:
   nandscape paper --list                            the papers that ship
   nandscape paper --quick                           all of them, on small devices
-  nandscape paper my/paper --full                   one, at the paper's own device sizes
+  nandscape paper d2fs --full                       one, at the paper's own device sizes
   nandscape paper js-pblk --out js                  one, as it stands; then open js/index.html
   nandscape paper fa-ftl --seeds 30                 one, with more repetitions than it asks for
   nandscape paper js-pblk --set host.cores=64       one, on another host

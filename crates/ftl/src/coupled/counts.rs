@@ -27,15 +27,15 @@ counts! {
         pub carried: u64 = first,
         /// Records that are open.
         pub open: u64 = last,
-        /// Victims that were erased since, and the time of each from when collection began to that.
+        /// Victims that were erased.
         pub collected: u64,
-        /// The sum of these times.
+        /// Time from when the collection of each began to the end of its erase, summed.
         pub collect_ns: u64,
         /// Sectors of victims that were not valid.
         pub reclaimed: u64,
-        /// Lines of the region to which data is moved that are in use, and all of it.
+        /// Lines in use of the region to which data is moved.
         pub region_lines: u64 = last,
-        /// All of them.
+        /// All lines of that region.
         pub region_lines_all: u64 = last,
         /// Bytes of RAM of records and of the tables that find them.
         pub record_bytes: u64 = last,

@@ -49,7 +49,7 @@ impl Totals {
         WriteAmplification::of(&self.sample.sectors.since(&earlier.sample.sectors))
     }
 
-    /// What those who collect garbage did since `earlier`.
+    /// Garbage collection since `earlier`.
     fn garbage_since(&self, earlier: &Self) -> GarbagePoint {
         let since = self.sample.since(&earlier.sample);
         let rate = |count: u64| self.per_second(earlier, count);

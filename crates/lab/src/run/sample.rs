@@ -1,7 +1,7 @@
-//! What a run's series knows beside the totals of its jobs: sectors placed, and what those who collect garbage did, in the
-//! file system and in the device.
+//! What a run's series knows beside the totals of its jobs: sectors placed, and garbage collection of the file
+//! system and of the device.
 
-use super::device::LabDevice;
+use super::device::{LabDevice, RunFtl};
 use nandscape_fs::FsDetail;
 use nandscape_ftl::coupled::CoupledCounts;
 use nandscape_ftl::{Detail, Ftl, FtlKind, SectorCounts};
@@ -31,7 +31,7 @@ counts! {
         pub(super) blocks: u64,
         /// Time of calls in the foreground.
         pub(super) ns: u64,
-        /// Checkpoints, whoever asked for them.
+        /// Checkpoints, also those that cleaning did not ask for.
         pub(super) checkpoints: u64,
         /// Segments that are free now.
         pub(super) free_segments: u64 = last,
@@ -51,14 +51,19 @@ impl Sample {
             }),
             _ => None,
         });
-        let migrations = device.look(|ftl| match (ftl.kind(), ftl) {
-            (FtlKind::Coupled, ftl) => match ftl.report().detail {
-                Detail::Coupled(counts) => Some(counts),
-                _ => None,
-            },
-            _ => None,
-        });
-        Self { sectors: device.sectors(), cleaning, migrations }
+        let sectors = device.sectors();
+        Self { sectors, cleaning, migrations: device.look(migrations) }
+    }
+}
+
+/// What only a coupled SSD counts. Others are not asked for a whole report.
+fn migrations(ftl: &RunFtl) -> Option<CoupledCounts> {
+    if ftl.kind() != FtlKind::Coupled {
+        return None;
+    }
+    match ftl.report().detail {
+        Detail::Coupled(counts) => Some(counts),
+        _ => None,
     }
 }
 

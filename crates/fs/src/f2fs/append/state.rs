@@ -2,7 +2,7 @@
 
 use super::discards::PendingDiscards;
 use super::upcalls::{Fetched, Upcalls};
-use crate::f2fs::format::{AppendMode, DiscardRecords};
+use crate::f2fs::format::{AppendMode, BLOCKS_PER_SEGMENT, DiscardRecords};
 use nandscape_block::UpcallSignal;
 use nandscape_rt::Handle;
 use nandscape_rt::sync::Notify;
@@ -117,6 +117,11 @@ pub(crate) struct AppendSpace {
 }
 
 impl AppendSpace {
+    /// Blocks of a run of file data, and of those that found space before it.
+    pub(crate) fn blocks_of_runs(&self) -> u64 {
+        u64::from(BLOCKS_PER_SEGMENT) + self.aside.get()
+    }
+
     /// With what the discard journal of the last checkpoint has. Of the media `valid` blocks are in use.
     pub(crate) fn new(
         rt: &Handle,

@@ -37,8 +37,7 @@ impl Volume {
     fn blocks_to_write(&self, append: &AppendSpace) -> u64 {
         let nodes = self.nodes.dirty.borrow().len() as u64;
         let inodes = self.inode_lists.dirty.borrow().len() as u64;
-        let runs = u64::from(BLOCKS_PER_SEGMENT) + append.aside.get();
-        runs + nodes + inodes + 2 * self.dirty_dir_pages() + MARGIN
+        append.blocks_of_runs() + nodes + inodes + 2 * self.dirty_dir_pages() + MARGIN
     }
 
     /// Whether there is enough of everything, whatever of what is dirty has to be written: what most writers find.
@@ -46,8 +45,7 @@ impl Volume {
         let segments = self.segments.borrow();
         let inodes = self.inode_lists.dirty.borrow().len() as u64;
         // No fewer than [`Volume::blocks_to_write`] counts: all dirty pages are more than those of nodes and directories.
-        let runs = u64::from(BLOCKS_PER_SEGMENT) + append.aside.get();
-        let blocks = runs + MARGIN + 3 * self.env.cache.dirty() + inodes;
+        let blocks = append.blocks_of_runs() + MARGIN + 3 * self.env.cache.dirty() + inodes;
         let sections =
             blocks.div_ceil(self.layout.blocks_per_section().into()) as u32 + LOGS as u32;
         let (valid, void) = segments.live_blocks();
