@@ -10,9 +10,11 @@
 use super::gc_parts::{GcStep, GcWithout};
 use nandscape_rt::host::CoreId;
 use nandscape_rt::{Handle, Host, Nanos};
+use pin_project_lite::pin_project;
 use std::cell::{Cell, OnceCell};
-use std::future::{Future, poll_fn};
-use std::pin::pin;
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
 
 /// How long each step keeps a core. All zero: the host's CPU costs nothing.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -287,29 +289,37 @@ impl Cpu {
     }
 
     /// Runs a step of cleaning, whose work is counted apart.
-    pub(crate) async fn clean<T>(&self, step: GcStep, work: impl Future<Output = T>) -> T {
-        let mut work = pin!(work);
-        poll_fn(|cx| {
-            let before = self.cleaning.replace(Some(step));
-            let poll = work.as_mut().poll(cx);
-            self.cleaning.set(before);
-            poll
-        })
-        .await
+    pub(crate) const fn clean<F: Future>(&self, step: GcStep, work: F) -> With<'_, GcStep, F> {
+        With { cell: &self.cleaning, value: Some(step), work }
     }
 
     /// Runs a call, whose work takes the core of this number.
-    pub(crate) async fn run<T>(&self, core: u16, call: impl Future<Output = T>) -> T {
-        let Some(host) = self.host.get() else { return call.await };
-        let core = Some(host.core(core));
-        let mut call = pin!(call);
-        poll_fn(|cx| {
-            let before = self.running.replace(core);
-            let poll = call.as_mut().poll(cx);
-            self.running.set(before);
-            poll
-        })
-        .await
+    pub(crate) fn run<F: Future>(&self, core: u16, call: F) -> With<'_, CoreId, F> {
+        let core = self.host.get().map(|host| host.core(core));
+        With { cell: &self.running, value: core, work: call }
+    }
+}
+
+pin_project! {
+    /// A future during whose polls a cell has another value. No `async fn`: that would hold the future twice, as its
+    /// argument and where it awaits it, and futures of calls are moved.
+    pub(crate) struct With<'a, V, F> {
+        cell: &'a Cell<Option<V>>,
+        value: Option<V>,
+        #[pin]
+        work: F,
+    }
+}
+
+impl<V: Copy, F: Future> Future for With<'_, V, F> {
+    type Output = F::Output;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
+        let this = self.project();
+        let before = this.cell.replace(*this.value);
+        let poll = this.work.poll(cx);
+        this.cell.set(before);
+        poll
     }
 }
 

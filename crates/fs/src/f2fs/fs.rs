@@ -46,8 +46,12 @@ impl F2fs {
     }
 
     /// Runs a call that changes nothing, on its caller's core.
-    async fn look<T>(&self, caller: Caller, call: impl Future<Output = Result<T>>) -> Result<T> {
-        self.0.cpu.run(caller.core, call).await
+    fn look<T>(
+        &self,
+        caller: Caller,
+        call: impl Future<Output = Result<T>>,
+    ) -> impl Future<Output = Result<T>> {
+        self.0.cpu.run(caller.core, call)
     }
 
     /// Makes a file, directory or symbolic link.

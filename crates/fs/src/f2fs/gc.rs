@@ -110,7 +110,8 @@ impl Volume {
             return Ok(());
         }
         let began = self.env.rt.now();
-        let cleaned = volume.clean().await;
+        // On the heap, as few calls clean: the future of every write would be as large.
+        let cleaned = Box::pin(volume.clean()).await;
         let mut counts = self.gc_counts.get();
         counts.calls.note(self.env.rt.now().saturating_sub(began));
         self.gc_counts.set(counts);

@@ -17,13 +17,15 @@ impl Volume {
     /// Page 0 as the inode has it. The caller holds the file's `extent_lock`.
     pub(crate) async fn inline_page(&self, inode: &Inode) -> Result<SectorData> {
         let place = inode.layout.get().inline_data();
-        let exists = inode.raw.borrow().has_inline(inline::DATA_EXIST);
-        let mut page: Block = [0; 4096];
-        if exists {
-            let read = |bytes: &Block| page[..place.len()].copy_from_slice(&bytes[place.clone()]);
-            self.read_node(Nid(inode.number), read).await?;
+        if !inode.raw.borrow().has_inline(inline::DATA_EXIST) {
+            return Ok(SectorData::Bytes(Arc::new([0; 4096])));
         }
-        Ok(SectorData::Bytes(Arc::new(page)))
+        let read = |bytes: &Block| {
+            let mut page: Block = [0; 4096];
+            page[..place.len()].copy_from_slice(&bytes[place]);
+            Arc::new(page)
+        };
+        Ok(SectorData::Bytes(self.read_node(Nid(inode.number), read).await?))
     }
 
     /// Page 0 goes into the inode (`f2fs_write_inline_data`).

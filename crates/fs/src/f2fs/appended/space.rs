@@ -107,7 +107,7 @@ impl Volume {
         for _ in 0..TRIES {
             let Some(lack) = self.lack(append) else { return Ok(()) };
             append.note_forced(lack.what);
-            volume.reclaim_space(lack.hard).await?;
+            Box::pin(volume.reclaim_space(lack.hard)).await?;
         }
         match self.lack(append) {
             Some(Lack { hard: true, .. }) => Err(FsError::NoSpace),
@@ -123,7 +123,7 @@ impl Volume {
         }
     }
 
-    /// Writes a checkpoint, which frees what it can; waits for its discards if nobody can go on without.
+    /// Writes a checkpoint, which frees what it can; waits for its discards if no write can go on without them.
     async fn reclaim_space(self: &Rc<Self>, waits: bool) -> Result<()> {
         self.fetch_upcalls().await?;
         self.write_checkpoint(Reason::Space).await?;
