@@ -1,5 +1,5 @@
 # A file server for home directories: users write whole files, append, read whole files, delete and
-# look at attributes, and nobody asks for an fsync. Write-back and the FTL's collection decide.
+# look at attributes, without an fsync. Write-back and the FTL's collection decide.
 #
 #   nandscape run examples/fileserver.f --stack ext4-pblk
 #   nandscape run examples/fileserver.f --stack ext4-js-pblk --set '$files=10000' --set '$seconds=10'

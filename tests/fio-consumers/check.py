@@ -50,7 +50,7 @@ def check_paths(fio, ours):
 
 
 def check_options(fio, ours):
-    """What the job file says is told in the same words."""
+    """What the job file says appears in the same words."""
     assert fio["global options"] == ours["global options"]
     for theirs, mine in zip(fio["jobs"], ours["jobs"], strict=True):
         assert theirs["job options"] == mine["job options"], theirs["jobname"]

@@ -51,7 +51,7 @@ impl Flags {
     pub const JOURNAL: Self = Self(1);
     /// File-system metadata at its home location.
     pub const META: Self = Self(1 << 1);
-    /// Somebody waits for this bio.
+    /// A caller waits for this bio.
     pub const SYNC: Self = Self(1 << 2);
     /// The payload is durable when the bio completes.
     pub const FUA: Self = Self(1 << 3);

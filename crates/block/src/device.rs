@@ -3,7 +3,7 @@
 //!
 //! Rules, for callers and devices:
 //! - Time never goes back: `now` of each call is at least that of the call before.
-//! - Whoever drives a device calls `advance(t)` at (or before submitting anything after) each
+//! - The driver of a device calls `advance(t)` at (or before submitting anything after) each
 //!   `t = next_event()`; a device may not act later than its own next event.
 //! - A submitted bio is never retracted; its completion comes exactly once.
 //! - A completion's time is never before the `now` it was handed out at.

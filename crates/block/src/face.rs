@@ -5,7 +5,7 @@
 //!   goes on and only its reply is lost.
 //! - A future ends at the very instant at which its bio completes.
 //! - One task drives the device: it sleeps to the device's next event and hands out completions.
-//! - Whoever is to be compiled once, and not for each kind of device, takes an [`AsyncDevice`] whose
+//! - Code that is to be compiled once, and not for each kind of device, takes an [`AsyncDevice`] whose
 //!   device is not known: [`AsyncDevice::erased`].
 //! - The capabilities are read once, when the face takes the device over, and are shared by its clones.
 //! - What the device flags ([`BlockDevice::attention`]) is looked at whenever a completion is
@@ -95,7 +95,7 @@ impl<D: BlockDevice + 'static> AsyncDevice<D> {
         device
     }
 
-    /// The device, if nobody else has it any more: whoever drove it has ended with the executor.
+    /// The device, if no other clone is left: the task that drove it has ended with the executor.
     #[must_use]
     pub fn into_inner(self) -> Option<D> {
         Rc::into_inner(self.0).map(|inner| inner.device.into_inner())
@@ -308,7 +308,7 @@ impl<D: BlockDevice + ?Sized> Inner<D> {
         let delivers = !completions.is_empty();
         for Completion { token, done } in completions {
             if let Some(waiting) = self.waiting.borrow_mut().remove(&token) {
-                // Nobody waits for the reply any more: the bio was not retracted, only its reply is.
+                // No task waits for the reply any more: the bio was not retracted, only its reply is.
                 let _ = waiting.send(done);
             }
         }

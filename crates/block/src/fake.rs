@@ -62,7 +62,7 @@ pub struct FakeDevice {
     superblocks: SuperblockTable,
     /// Who waits for migrations.
     waiting: Vec<Token>,
-    /// The latest instant that it was told.
+    /// The latest instant it was advanced to.
     now: Nanos,
 }
 

@@ -1,4 +1,4 @@
-//! The contract between whoever issues I/O and whoever serves it: what a bio carries, what a device
+//! The contract between what issues I/O and what serves it: what a bio carries, what a device
 //! can and cannot do, and how completions travel.
 //!
 //! `fs` and `workload` know this crate and nothing below it; FTLs implement [`BlockDevice`].

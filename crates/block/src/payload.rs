@@ -1,7 +1,7 @@
 //! Payload: bytes, or a tag that stands for 4 KiB.
 //!
 //! A [`Tag`] *is* a 4 KiB pattern. Media that hold tags keep 8 bytes a sector and every read is still
-//! checked for being the right data. Whoever writes bytes over part of a sector expands its pattern
+//! checked for being the right data. A writer of bytes over part of a sector expands its pattern
 //! and patches it; parts of patterns laid over each other stay [`Pieces`]. Tags are never chained.
 
 use crate::address::{SECTOR_BYTES, SectorBytes};

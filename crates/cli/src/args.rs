@@ -499,7 +499,7 @@ fn whole<const MIN: u64, const MAX: u64>(text: &str) -> Result<u64, String> {
     number.ok_or_else(|| format!("expected a whole number from {MIN} to {MAX}"))
 }
 
-/// The command line of this process. What is no name may begin with a minus: then it is told what is wrong with
+/// The command line of this process. What is no name may begin with a minus: then the message says what is wrong with
 /// it, and not that there is no such option.
 pub(crate) fn parse() -> Cli {
     let matches = with_minus(Cli::command()).get_matches();

@@ -1,6 +1,6 @@
 //! The folder in which runs keep preconditioned devices for each other (docs/formats/state.md).
 //!
-//! Entries are written beside their place and renamed, so that nobody ever sees half of one. Whoever
+//! Entries are written beside their place and renamed, so that no reader sees half of one. A run that
 //! makes an entry holds a lock, so that others who need it wait instead of making it too. When the
 //! folder grows beyond its limit, the entries that were used longest ago go first. Nothing here can
 //! fail a run: without a folder each run preconditions for itself.
@@ -113,7 +113,7 @@ fn usual_folder() -> Option<PathBuf> {
     Some(caches.join("nandscape").join("states"))
 }
 
-#[expect(clippy::disallowed_methods, reason = "what was used longest ago is told by the real time")]
+#[expect(clippy::disallowed_methods, reason = "the real time shows what was used longest ago")]
 fn touch(file: &File) {
     // A folder that cannot be written to is read nevertheless.
     let _ = file.set_modified(SystemTime::now());

@@ -198,7 +198,7 @@ fn run_all(
     spread(
         threads,
         0..missing.len() as u64,
-        &|| stop.is_told() || broken.load(Ordering::Relaxed),
+        &|| stop.has_come() || broken.load(Ordering::Relaxed),
         &|turn| {
             let places = &missing[turn as usize];
             let (of, at) = places[0];

@@ -3,7 +3,7 @@
 use crate::args::{DumpArgs, DumpWhat, FsckArgs, MkfsArgs};
 use crate::image::open;
 use crate::output::{Failure, print};
-use crate::replace::{replace, told};
+use crate::replace::{replace, with_path};
 use crate::summary::bytes;
 use crate::writable::expect_writable;
 use anyhow::{Context, anyhow};
@@ -36,10 +36,10 @@ pub(crate) fn make(args: &MkfsArgs) -> Result<(), Failure> {
     })?;
     let formatted = replace(&args.image, |out| {
         let file = out.get_ref();
-        told(&args.image, file.set_len(sectors * SECTOR_BYTES))?;
-        let file = told(&args.image, file.try_clone())?;
+        with_path(&args.image, file.set_len(sectors * SECTOR_BYTES))?;
+        let file = with_path(&args.image, file.try_clone())?;
         let make = async move |device: AsyncDevice<_>| config.format(&device.erased()).await;
-        told(&args.image, on_image(file, sectors, make)?)
+        with_path(&args.image, on_image(file, sectors, make)?)
     })?;
     print(&summary(args, &formatted))
 }

@@ -3,7 +3,7 @@
 use crate::args::{ImageCommand, ImageExportArgs, ImageImportArgs, ImagesArgs};
 use crate::command::COMMIT;
 use crate::output::{Failure, classify, complain, print};
-use crate::replace::{replace, told};
+use crate::replace::{replace, with_path};
 use crate::state::write;
 use crate::summary::bytes;
 use crate::writable::expect_writable;
@@ -31,7 +31,7 @@ fn export(args: &ImageExportArgs) -> Result<(), Failure> {
         let copied = export_image(&stack, &args.state, &program(COMMIT), out).map_err(classify)?;
         // A hole at the end is part of the image, too.
         let bytes = copied.sectors * SECTOR_BYTES;
-        told(&args.image, out.flush().and_then(|()| out.get_ref().set_len(bytes)))?;
+        with_path(&args.image, out.flush().and_then(|()| out.get_ref().set_len(bytes)))?;
         Ok(copied)
     })?;
     copied.warnings.iter().for_each(|warning| complain(warning));

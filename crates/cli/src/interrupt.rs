@@ -1,7 +1,7 @@
 //! Ctrl-C, and the polite signal of batch systems; each is answered at once, in a word on standard error.
-//! Whoever can stop with something to show asks to be told: the first signal tells him, the second ends the
+//! A command that can stop with something to show asks for the first signal; the second one ends the
 //! program. Everywhere else the first one does. What was being written to take another file's place is removed
-//! before; that file stays as it is. Where nobody reads the word that ends the program, one signal more does.
+//! before; that file stays as it is. If standard error takes no message, one more signal ends the program.
 
 use crate::output::{Failure, complain};
 use crate::replace::abandon;
@@ -13,13 +13,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Who is to be told of the next signal.
-static ASKED: Mutex<Option<Told>> = Mutex::new(None);
+/// What the next signal is for, if not the end of the program.
+static ASKED: Mutex<Option<Request>> = Mutex::new(None);
 
-/// How somebody is told.
-struct Told {
+/// A command's request for the next signal.
+struct Request {
     flag: Arc<AtomicBool>,
-    /// What he does then.
+    /// What the command does then.
     says: &'static str,
 }
 
@@ -30,7 +30,7 @@ struct Answer {
 }
 
 enum Then {
-    Tell(Arc<AtomicBool>),
+    Set(Arc<AtomicBool>),
     Exit(i32),
 }
 
@@ -40,7 +40,7 @@ pub(crate) fn listen() -> Result<(), Failure> {
     let signals = Signals::new([SIGINT, SIGTERM]);
     let signals = signals.context("cannot listen to signals").map_err(Failure::Run)?;
     let (speaker, answers) = channel();
-    // They are two, so that an answer nobody reads holds up no second signal.
+    // They are two, so that an answer which is not read holds up no second signal.
     std::thread::spawn(move || answer(signals, &speaker));
     std::thread::spawn(move || answers.into_iter().for_each(say));
     Ok(())
@@ -52,9 +52,9 @@ fn answer(mut signals: Signals, speaker: &Sender<Answer>) {
     let say = |text, then| speaker.send(Answer { text, then }).unwrap_or_default();
     while let Some(signal) = signals.next() {
         let asked = ASKED.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(Told { flag, says }) = asked {
+        if let Some(Request { flag, says }) = asked {
             let text = format!("interrupted: {says}; once more ends the program at once");
-            say(text, Then::Tell(flag));
+            say(text, Then::Set(flag));
             continue;
         }
         let code = 128 + signal;
@@ -73,25 +73,25 @@ fn answer(mut signals: Signals, speaker: &Sender<Answer>) {
 fn say(answer: Answer) {
     complain(&answer.text);
     match answer.then {
-        Then::Tell(flag) => flag.store(true, Ordering::Relaxed),
+        Then::Set(flag) => flag.store(true, Ordering::Relaxed),
         Then::Exit(code) => process::exit(code),
     }
 }
 
-/// Somebody who is told of the first signal while this lives.
+/// A request for the first signal, while it lives.
 pub(crate) struct Asked(Arc<AtomicBool>);
 
 impl Asked {
-    /// He `says` what he does then.
+    /// `says`: what the command does then.
     pub(crate) fn new(says: &'static str) -> Self {
         let flag = Arc::new(AtomicBool::new(false));
-        let told = Told { flag: flag.clone(), says };
-        *ASKED.lock().unwrap_or_else(PoisonError::into_inner) = Some(told);
+        let request = Request { flag: flag.clone(), says };
+        *ASKED.lock().unwrap_or_else(PoisonError::into_inner) = Some(request);
         Self(flag)
     }
 
-    /// Whether there was one.
-    pub(crate) fn is_told(&self) -> bool {
+    /// Whether the signal came.
+    pub(crate) fn has_come(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 }

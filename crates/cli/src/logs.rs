@@ -59,7 +59,7 @@ pub(crate) struct Wanted<'a> {
     pub(crate) device: bool,
 }
 
-/// Watches a run: a progress bar, whatever is logged, and whether somebody wants it to end.
+/// Watches a run: a progress bar, whatever is logged, and whether a signal asks it to end.
 pub(crate) struct Watch {
     progress: Progress,
     recorders: Vec<Box<dyn Recorder>>,
@@ -122,7 +122,7 @@ impl Watch {
         Ok(())
     }
 
-    /// The device as the run left it, unless somebody wanted an end meanwhile.
+    /// The device as the run left it, unless a signal asked for an end meanwhile.
     pub(crate) fn take_device(&mut self) -> Left {
         let left = self.left.take()?;
         Some(if self.is_interrupted() { Err(RunError::Interrupted) } else { left })
@@ -159,7 +159,7 @@ impl Observer for Watch {
     }
 
     fn is_interrupted(&self) -> bool {
-        self.asked.as_ref().is_some_and(Asked::is_told)
+        self.asked.as_ref().is_some_and(Asked::has_come)
     }
 
     fn left(&mut self) -> Option<&mut Left> {

@@ -3,7 +3,7 @@
 
 use crate::args::{Cli, CompletionsArgs, ManArgs};
 use crate::output::{Failure, print_bytes};
-use crate::replace::{make_folder, replace, told};
+use crate::replace::{make_folder, replace, with_path};
 use clap::{Command, CommandFactory};
 use clap_mangen::Man;
 use std::path::Path;
@@ -35,7 +35,7 @@ fn write_pages(command: Command, folder: &Path) -> Result<(), Failure> {
     }
     let page = Man::new(command);
     let file = folder.join(page.get_filename());
-    replace(&file, |out| told(&file, page.render(out)))
+    replace(&file, |out| with_path(&file, page.render(out)))
 }
 
 #[cfg(test)]

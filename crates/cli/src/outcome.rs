@@ -1,11 +1,11 @@
-//! The result of one run: told in the form that was asked for, and what it means for the exit code.
+//! The result of one run: printed in the form that was asked for, and what it means for the exit code.
 
 use crate::args::{ResultArgs, ResultFormat};
 use crate::command::COMMIT;
 use crate::logs::Watch;
 use crate::output::{Failure, classify, complain, pretty};
 use crate::paint::{ColorChoice, Paint};
-use crate::replace::{deliver, replace, told};
+use crate::replace::{deliver, replace, with_path};
 use crate::report::report_run;
 use crate::state::keep;
 use crate::summary::summary;
@@ -15,8 +15,8 @@ use nandscape_lab::run::{Outcome, RunError};
 use serde_json::Value;
 use std::path::Path;
 
-/// How the result of a run is told.
-pub(crate) struct Told<'a> {
+/// How the result of a run is presented.
+pub(crate) struct Form<'a> {
     /// What ran.
     pub(crate) name: &'a str,
     /// The command that makes the same result.
@@ -31,20 +31,20 @@ pub(crate) struct Told<'a> {
 pub(crate) fn conclude(
     outcome: Result<Outcome, RunError>,
     mut watch: Watch,
-    told: &Told<'_>,
+    form: &Form<'_>,
 ) -> Result<(), Failure> {
     let device = watch.take_device();
     let watched = watch.finish(outcome.as_ref().err());
     let outcome = outcome.map_err(classify)?;
-    tell(&outcome, told)?;
+    present(&outcome, form)?;
     watched?;
     write_iologs(&outcome)?;
-    keep(told.left, device)?;
+    keep(form.left, device)?;
     verdict(&outcome)
 }
 
-fn tell(outcome: &Outcome, told: &Told<'_>) -> Result<(), Failure> {
-    let &Told { name, again, args, color, .. } = told;
+fn present(outcome: &Outcome, form: &Form<'_>) -> Result<(), Failure> {
+    let &Form { name, again, args, color, .. } = form;
     let json = |result| pretty(&with_zones(with_command(result, again), outcome, args));
     let text = match args.output_format {
         ResultFormat::Normal => {
@@ -68,7 +68,7 @@ fn tell(outcome: &Outcome, told: &Told<'_>) -> Result<(), Failure> {
 fn write_iologs(outcome: &Outcome) -> Result<(), Failure> {
     outcome.workload.iologs.iter().try_for_each(|log| {
         let path = Path::new(&log.path);
-        replace(path, |out| told(path, log.write_to(out)))
+        replace(path, |out| with_path(path, log.write_to(out)))
     })
 }
 
@@ -92,7 +92,7 @@ fn with_zones(mut result: Value, outcome: &Outcome, args: &ResultArgs) -> Value 
     result
 }
 
-/// A job that failed fails the run, and one that was interrupted is told, after its result was written.
+/// A job that failed fails the run, and one that was interrupted is reported, after its result was written.
 fn verdict(outcome: &Outcome) -> Result<(), Failure> {
     if outcome.interrupted {
         let length = outcome.virtual_time;

@@ -17,7 +17,7 @@ pub(crate) enum ColorChoice {
     Never,
 }
 
-/// Columns where nobody says how wide the terminal is.
+/// Columns where the width of the terminal is unknown.
 const WIDTH: usize = 80;
 /// Lines longer than this are hard to follow, however wide the terminal.
 const WIDTH_MAX: usize = 120;

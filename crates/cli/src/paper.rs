@@ -347,7 +347,7 @@ fn of_paper(one: &Reproduction, maker: &Maker, paint: Paint) -> String {
         column("published", &|line| line.published.clone()),
         column("measured", &|line| line.measured.clone()),
     ];
-    let mut told = Vec::new();
+    let mut given = Vec::new();
     for (at, laid) in lay_out(&columns, 1).into_iter().enumerate() {
         let Some(line) = at.checked_sub(1).and_then(|at| all.get(at)) else {
             text.push_str(&format!("{}\n", paint.paint(Tone::Faint, &format!("{laid}  verdict"))));
@@ -356,7 +356,7 @@ fn of_paper(one: &Reproduction, maker: &Maker, paint: Paint) -> String {
         let verdict = line.judgement.verdict;
         text.push_str(&format!("{laid}  {}\n", paint.paint(tone(verdict), verdict.name())));
         if verdict != Verdict::Agrees {
-            let why = why(line, one, &mut told);
+            let why = why(line, one, &mut given);
             let why = paint.paint(Tone::Faint, &why);
             text.push_str(&format!("{}\n", paint.wrapped("      ", &why)));
         }
@@ -365,25 +365,25 @@ fn of_paper(one: &Reproduction, maker: &Maker, paint: Paint) -> String {
 }
 
 /// How a number stands to what is stated, and the reason for that, in full where it comes first.
-fn why(line: &Line<'_>, one: &Reproduction, told: &mut Vec<(usize, String)>) -> String {
+fn why(line: &Line<'_>, one: &Reproduction, given: &mut Vec<(usize, String)>) -> String {
     let mut why = line.judgement.reason.clone();
     if let Some(because) = line.because {
         let reason = &one.paper.reasons[because.reason];
         let full = (because.reason, because.shown());
-        match told.contains(&full) {
+        match given.contains(&full) {
             true => why.push_str(&format!(". Reason: {}, above", reason.id)),
             false => {
                 let (id, text, shown) = (&reason.id, &reason.text, &full.1);
                 let text = text.trim_end_matches('.');
                 why.push_str(&format!(". Reason ({id}): {text}: {shown} ({})", line.command));
-                told.push(full);
+                given.push(full);
             }
         }
     }
     why
 }
 
-/// Verdicts and checks, counted; what failed is told in full.
+/// Verdicts and checks, counted; what failed in full.
 fn summary(one: &Reproduction, paint: Paint) -> String {
     let counts = Verdict::ALL.map(|verdict| format!("{} {}", one.count(verdict), verdict.name()));
     let statements = counted(one.judged.len() as u64, STATEMENTS);

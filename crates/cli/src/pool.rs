@@ -1,4 +1,4 @@
-//! Work that shares nothing, on several threads. Results come back in any order; whoever needs an
+//! Work that shares nothing, on several threads. Results come back in any order; a caller that needs an
 //! order restores it.
 
 use std::ops::Range;

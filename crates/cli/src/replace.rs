@@ -108,21 +108,24 @@ pub(crate) fn replace<T>(
     path: &Path,
     write: impl FnOnce(&mut BufWriter<File>) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
-    let (file, part) = told(path, begin(path))?;
+    let (file, part) = with_path(path, begin(path))?;
     let mut out = BufWriter::new(file);
     let value = write(&mut out)?;
-    told(path, out.flush().and_then(|()| part.map_or(Ok(()), Part::take_place)))?;
+    with_path(path, out.flush().and_then(|()| part.map_or(Ok(()), Part::take_place)))?;
     Ok(value)
 }
 
 /// Prints to standard output, or writes to `file`.
 pub(crate) fn deliver(text: &str, file: Option<&Path>) -> Result<(), Failure> {
     let Some(file) = file else { return print(text) };
-    replace(file, |out| told(file, out.write_all(text.as_bytes())))
+    replace(file, |out| with_path(file, out.write_all(text.as_bytes())))
 }
 
 /// The same result, whose error names the file that could not be written.
-pub(crate) fn told<T, E: Into<Error>>(path: &Path, result: Result<T, E>) -> Result<T, Failure> {
+pub(crate) fn with_path<T, E: Into<Error>>(
+    path: &Path,
+    result: Result<T, E>,
+) -> Result<T, Failure> {
     let named = |error: E| error.into().context(format!("cannot write {}", path.display()));
     result.map_err(|error| Failure::Run(named(error)))
 }
@@ -193,7 +196,7 @@ fn standard(_: &Metadata) -> Option<File> {
 mod tests {
     use super::*;
 
-    /// Numbers of processes come again: a part that one left which was killed is in nobody's way.
+    /// Numbers of processes come again: the part of a process that was killed is replaced.
     #[test]
     fn a_forgotten_part_is_passed_by() {
         let folder = std::env::temp_dir().join(format!("nandscape-part-{}", std::process::id()));

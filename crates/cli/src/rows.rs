@@ -6,7 +6,7 @@
 //! them. A file that holds anything else is not touched.
 
 use crate::output::Failure;
-use crate::replace::{replace, told};
+use crate::replace::{replace, with_path};
 use anyhow::{Context, anyhow};
 use nandscape_lab::sweep::FinishedRow;
 use std::collections::BTreeMap;
@@ -107,7 +107,10 @@ impl Rows {
         replace(path, |out| {
             let mut lines = self.order.iter().filter_map(|id| self.lines.get(id));
             let written = lines.try_for_each(|line| writeln!(out, "{line}"));
-            told(path, written.and_then(|()| out.flush()).and_then(|()| out.get_ref().sync_all()))
+            with_path(
+                path,
+                written.and_then(|()| out.flush()).and_then(|()| out.get_ref().sync_all()),
+            )
         })
     }
 }

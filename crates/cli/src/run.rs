@@ -6,7 +6,7 @@ use crate::command::{COMMIT, again};
 use crate::hdr::job_names;
 use crate::job::job_text;
 use crate::logs::{Wanted, Watch};
-use crate::outcome::{Told, conclude};
+use crate::outcome::{Form, conclude};
 use crate::output::{Failure, complain};
 use crate::paint::ColorChoice;
 use crate::wml;
@@ -45,12 +45,12 @@ pub(crate) fn run(args: &RunArgs, color: ColorChoice) -> Result<(), Failure> {
         Manner { states, program: &program(COMMIT), until_steady: args.rounds.until_steady };
     let outcome = run_in_lab(&stack, &job, args.seed, manner, &mut watch);
     let again = again(args);
-    let told = Told { name: &job_name, again: &again, args: &args.output, color, left };
-    conclude(outcome, watch, &told)
+    let form = Form { name: &job_name, again: &again, args: &args.output, color, left };
+    conclude(outcome, watch, &form)
 }
 
-/// Refuses what a run could not write once it has ended. Logs in a folder that is not there yet are in
-/// nobody's way.
+/// Refuses what a run could not write once it has ended. Logs in a folder that does not exist yet
+/// replace nothing.
 fn expect_all_writable(args: &RunArgs, job: &JobFile, logs: &FioLogs) -> Result<(), Failure> {
     let folder = args.log_dir.as_deref().unwrap_or(Path::new("."));
     let logs = logs.files().iter().filter(|_| folder.is_dir()).map(|name| folder.join(name));

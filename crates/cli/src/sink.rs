@@ -1,8 +1,8 @@
-//! Files that are written to while a run goes on: the first error of a disk is kept, and told at the end. Then
+//! Files that are written to while a run goes on: the first error of a disk is kept, and reported at the end. Then
 //! those that could be written take their places, if the run is one to keep.
 
 use crate::output::Failure;
-use crate::replace::{Part, begin, told};
+use crate::replace::{Part, begin, with_path};
 use anyhow::Context;
 use std::cell::RefCell;
 use std::fs::File;
@@ -24,7 +24,7 @@ struct Ended {
 impl Streams {
     /// Keeps the error of `result`, unless there is one already. Whether there is none in it.
     fn note(&self, result: Result<()>, path: &Path) -> bool {
-        let error = told(path, result).err();
+        let error = with_path(path, result).err();
         let is_well = error.is_none();
         let first = &mut self.0.borrow_mut().first_error;
         *first = first.take().or(error);

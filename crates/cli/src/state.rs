@@ -4,7 +4,7 @@ use crate::args::{StateCommand, StateSaveArgs, StatesArgs};
 use crate::command::COMMIT;
 use crate::logs::Watch;
 use crate::output::{Failure, classify, print};
-use crate::replace::{replace, told};
+use crate::replace::{replace, with_path};
 use crate::summary::{before, bytes};
 use crate::writable::expect_writable;
 use anyhow::{Error, anyhow};
@@ -62,7 +62,7 @@ pub(crate) fn keep(path: Option<&Path>, left: Left) -> Result<(), Failure> {
 
 /// Writes a state to a file of its own.
 pub(crate) fn write(path: &Path, state: &State) -> Result<(), Failure> {
-    replace(path, |out| told(path, state.write(out)))
+    replace(path, |out| with_path(path, state.write(out)))
 }
 
 fn description(file: &Path, header: &Header, summary: &StateSummary) -> String {

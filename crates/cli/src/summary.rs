@@ -400,8 +400,8 @@ impl Page {
     fn foot(&mut self, outcome: &Outcome, commit: &str, again: &str) {
         self.gap();
         // Why it is not steady stands above.
-        let told = |warning: &&String| outcome.not_steady.as_ref() != Some(*warning);
-        for warning in outcome.warnings.iter().filter(told) {
+        let is_other = |warning: &&String| outcome.not_steady.as_ref() != Some(*warning);
+        for warning in outcome.warnings.iter().filter(is_other) {
             let word = self.paint.paint(Tone::Warning, "warning:");
             self.line("  ", &format!("{word} {warning}"));
         }

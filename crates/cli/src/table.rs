@@ -209,12 +209,12 @@ fn columns(report: &Report, points: &[Point]) -> Result<Vec<Column>, Failure> {
 
 /// Lines of figures that are reported.
 fn lines(sweep: &Sweep, columns: &[Column]) -> Result<Vec<Line>, Failure> {
-    let told = |figure: &Figure| columns.iter().any(|column| column.figure() == figure);
+    let is_column = |figure: &Figure| columns.iter().any(|column| column.figure() == figure);
     let line = |line: &nandscape_lab::sweep::Line| {
         let error = |why: String| Failure::input(line.figure.error(why));
         let figure: Figure =
             line.figure.text.parse().map_err(|why: FigureError| error(why.to_string()))?;
-        if !told(&figure) {
+        if !is_column(&figure) {
             return Err(error(format!("\"{figure}\" is not among the figures of the report")));
         }
         Ok(Line { figure, value: line.value, label: line.label.clone() })

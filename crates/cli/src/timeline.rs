@@ -2,7 +2,7 @@
 
 use crate::args::TimelineArgs;
 use crate::output::{Failure, complain};
-use crate::replace::{Part, begin, told};
+use crate::replace::{Part, begin, with_path};
 use anyhow::Context;
 use nandscape_lab::timeline::Timeline;
 use std::path::PathBuf;
@@ -29,8 +29,8 @@ impl TimelineFile {
 
     /// The run has ended, and so does its timeline, which takes its place.
     pub(crate) fn finish(self) -> Result<(), Failure> {
-        let written = told(&self.path, self.timeline.finish())?;
-        told(&self.path, self.part.map_or(Ok(()), Part::take_place))?;
+        let written = with_path(&self.path, self.timeline.finish())?;
+        with_path(&self.path, self.part.map_or(Ok(()), Part::take_place))?;
         if let Some(at) = written.cut_at {
             let (path, events) = (self.path.display(), written.events);
             complain(&format!("{path} is cut at {at}, after {events} events; see --trace-window"));

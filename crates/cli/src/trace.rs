@@ -7,7 +7,7 @@ use crate::args::{
 use crate::cache::{Cache, states};
 use crate::command::{COMMIT, quoted, runtime_words, stack_words, state_words};
 use crate::logs::{Wanted, Watch};
-use crate::outcome::{Told, conclude};
+use crate::outcome::{Form, conclude};
 use crate::output::{Failure, classify, pretty};
 use crate::paint::ColorChoice;
 use crate::replace::deliver;
@@ -96,8 +96,8 @@ fn run(args: &TraceRunArgs, color: ColorChoice) -> Result<(), Failure> {
     let manner = Manner { states, program: &program(COMMIT), until_steady: None };
     let outcome = replay(&stack, trace, args.seed, manner, &mut watch);
     let again = again(args);
-    let told = Told { name: &name, again: &again, args: &args.output, color, left };
-    conclude(outcome, watch, &told)
+    let form = Form { name: &name, again: &again, args: &args.output, color, left };
+    conclude(outcome, watch, &form)
 }
 
 /// What is written before a trace is replayed. What can be read twice is read once before the device is written.
@@ -295,7 +295,7 @@ fn describe_direction(
 
 fn describe_oddities(out: &mut String, reader: &TraceReader, info: &Info) -> std::fmt::Result {
     let counts = reader.counts();
-    let told = [
+    let notes = [
         (
             info.unaligned(),
             ["request not in whole 4 KiB sectors", "requests not in whole 4 KiB sectors"],
@@ -307,6 +307,6 @@ fn describe_oddities(out: &mut String, reader: &TraceReader, info: &Info) -> std
             ["further device in one address space", "further devices in one address space"],
         ),
     ];
-    let mut told = told.into_iter().filter(|(n, _)| *n > 0);
-    told.try_for_each(|(n, what)| writeln!(out, "  note: {}", counted(n, what)))
+    let mut notes = notes.into_iter().filter(|(n, _)| *n > 0);
+    notes.try_for_each(|(n, what)| writeln!(out, "  note: {}", counted(n, what)))
 }

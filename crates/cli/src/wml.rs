@@ -5,7 +5,7 @@ use crate::cache::{Cache, states};
 use crate::command::{COMMIT, again};
 use crate::job::job_text;
 use crate::logs::{Wanted, Watch};
-use crate::outcome::{Told, conclude};
+use crate::outcome::{Form, conclude};
 use crate::output::{Failure, complain};
 use crate::paint::ColorChoice;
 use crate::writable::expect_writable;
@@ -41,8 +41,8 @@ pub(crate) fn run(args: &RunArgs, file: &Path, color: ColorChoice) -> Result<(),
     let manner = Manner { states, program: &program(COMMIT), until_steady: None };
     let outcome = run_workload(&stack, &workload, args.seed, manner, &mut watch);
     let (again, left) = (again(args), args.device.save_state.as_deref());
-    let told = Told { name: &name, again: &again, args: &args.output, color, left };
-    conclude(outcome, watch, &told)
+    let form = Form { name: &name, again: &again, args: &args.output, color, left };
+    conclude(outcome, watch, &form)
 }
 
 /// What `--set`s say of a workload's variables, and of a stack's keys.

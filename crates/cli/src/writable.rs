@@ -38,7 +38,7 @@ fn try_to_write(file: &Path) -> std::io::Result<Option<PathBuf>> {
     if place.exists() {
         OpenOptions::new().write(true).open(&place)?;
     }
-    // Under a name of our own: somebody else may be about to make the file.
+    // Under another name: another process may be about to make the file.
     Part::create(&place, None)?;
     Ok(Some(place))
 }

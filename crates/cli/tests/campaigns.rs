@@ -9,7 +9,7 @@ use serde_json::Value;
 const MATRIX: [&str; 7] =
     ["crash", "--matrix", "all", "--composition", "single/*/device/data/resident", "--cuts", "2"];
 
-/// A matrix has the forms of a campaign, and goes where it is told, whatever the number of threads.
+/// A matrix has the forms of a campaign, and goes where the option says, whatever the number of threads.
 #[test]
 fn a_matrix_is_json_too_and_goes_to_a_file() {
     let folder = Folder::new("crash-matrix");

@@ -145,7 +145,7 @@ fn standard_output_takes_results_alone() {
     assert!(!folder.0.join("-").exists());
 }
 
-/// JSON goes where it is told, and is the same twice but for wall time.
+/// JSON goes where the option says, and is the same twice but for wall time.
 #[test]
 fn json_goes_to_a_file() {
     let folder = Folder::new("json");
@@ -195,23 +195,23 @@ fn a_trace_is_described() {
 #[test]
 fn a_trace_comes_from_standard_input() {
     let folder = Folder::new("trace-stdin");
-    let told = |args: &[&str]| {
+    let result = |args: &[&str]| {
         let mut command = folder.command(args);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
         child.stdin.take().unwrap().write_all(TRACE.as_bytes()).unwrap();
         child.wait_with_output().unwrap()
     };
-    let bad = told(&["trace", "info", "-"]);
+    let bad = result(&["trace", "info", "-"]);
     assert_eq!(bad.status.code(), Some(2));
     assert!(err(&bad).contains("standard input:4: "), "{}", err(&bad));
-    let text = out(&told(&["trace", "info", "-", "--skip-bad-lines", "1"]));
+    let text = out(&result(&["trace", "info", "-", "--skip-bad-lines", "1"]));
     assert!(text.starts_with("standard input: disksim, 4 requests"), "{text}");
     let run = ["trace", "run", "-", "--stack", "small.toml", "--skip-bad-lines", "1"];
-    let far = told(&run);
+    let far = result(&run);
     assert_eq!(far.status.code(), Some(2));
     assert!(err(&far).contains("standard input:5: the request ends in sector"), "{}", err(&far));
-    let text = out(&told(&[&run[..], &["--fold"]].concat()));
+    let text = out(&result(&[&run[..], &["--fold"]].concat()));
     for expected in ["standard input on small, seed 1", "4 requests in the trace; 1 widened"] {
         assert!(text.contains(expected), "{expected} in:\n{text}");
     }
@@ -360,7 +360,7 @@ fn campaigns_tell_sound_from_broken() {
     assert!(out(&sound).starts_with("6 seeds, "), "{}", out(&sound));
     let one = folder.run(&["crash", "--stack", "pblk", "--seeds", "1"]);
     assert!(out(&one).starts_with("1 seed, "), "{}", out(&one));
-    // The last step of a pump was once that a copy asked for a mapping, which then nobody loaded.
+    // The last step of a pump was once that a copy asked for a mapping, which then was not loaded.
     let asks = folder.run(&["crash", "--stack", "combined", "--first", "146", "--seeds", "1"]);
     assert_eq!(asks.status.code(), Some(0), "{}{}", out(&asks), err(&asks));
     let broken = folder.run(&["crash", "--seeds", "200", "--omit", "lost-trims"]);

@@ -104,7 +104,7 @@ fn an_f2fs_image_is_made_checked_and_shown() {
     assert!(!folder.0.join("c.img").exists());
 }
 
-/// A run on the state of an image makes a new file system unless it is told not to, and says so.
+/// A run on the state of an image makes a new file system unless an option says not to, and says so.
 #[test]
 fn a_run_uses_the_files_of_an_image_only_when_told() {
     let folder = Folder::new("images-run");
@@ -146,7 +146,7 @@ fn damage_is_found() {
 
 /// Wrong input is exit code 2, says what and where, and touches nothing.
 #[test]
-fn wrong_input_is_told() {
+fn wrong_input_is_refused() {
     let folder = Folder::new("images-wrong");
     folder.write("notes", "my notes");
     let refused = |args: &[&str], expected: &str| {
@@ -220,7 +220,7 @@ fn an_image_is_replaced_as_a_whole() {
     std::fs::write(at("cut.state"), &state[..state.len() - 100]).unwrap();
 
     folder.write("old.img", "old");
-    folder.write("old.img.part", "somebody else's");
+    folder.write("old.img.part", "another program's");
     std::fs::set_permissions(at("old.img"), PermissionsExt::from_mode(0o600)).unwrap();
     symlink("old.img", at("link.img")).unwrap();
     assert_ne!(export("cut.state", "old.img").status.code(), Some(0));
@@ -231,7 +231,7 @@ fn an_image_is_replaced_as_a_whole() {
     let output = export("a.state", "link.img");
     assert_eq!(output.status.code(), Some(0), "{}", err(&output));
     assert!(at("link.img").is_symlink() && parts(&folder).len() == 1);
-    assert_eq!(std::fs::read_to_string(at("old.img.part")).unwrap(), "somebody else's");
+    assert_eq!(std::fs::read_to_string(at("old.img.part")).unwrap(), "another program's");
     let data = std::fs::metadata(at("old.img")).unwrap();
     assert_eq!(data.permissions().mode() & 0o777, 0o600);
     assert!(data.blocks() * 512 < data.len() / 2, "sparse: {} of {}", data.blocks(), data.len());

@@ -62,7 +62,7 @@ fn an_interrupted_run_tells_what_it_has() {
     }
 }
 
-/// A run that nobody interrupts says nothing of it.
+/// A run that is not interrupted does not mention it.
 #[test]
 fn a_whole_run_is_not_marked() {
     let folder = Folder::new("interrupt-none");
@@ -80,7 +80,7 @@ fn no_process_outlives_its_test() {
     assert_eq!(running.child.wait().unwrap().signal(), Some(9));
 }
 
-/// A pipe with a name, at which whoever opens it waits for the other end.
+/// A pipe with a name, at which a process that opens it waits for the other end.
 fn pipe(folder: &Folder, name: &str) {
     let made = Command::new("mkfifo").arg(name).current_dir(&folder.0).status().unwrap();
     assert!(made.success());
@@ -158,7 +158,7 @@ fn an_interrupted_run_leaves_its_logs() {
     assert!(parts(&folder).is_empty());
 }
 
-/// A pipe that takes nothing, since nobody reads what is in it.
+/// A pipe that takes nothing, since no process reads it.
 fn full_pipe(folder: &Folder, name: &str) -> File {
     pipe(folder, name);
     let both_ends = File::options().read(true).write(true).open(folder.0.join(name)).unwrap();
@@ -169,7 +169,7 @@ fn full_pipe(folder: &Folder, name: &str) -> File {
     both_ends
 }
 
-/// A run that writes logs and cannot end, since its timeline is taken by nobody.
+/// A run that writes logs and cannot end, since no process reads its timeline.
 fn stuck(folder: &Folder, stderr: Stdio) -> (Running, File) {
     folder.write("long.fio", &format!("{LONG}write_lat_log=log\n"));
     folder.write("log_lat.1.log", "old");
@@ -208,13 +208,13 @@ fn a_run_that_is_ended_at_once_leaves_nothing() {
     expect_nothing_left(&folder);
 }
 
-/// Where nobody reads the answers, Ctrl-C ends a run all the same.
+/// If no process reads the answers, Ctrl-C ends a run all the same.
 #[test]
 fn a_run_that_nobody_listens_to_leaves_nothing() {
     let folder = Folder::new("interrupt-unheard");
     let answers = full_pipe(&folder, "answers");
     let (mut running, _timeline) = stuck(&folder, answers.into());
-    // Signals that nobody took yet are one, so three may not do.
+    // Signals that are pending are one, so three may not do.
     let ended = (0..1000).find_map(|_| {
         running.interrupt();
         running.child.try_wait().unwrap()

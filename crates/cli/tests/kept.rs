@@ -68,13 +68,13 @@ fn files_go_through_a_run() {
         import(&folder, payload);
         let run = ["run", "files.fio", "--state", "a.state", "--set", payload];
         let json = ["--output-format", "json"];
-        let told = |more: &[&str]| {
+        let result = |more: &[&str]| {
             let text = succeed(&folder, &[&run, &STACK[..], &json, more].concat());
             let timed = |line: &&str| !line.contains("\"wall_s\"");
             text.lines().filter(timed).collect::<Vec<_>>().join("\n")
         };
-        let kept = told(&["--save-state", "b.state"]);
-        assert_eq!(kept, told(&[]));
+        let kept = result(&["--save-state", "b.state"]);
+        assert_eq!(kept, result(&[]));
         assert!(!kept.contains("the state holds"), "nothing to warn of");
         let shown = succeed(&folder, &["state", "show", "b.state"]);
         assert!(shown.contains("as a run left it") && shown.contains("\n    run = "), "{shown}");

@@ -214,8 +214,11 @@ fn a_result_without_a_place_is_an_error() {
         for place in ["none/x", "."] {
             let output = folder.command(command).arg(place).output().unwrap();
             assert_eq!(output.status.code(), Some(2), "{command:?} {place}: {}", err(&output));
-            let told = err(&output);
-            assert!(told.starts_with(&format!("nandscape: cannot write {place}: ")), "{told}");
+            let message = err(&output);
+            assert!(
+                message.starts_with(&format!("nandscape: cannot write {place}: ")),
+                "{message}"
+            );
             assert!(output.stdout.is_empty(), "{command:?}");
         }
     }

@@ -115,7 +115,7 @@ fn twins_are_run_once() {
     );
 }
 
-/// A result that makes no physical sense is told, and fails the command after the report is written.
+/// A result that makes no physical sense is reported, and fails the command after the report is written.
 #[test]
 fn nonsense_is_exit_code_1() {
     let folder = Folder::new("papers-nonsense");
@@ -146,16 +146,14 @@ fn papers_are_checked_and_listed() {
     let runs = "66 runs (60 if quick), 54 of them distinct (51); 12 runs under --full, ";
     assert!(out(&output).contains(runs), "{}", out(&output));
     let output = folder.run(&["paper", TINY, "--list"]);
-    assert!(
-        out(&output).contains(
-            "A Paper that Nobody Wrote (the tests of nandscape, 2026); 4 runs under --full"
-        )
-    );
+    assert!(out(&output).contains(
+        "A Paper that Does Not Exist (the tests of nandscape, 2026); 4 runs under --full"
+    ));
     let json = |what: &str| -> serde_json::Value {
         let output = folder.run(&["paper", TINY, what, "--output-format", "json"]);
         serde_json::from_str(&out(&output)).unwrap()
     };
-    assert_eq!(json("--list")[0]["title"], "A Paper that Nobody Wrote");
+    assert_eq!(json("--list")[0]["title"], "A Paper that Does Not Exist");
     let checked = &json("--check")[0];
     assert_eq!((&checked["name"], &checked["statements"]), (&TINY.into(), &4.into()));
     assert_eq!(checked["runs_if_quick"], serde_json::json!({ "all": 20, "distinct": 17 }));
@@ -210,7 +208,7 @@ fn wrong_papers_are_exit_code_2() {
     folder.write("mine/a.toml", "stacks = \"pblk\"\njob = \"a.fio\"\n");
     let cases: [(&[&str], &str); 3] = [
         (&["mine"], "mine/a.toml:1:1: jobs: is missing"),
-        (&["nobody"], "\"nobody\" is no folder, and what ships is: "),
+        (&["unknown"], "\"unknown\" is no folder, and what ships is: "),
         (&[TINY, TINY], "two papers are called \"tiny\""),
     ];
     for (args, message) in cases {

@@ -111,16 +111,16 @@ fn a_damaged_entry_is_a_notice() {
     let args = ["run", "job.fio", "--stack", "small.toml", "--state-dir", "states"];
     let output = folder.run(&args);
     assert_eq!(output.status.code(), Some(0));
-    let told = err(&output);
-    assert_eq!(told.matches("it is made again").count(), 1, "{told}");
+    let message = err(&output);
+    assert_eq!(message.matches("it is made again").count(), 1, "{message}");
     assert_eq!(result(&folder, &["--state-dir", "states"]), plain);
     assert_eq!(std::fs::read(&entry).unwrap(), bytes);
     // Nothing is made again where it cannot be.
     std::fs::write(&entry, &bytes[..bytes.len() / 2]).unwrap();
     let capped = folder.command(&args).args(["--set", "media.memory_cap=64k"]).output().unwrap();
     assert_eq!(capped.status.code(), Some(1));
-    let told = err(&capped);
-    assert!(told.contains("media.memory_cap") && !told.contains("made again"), "{told}");
+    let message = err(&capped);
+    assert!(message.contains("media.memory_cap") && !message.contains("made again"), "{message}");
 }
 
 /// Two workers that need the same state: one makes it, the other waits; rows are those of a sweep

@@ -254,7 +254,7 @@ fn stacks_are_compared() {
     assert!(err(&twice).contains("the same run twice"), "{}", err(&twice));
 }
 
-/// Figures that nobody chose are of all jobs, whichever comes first; a path that is named is of the first.
+/// Figures by default are of all jobs, whichever comes first; a path that is named is of the first.
 #[test]
 fn usual_figures_are_of_all_jobs() {
     let folder = Folder::new("sweep-jobs");
@@ -280,8 +280,8 @@ fn usual_figures_are_of_all_jobs() {
     let mean = usual["all.write.iops"]["mean"].as_f64().unwrap();
     assert!((mean / totals["iops"].as_f64().unwrap() - 1.0).abs() < 1e-9, "{mean}: {totals}");
     assert!(mean < iops(1) + iops(2), "the jobs end apart");
-    for told in ["all.read.iops", "all.write.clat_ns.p99", "all.sync.lat_ns.p99"] {
-        assert!(usual[told]["mean"].as_f64().unwrap() > 0.0, "{told}: {usual}");
+    for path in ["all.read.iops", "all.write.clat_ns.p99", "all.sync.lat_ns.p99"] {
+        assert!(usual[path]["mean"].as_f64().unwrap() > 0.0, "{path}: {usual}");
     }
     assert_eq!(named["write.iops"]["mean"], iops(0));
     assert_eq!(named["jobs.1.write.iops"]["mean"], iops(1));

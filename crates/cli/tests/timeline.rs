@@ -1,4 +1,4 @@
-//! `--trace` as users meet it: a file that is JSON, bounds that are told, and errors with exit codes.
+//! `--trace` as users meet it: a file that is JSON, bounds that are reported, and errors with exit codes.
 
 mod common;
 

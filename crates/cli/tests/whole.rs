@@ -60,9 +60,12 @@ fn a_full_disk_leaves_what_was_there() {
             let _ = std::fs::remove_file(folder.0.join(name));
             old.inspect(|text| folder.write(name, text));
             let output = on_a_full_disk(&folder, &[command, more].concat());
-            let told = err(&output);
-            assert_eq!(output.status.code(), Some(1), "{name}: {told}");
-            assert!(told.contains("cannot write ") && told.contains(name), "{name}: {told}");
+            let message = err(&output);
+            assert_eq!(output.status.code(), Some(1), "{name}: {message}");
+            assert!(
+                message.contains("cannot write ") && message.contains(name),
+                "{name}: {message}"
+            );
             assert_eq!((read(&folder, name).as_deref(), parts(&folder).len()), (old, 0), "{name}");
         }
     }

@@ -78,26 +78,29 @@ fn exit_codes() {
         (output.status.code(), out(&output), err(&output))
     };
     folder.write("wrong.f", "set $a=1\n\tdefin file name=a\n");
-    let (code, _, told) = run(&["wrong.f", "--stack", "files.toml"]);
+    let (code, _, message) = run(&["wrong.f", "--stack", "files.toml"]);
     assert_eq!(code, Some(2));
     assert!(
-        told.contains(
+        message.contains(
             "wrong.f:2:2: no command is called \"defin\"; did you mean \"define\"?\n  | \tdefin"
         ),
-        "{told}"
+        "{message}"
     );
-    let (code, _, told) = run(&["mail.f"]);
+    let (code, _, message) = run(&["mail.f"]);
     assert_eq!(code, Some(2));
     assert!(
-        told.contains("needs a file system, and the stack pblk has none; these have: ext4-"),
-        "{told}"
+        message.contains("needs a file system, and the stack pblk has none; these have: ext4-"),
+        "{message}"
     );
-    let (code, _, told) = run(&["mail.f", "--stack", "files.toml", "--set", "$m=1"]);
+    let (code, _, message) = run(&["mail.f", "--stack", "files.toml", "--set", "$m=1"]);
     assert_eq!(code, Some(2));
-    assert!(told.contains("no variable of the file is called \"m\"; known: n, seconds"), "{told}");
-    let (code, _, told) = run(&["mail.f", "--stack", "files.toml", "--until-steady"]);
+    assert!(
+        message.contains("no variable of the file is called \"m\"; known: n, seconds"),
+        "{message}"
+    );
+    let (code, _, message) = run(&["mail.f", "--stack", "files.toml", "--until-steady"]);
     assert_eq!(code, Some(2));
-    assert!(told.contains("--until-steady does not go with a Filebench workload"), "{told}");
+    assert!(message.contains("--until-steady does not go with a Filebench workload"), "{message}");
     folder.write(
         "early.f",
         &MAIL
@@ -107,8 +110,8 @@ fn exit_codes() {
             )
             .replace("entries=$n", "entries=4"),
     );
-    let (code, shown, told) = run(&["early.f", "--stack", "files.toml"]);
-    assert_eq!(code, Some(1), "{told}");
+    let (code, shown, message) = run(&["early.f", "--stack", "files.toml"]);
+    assert_eq!(code, Some(1), "{message}");
     assert!(shown.contains("FAILED flowop d: nothing of fileset mail exists"), "{shown}");
-    assert!(told.contains("the workload ended early: flowop d"), "{told}");
+    assert!(message.contains("the workload ended early: flowop d"), "{message}");
 }

@@ -1,5 +1,5 @@
 //! What a campaign found out: counts, violations with their event log, and the summary that people
-//! read. Plain fields; whoever wants JSON takes them from here.
+//! read. Plain fields, from which JSON is made.
 
 use crate::coverage::Coverage;
 use nandscape_block::Lba;

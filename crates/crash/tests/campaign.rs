@@ -216,10 +216,10 @@ fn assert_map_caught(rule: OmittedRule, name: &str) {
         Options { omit: Some(rule), pins: pins(name), violations_max: 1, ..Options::default() };
     let report = run_campaign(&options, 0..100, |_| {});
     let what = report.violations.first().map(|violation| violation.what.as_str());
-    let told = what.is_some_and(|what| {
+    let matches = what.is_some_and(|what| {
         what.contains("is not what the table says") || what.contains("not what was to be read")
     });
-    assert!(told, "{name}: {what:?}");
+    assert!(matches, "{name}: {what:?}");
 }
 
 #[test]

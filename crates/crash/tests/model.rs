@@ -104,7 +104,7 @@ fn owned(file: u64, generation: u32) -> Sender {
 }
 
 /// A flush of one file's leaves what others wrote uncovered, the same file's earlier generation and
-/// nobody's writes among it.
+/// writes without a writer among it.
 #[test]
 fn a_flush_of_a_file_covers_its_own_writes_only() {
     for (sender, covered) in [
@@ -187,7 +187,7 @@ fn a_completed_preflush_covers_what_came_before_but_not_its_payload() {
     assert!(case.0.check_recovered(&[(Object(4), commit.1)]).is_err());
 }
 
-/// The payload of a commit is on media, though nobody saw it complete: what it covers is, too.
+/// The payload of a commit is on media, though its completion was not seen: what it covers is, too.
 #[test]
 fn a_preflush_payload_that_survives_covers_what_came_before() {
     let mut case = Case::new();

@@ -4,7 +4,7 @@
 //! take them anew with the writes that follow. Where what is free goes back to the operating system each
 //! time, up to a quarter of a run is page faults that bring it again, zeroed.
 //!
-//! Whoever links this crate has the allocator; [`keep_what_is_freed`] is to be called once, at the start.
+//! A program that links this crate has the allocator; [`keep_what_is_freed`] is to be called once, at the start.
 //! What is unsafe here is the contract of `GlobalAlloc`, handed through, and an option's setter, which
 //! takes any number and value.
 
@@ -68,7 +68,7 @@ unsafe impl GlobalAlloc for Plain {
 /// `mi_option_purge_delay` of mimalloc 2: milliseconds until free memory goes back, or -1 for never.
 const PURGE_DELAY: mi_option_t = 15;
 
-/// From here on what is free stays with the process until it ends. Whoever asks for something else by
+/// From here on what is free stays with the process until it ends. A caller that asks for something else by
 /// the environment variable `MIMALLOC_PURGE_DELAY` has it.
 pub fn keep_what_is_freed() {
     if std::env::var_os("MIMALLOC_PURGE_DELAY").is_none() {

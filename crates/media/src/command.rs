@@ -194,7 +194,7 @@ pub trait DataOut {
     fn piece(&mut self, now: Nanos, left_channel: Nanos, sectors: u32) -> Crossing;
 }
 
-/// The data stay in the memory of whoever issued the command: nothing lies beyond the channel.
+/// The data stay in the memory of the command's issuer: nothing lies beyond the channel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Internal;
 
@@ -213,7 +213,7 @@ impl DataOut for Internal {
 /// An open-channel SSD, or middleware around one.
 ///
 /// Commands are submitted at `now`, which never goes back by much, and begin at `ready` or later:
-/// what lies between the two is the business of whoever issues them.
+/// what lies between the two is the issuer's concern.
 pub trait OpenChannel {
     /// Shape and write rules.
     fn geometry(&self) -> &Geometry;

@@ -7,7 +7,7 @@
 //!
 //! Each kind of fault draws from its own random stream, one draw a command of that kind, so that the
 //! rate of one never shifts the others. After the cut every command is refused as
-//! [`RuleError::POWER_OFF`] and does nothing; whoever holds the device then calls
+//! [`RuleError::POWER_OFF`] and does nothing; the device's owner then calls
 //! [`crate::Media::power_cut`] with the same instant and [`FaultInjector::restore_power`]. A fault
 //! that strikes a command that breaks a rule stays armed for the next of its kind.
 

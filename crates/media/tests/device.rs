@@ -152,7 +152,7 @@ fn timing_can_change() {
     assert_eq!(append(&mut media, T0, chunk(0, 0), 8, 16).unwrap().at, Nanos(225_960));
 }
 
-/// Seeded and scripted faults strike exactly as told, each kind from its own stream.
+/// Seeded and scripted faults strike exactly as set, each kind from its own stream.
 #[test]
 fn injected_faults() {
     let strikes = |faults: Faults| {

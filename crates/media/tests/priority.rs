@@ -117,14 +117,17 @@ fn a_stream_of_reads_cannot_starve_a_program() {
     let (mut media, t) = device(timing());
     program(&mut media, t);
     media.start_log(usize::MAX);
-    let told = program(&mut media, t);
+    let reported = program(&mut media, t);
     for i in 0..100 {
         read(&mut media, t + Nanos::from_us(20 * i));
     }
     let log = media.end_log().unwrap();
     let end = log.spans.iter().filter(|span| span.command == 0).map(|span| span.end).max().unwrap();
     let bound = Nanos(timing().max_read_preemption_ns);
-    assert!(end >= told + bound && end < told + bound + READ, "told {told}, ended {end}");
+    assert!(
+        end >= reported + bound && end < reported + bound + READ,
+        "reported {reported}, ended {end}"
+    );
 }
 
 /// A log of random commands on two busy units, and the time that they were busy.
@@ -184,7 +187,7 @@ fn no_time_is_lost_or_shared() {
     }
 }
 
-/// Reads end when they were told to, and no program or erase ends later than told by more than the bound, a read
+/// Reads end when reported, and no program or erase ends later than reported by more than the bound, a read
 /// and a suspension.
 #[test]
 fn lateness_is_bounded() {

@@ -1,5 +1,5 @@
 //! Reading `paper.toml`, and with it the whole folder. Strict, as stack and sweep files are: whatever is
-//! wrong is told with file, line, column and key before anything runs.
+//! wrong is reported with file, line, column and key before anything runs.
 
 use crate::answers::points;
 use crate::full::full_sized;

@@ -79,8 +79,8 @@ pub struct Found {
 impl Sensitivity {
     /// The alternatives that have another verdict than what was chosen, where neither is inconclusive.
     pub fn moved(&self) -> impl Iterator<Item = &Found> {
-        let told = self.others.iter().filter(|other| self.is_conclusive(other));
-        told.filter(|other| other.verdict != self.chosen.verdict)
+        let conclusive = self.others.iter().filter(|other| self.is_conclusive(other));
+        conclusive.filter(|other| other.verdict != self.chosen.verdict)
     }
 
     /// The alternatives that are inconclusive, or whose chosen value is.
@@ -295,10 +295,10 @@ impl Weighed<'_> {
         let of = |one: &Sensitivity| {
             (self.describe(&one.chosen), self.paper.assumptions[one.assumption].id.clone())
         };
-        let told = gathered(others.map(of)).into_iter().map(|(number, ids)| {
+        let texts = gathered(others.map(of)).into_iter().map(|(number, ids)| {
             format!("; the runs for {ids}, of another load, size or seeds, give {number} as chosen")
         });
-        told.collect()
+        texts.collect()
     }
 
     /// A number with its verdict.
@@ -550,7 +550,7 @@ mod tests {
 
     /// A number that is missing somewhere is missing.
     #[test]
-    fn missing_numbers_cannot_be_told() {
+    fn missing_numbers_are_inconclusive() {
         let nothing = judged(f64::NAN, f64::NAN, 0.5);
         assert_eq!(nothing.measured(), None);
         assert_eq!(nothing.judgement.verdict, Verdict::Inconclusive);

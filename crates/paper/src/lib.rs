@@ -3,7 +3,7 @@
 //!
 //! A paper is a folder of files (docs/formats/paper.md). Published numbers stand in its `published.toml`
 //! and nowhere else; nothing here knows any. All is a function of files and results: no clock, no date,
-//! so two reproductions are the same to the byte. Whoever owns threads runs the sweeps.
+//! so two reproductions are the same to the byte. The caller owns the threads that run the sweeps.
 
 mod answers;
 pub mod checks;

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 /// Every file of `papers/` with its path from there.
 const SHIPPED: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/papers.rs"));
 
-/// What a paper's folder is told by.
+/// The file that makes a folder a paper's.
 const MARK: &str = "paper.toml";
 
 /// The papers that ship, by the names of their folders.
@@ -27,7 +27,7 @@ pub enum Files {
 }
 
 impl Files {
-    /// Where the paper is that somebody calls `name`: one that ships, or else a folder.
+    /// Where the paper of this name is: one that ships, or else a folder.
     #[must_use]
     pub fn find(name: &str) -> (Self, PathBuf) {
         match shipped().any(|id| id == name) {

@@ -172,7 +172,7 @@ pub struct Figure {
     pub metric: Shown,
     /// The axis that lies sensitivity.
     pub x: Option<String>,
-    /// The axis that is told by colour.
+    /// The axis that colours show.
     pub color: Option<String>,
     /// The points that are drawn.
     pub filter: Filter,
@@ -225,7 +225,7 @@ pub struct Extension {
     pub metric: Vec<Asked>,
     /// The axis that lies sensitivity.
     pub x: Option<String>,
-    /// The axis that is told by colour.
+    /// The axis that colours show.
     pub color: Option<String>,
     /// The points that are drawn.
     pub filter: Filter,

@@ -21,7 +21,7 @@ pub enum Verdict {
     Partially,
     /// Otherwise than stated.
     Disagrees,
-    /// Nobody can say.
+    /// The runs do not decide it.
     Inconclusive,
 }
 
@@ -125,7 +125,7 @@ impl Claim {
 
 /// The verdict on a number under one reading, with what speaks for it.
 #[derive(Clone, Copy, PartialEq, Debug)]
-struct Told {
+struct Comparison {
     verdict: Verdict,
     miss: f64,
     /// Within the wider tolerance.
@@ -133,7 +133,7 @@ struct Told {
 }
 
 impl Rule<'_> {
-    fn tell(&self, range: Range, number: f64) -> Told {
+    fn compare(&self, range: Range, number: f64) -> Comparison {
         let miss = range.miss(number);
         let Tolerance { within, partially, direction } = self.tolerance;
         let effect = range.effect();
@@ -147,13 +147,14 @@ impl Rule<'_> {
             _ if near => Verdict::Partially,
             _ => Verdict::Disagrees,
         };
-        Told { verdict, miss, near }
+        Comparison { verdict, miss, near }
     }
 
     /// Under the reading that fits best.
-    fn best(&self, number: f64) -> Option<(Range, Told)> {
-        let told = self.claim.ranges().into_iter().map(|range| (range, self.tell(range, number)));
-        told.min_by(|(_, one), (_, other)| {
+    fn best(&self, number: f64) -> Option<(Range, Comparison)> {
+        let compared =
+            self.claim.ranges().into_iter().map(|range| (range, self.compare(range, number)));
+        compared.min_by(|(_, one), (_, other)| {
             one.verdict.cmp(&other.verdict).then(one.miss.total_cmp(&other.miss))
         })
     }
@@ -167,20 +168,21 @@ impl Rule<'_> {
         if !mean.mean.is_finite() {
             return Judgement::inconclusive("what was measured is no number");
         }
-        let Some((range, told)) = self.best(mean.mean) else {
+        let Some((range, compared)) = self.best(mean.mean) else {
             return Judgement::inconclusive("nothing is stated");
         };
-        let reason = self.explain(range, told, mean.mean, show) + &spread(seeds, mean, show);
+        let reason = self.explain(range, compared, mean.mean, show) + &spread(seeds, mean, show);
         let half = mean.half_width.unwrap_or(0.0);
         let interval = Range { low: mean.mean - half, high: mean.mean + half };
-        let Some(other) = self.verdicts(interval).find(|verdict| *verdict != told.verdict) else {
-            return Judgement { verdict: told.verdict, reason };
+        let Some(other) = self.verdicts(interval).find(|verdict| *verdict != compared.verdict)
+        else {
+            return Judgement { verdict: compared.verdict, reason };
         };
         let [low, high] = [interval.low, interval.high].map(show);
         Judgement::inconclusive(format!(
             "{reason}; from {low} to {high}, where it lies with 95 % confidence, verdicts differ ({}, {}): \
              more seeds would tell",
-            told.verdict.name(),
+            compared.verdict.name(),
             other.name()
         ))
     }
@@ -190,18 +192,18 @@ impl Rule<'_> {
         let stated = self.claim.ranges().into_iter().flat_map(|range| [range.low, range.high]);
         let within = stated.filter(move |end| interval.miss(*end) == 0.0);
         let numbers = [interval.low, interval.high].into_iter().chain(within);
-        numbers.filter_map(|number| self.best(number)).map(|(_, told)| told.verdict)
+        numbers.filter_map(|number| self.best(number)).map(|(_, compared)| compared.verdict)
     }
 
     fn explain(
         &self,
         range: Range,
-        told: Told,
+        compared: Comparison,
         number: f64,
         show: &dyn Fn(f64) -> String,
     ) -> String {
         let Tolerance { within, partially, .. } = self.tolerance;
-        if told.miss == 0.0 {
+        if compared.miss == 0.0 {
             return format!("{} is {}, as stated", show(number), self.claim.text(show));
         }
         let (side, end) = match number < range.low {
@@ -212,10 +214,10 @@ impl Rule<'_> {
             Claim::Readings(values) if values.len() > 1 => ", the reading that fits best",
             _ => "",
         };
-        let off = percent(told.miss);
+        let off = percent(compared.miss);
         let off = format!("{} is {off} {side} the stated {}{best}", show(number), show(end));
         let (within, partially) = (percent(within), percent(partially));
-        match (told.verdict, told.near) {
+        match (compared.verdict, compared.near) {
             (Verdict::Agrees, _) => format!("{off}, within {within}"),
             (Verdict::Partially, true) => format!("{off}, past {within} and within {partially}"),
             (Verdict::Partially, false) => {
@@ -363,7 +365,7 @@ mod tests {
 
     /// Without a number there is no verdict.
     #[test]
-    fn some_things_cannot_be_told() {
+    fn some_things_are_inconclusive() {
         let claim = Claim::Readings(vec![1.5]);
         let cases: [&[f64]; 3] = [&[], &[f64::NAN], &[1.5, f64::INFINITY]];
         for seeds in cases {
@@ -375,7 +377,7 @@ mod tests {
     /// A verdict is conclusive if the interval of the mean lies on one side of every border, and what agrees may
     /// lie within an interval whose mean and ends do not.
     #[test]
-    fn borders_within_the_spread_cannot_be_told() {
+    fn borders_within_the_spread_are_inconclusive() {
         use Verdict::{Agrees, Disagrees, Inconclusive, Partially};
         let claim = Claim::Readings(vec![1.5]);
         let cases = [

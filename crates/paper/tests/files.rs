@@ -1,4 +1,4 @@
-//! The files of a paper: what is right is read, what is wrong is told with its place.
+//! The files of a paper: what is right is read, what is wrong is reported with its place.
 
 mod common;
 

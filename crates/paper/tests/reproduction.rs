@@ -51,7 +51,7 @@ fn a_paper_is_reproduced() {
 
     let html = page(std::slice::from_ref(&one), &maker());
     for text in [
-        "A Paper that Nobody Wrote",
+        "A Paper that Does Not Exist",
         "half of the writes are left",
         "inconclusive",
         "Figure 1: Write amplification",

@@ -66,8 +66,8 @@ impl Cases {
     pub(crate) fn new(runs: Vec<Run>) -> Self {
         let mut points: Vec<Point> = runs.iter().map(Run::point).collect();
         if has_twins(&runs, &points) {
-            let told = points.into_iter().zip(&runs);
-            points = told.map(|(point, run)| point.in_file(&run.source)).collect();
+            let pairs = points.into_iter().zip(&runs);
+            points = pairs.map(|(point, run)| point.in_file(&run.source)).collect();
         }
         let axes = axes(&points);
         let mut list: Vec<Case> = Vec::new();
@@ -164,7 +164,7 @@ mod tests {
         assert!(mean.mean == 2.0 && mean.half_width.is_some());
     }
 
-    /// Two results of the same stack and seed are told apart by their files.
+    /// Two results of the same stack and seed are distinguished by their files.
     #[test]
     fn twins_are_told_by_their_files() {
         let cases = Cases::new(vec![run("old", "pblk", 10, 1), run("new", "pblk", 10, 1)]);

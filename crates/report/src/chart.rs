@@ -1,6 +1,6 @@
 //! Charts: one figure of a grid in a form that the reader chose, beside what others published of it.
 //! Groups of bars, lines along an axis, or distributions of latency; a chart for each combination of
-//! what is neither across nor told by colour.
+//! what is neither across nor shown by colour.
 
 use crate::column::Column;
 use crate::plot::{Plot, Scale, ScaleKind, colour, in_lines, slug};
@@ -29,7 +29,7 @@ pub struct Chart<'a> {
     pub title: &'a str,
     /// The axis that lies across.
     pub x: Option<&'a str>,
-    /// The axis that is told by colour.
+    /// The axis that colours show.
     pub colour: Option<&'a str>,
     /// The points that are drawn, by their place among all.
     pub drawn: Vec<usize>,
@@ -71,7 +71,7 @@ impl Chart<'_> {
         self.colour.map_or_else(String::new, |axis| self.label(axis, point))
     }
 
-    /// The points by what is neither across nor told by colour.
+    /// The points by what is neither across nor shown by colour.
     fn facets(&self) -> Vec<Facet> {
         let drawn: Vec<Point> = self.drawn.iter().map(|at| self.points[*at].clone()).collect();
         let others: Vec<Axis> = axes(&drawn)
@@ -128,7 +128,7 @@ impl Chart<'_> {
                 Shape::Lines => lines(self.x, &axis, &rows, &names, published),
             };
             let plot = Plot::new(&self.id(&facet), &self.name(&facet), rows, body);
-            Some(plot.told(&self.caption(column, repeated, marks)))
+            Some(plot.captioned(&self.caption(column, repeated, marks)))
         };
         self.facets().into_iter().filter_map(draw).collect()
     }
@@ -203,7 +203,7 @@ impl Chart<'_> {
             let plot = plot(&self.id(&facet), &self.name(&facet), rows.collect())?;
             let colour =
                 self.colour.map_or_else(String::new, |axis| format!(", coloured by {axis}"));
-            Some(plot.told(&format!("{what}{colour}, of the first seed.")))
+            Some(plot.captioned(&format!("{what}{colour}, of the first seed.")))
         };
         self.facets().into_iter().filter_map(draw).collect()
     }
@@ -253,14 +253,14 @@ fn strokes(published: Vec<Value>, mark: Value, mut encoding: Value, axis: &str) 
 /// Bars from zero, each with its interval, and strokes across them where something was published.
 fn bars(axis: &str, rows: &[Value], names: &[String], published: Vec<Value>) -> Value {
     let y = upright(axis, ScaleKind::FromZero, rows);
-    let told = tooltip(axis, &[("series", "series"), ("x", "x")]);
+    let tooltip = tooltip(axis, &[("series", "series"), ("x", "x")]);
     let mut length = y("mean");
     length["axis"]["grid"] = true.into();
     let ends = json!({ "y": y("low"), "y2": { "field": "high" }, "color": Value::Null });
     let stroke = json!({ "y": y("published"), "y2": { "field": "published" } });
     let mark = json!({ "type": "bar", "style": "published" });
     let mut layers = vec![
-        json!({ "mark": "bar", "encoding": { "y": length, "tooltip": told } }),
+        json!({ "mark": "bar", "encoding": { "y": length, "tooltip": tooltip } }),
         json!({ "mark": { "type": "rule", "style": "interval" }, "encoding": ends }),
     ];
     layers.extend(strokes(published, mark, stroke, axis));
@@ -286,9 +286,9 @@ fn lines(
         true => Scale::new(&name, ScaleKind::Free).encoding("x", rows),
         false => named(rows),
     };
-    let told = tooltip(axis, &[("series", "series"), ("x", x.unwrap_or_default())]);
+    let tooltip = tooltip(axis, &[("series", "series"), ("x", x.unwrap_or_default())]);
     let colour = colour("series", names);
-    let mut layers = along(numeric, &y("mean"), &colour, &told);
+    let mut layers = along(numeric, &y("mean"), &colour, &tooltip);
     let mark = json!({ "type": "point", "shape": "stroke", "size": 260, "style": "published" });
     layers.extend(strokes(published, mark, json!({ "y": y("published") }), axis));
     json!({ "encoding": { "x": across, "color": colour }, "layer": layers })

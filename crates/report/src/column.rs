@@ -10,7 +10,7 @@ use crate::student::Mean;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// The figures that are reported when nobody says: of all jobs, whatever they are called, and of what a
+/// The figures that are reported by default: of all jobs, whatever they are called, and of what a
 /// Filebench workload did.
 const USUAL: [&str; 11] = [
     "waf.gc",
@@ -51,7 +51,7 @@ impl Column {
         Ok(Self { partners, ..Self::absolute(figure, points.len()) })
     }
 
-    /// Those that are reported when nobody says. It is for the reader to leave out what is zero
+    /// Those that are reported by default. It is for the reader to leave out what is zero
     /// everywhere.
     #[must_use]
     pub fn usual(points: usize) -> Vec<Self> {
@@ -161,7 +161,7 @@ impl Reference {
     }
 }
 
-/// Whether one value of the grid sets both keys: they are in one table, and whoever knows the one
+/// Whether one value of the grid sets both keys: they are in one table, and a reader who knows the one
 /// knows the other.
 fn goes_along(points: &[Point], key: &str, other: &str) -> bool {
     let table = |key: &str| key.split_once('.').map(|(table, _)| table.to_owned());

@@ -1,4 +1,4 @@
-//! A page that is put together by whoever knows what it is about: sections of words, tables and plots, in
+//! A page that is put together by the caller: sections of words, tables and plots, in
 //! the order in which they are added, in the same dress as every report.
 
 use crate::escape::escape;
@@ -6,7 +6,7 @@ use crate::page::{boxed, cards, copyable, facts_of, shell};
 use crate::plot::Plot;
 use std::fmt::Write;
 
-/// What a word stands for; it is told by colour and by the word.
+/// What a word stands for; colour and word show it.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Tone {
     /// Nothing in particular.
@@ -18,7 +18,7 @@ pub enum Tone {
     Fair,
     /// Not as it should be.
     Bad,
-    /// Nobody knows.
+    /// Unknown.
     Unknown,
 }
 

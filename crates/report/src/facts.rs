@@ -131,13 +131,13 @@ pub(crate) fn warnings(report: &Report) -> Vec<String> {
         }
     }
     let runs = report.cases.runs().count();
-    let told = |(text, who): (String, Vec<String>)| match who.len() {
+    let sentence = |(text, who): (String, Vec<String>)| match who.len() {
         _ if runs == 1 => text,
         n if n == runs => format!("all runs: {text}"),
         1 => format!("{}: {text}", who[0]),
         n => format!("{n} of {runs} runs: {text}"),
     };
-    all.into_iter().map(told).collect()
+    all.into_iter().map(sentence).collect()
 }
 
 /// The figures of a run that are asked for first: what, value, and what it is made of.

@@ -27,7 +27,7 @@ pub(crate) struct Reference {
     pub(crate) value: String,
 }
 
-/// Why a figure cannot be told.
+/// Why a figure cannot be shown.
 #[derive(Clone, PartialEq, Eq, thiserror::Error, Debug)]
 #[non_exhaustive]
 pub enum FigureError {

@@ -104,7 +104,7 @@ impl Report {
         Ok(self)
     }
 
-    /// With these values drawn and told beside the figures that they are of.
+    /// With these values drawn and named beside the figures that they are of.
     #[must_use]
     pub fn with_lines(mut self, lines: Vec<Line>) -> Self {
         self.lines = lines;
@@ -118,7 +118,7 @@ impl Report {
     }
 
     /// Figures that are worth a look: those that were asked for, or that are not zero everywhere.
-    fn told(&self) -> impl Iterator<Item = &Column> {
+    fn shown(&self) -> impl Iterator<Item = &Column> {
         self.columns.iter().filter(|column| self.chosen || column.says_something())
     }
 

@@ -49,7 +49,7 @@ impl Plot {
     }
 
     /// With a caption.
-    pub(crate) fn told(mut self, caption: &str) -> Self {
+    pub(crate) fn captioned(mut self, caption: &str) -> Self {
         self.caption = caption.to_owned();
         self
     }

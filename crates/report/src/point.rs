@@ -1,4 +1,4 @@
-//! Points: what runs are told apart by, and the axes along which they differ.
+//! Points: what distinguishes runs, and the axes along which they differ.
 
 use serde_json::Value;
 use std::fmt;
@@ -25,7 +25,7 @@ impl Point {
         Self(own.chain(keys.iter().cloned()).collect())
     }
 
-    /// The same, told from others by the file that it is in.
+    /// The same, distinguished by the file that it is in.
     pub(crate) fn in_file(mut self, file: &str) -> Self {
         self.0.insert(0, ("file".to_owned(), file.into()));
         self
@@ -93,7 +93,7 @@ pub(crate) fn in_words(name: &str, shown: &str) -> String {
 }
 
 /// The value of `axis` at a point as plots and tables show it: of files that stacks and jobs come from the
-/// stem alone, as long as all points can be told apart by that.
+/// stem alone, as long as that distinguishes all points.
 #[must_use]
 pub fn label(points: &[Point], axis: &str, point: &Point) -> String {
     let own = plain(point.at(axis));

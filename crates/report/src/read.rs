@@ -99,9 +99,9 @@ fn lines(file: &str, text: &str) -> Result<Vec<Run>, ReadError> {
 }
 
 fn not_json(file: &str, line: usize, error: &serde_json::Error) -> ReadError {
-    let (column, told) = (error.column(), error.to_string());
+    let (column, message) = (error.column(), error.to_string());
     // The parser's own place is of a line alone.
-    let why = told.rsplit_once(" at line ").map_or(told.as_str(), |(why, _)| why).to_owned();
+    let why = message.rsplit_once(" at line ").map_or(message.as_str(), |(why, _)| why).to_owned();
     ReadError::NotJson { file: file.to_owned(), line, column, why }
 }
 
@@ -188,8 +188,8 @@ mod tests {
         let runs = read("out/r.json", RESULT).unwrap();
         assert_eq!(runs.len(), 1);
         let run = &runs[0];
-        let told = (run.source.as_str(), run.stack.as_str(), run.job.as_str(), run.seed);
-        assert_eq!(told, ("r", "pblk", "a, b", 7));
+        let read = (run.source.as_str(), run.stack.as_str(), run.job.as_str(), run.seed);
+        assert_eq!(read, ("r", "pblk", "a, b", 7));
     }
 
     #[test]

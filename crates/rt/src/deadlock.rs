@@ -1,4 +1,4 @@
-//! What is told when nothing can ever happen again: which task waits for what.
+//! The report when nothing can ever happen again: which task waits for what.
 
 use crate::time::Nanos;
 use std::fmt;

@@ -62,7 +62,7 @@ impl Executor {
         self.0.run(|| self.0.tasks().awaited() == 0)
     }
 
-    /// The instant of the next thing to be done, for somebody outside who keeps the time: now if a
+    /// The instant of the next thing to be done, for a caller that keeps the time: now if a
     /// task is ready, else when the next timer is due. `None`: nothing can ever happen again.
     #[must_use]
     pub fn next_event(&self) -> Option<Nanos> {

@@ -12,7 +12,7 @@ use std::future::{Future, poll_fn};
 use std::rc::Rc;
 use std::task::Poll;
 
-/// The way to an executor, passed to whoever spawns, waits or asks for the time. Cheap to clone.
+/// The way to an executor, passed to code that spawns, waits or asks for the time. Cheap to clone.
 #[derive(Clone)]
 pub struct Handle(Rc<Core>);
 
@@ -102,7 +102,7 @@ impl Handle {
         })
     }
 
-    /// Moves the virtual clock to `t` at once, without giving way, if that passes nobody over: no
+    /// Moves the virtual clock to `t` at once, without giving way, if that passes no timer: no
     /// task is ready, no timer is due at or before `t`, and `t` is not in the past. For a task that
     /// keeps its own events. False, and nothing happened, otherwise and on the real clock.
     #[inline]

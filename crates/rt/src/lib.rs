@@ -15,7 +15,7 @@
 //! 3. Timers fire in the order of (instant, registration), all that are due at once, each queueing
 //!    its task; on the virtual clock only when no task is ready.
 //! 4. What is released to waiters goes to them in the order in which they began to wait, and queues
-//!    them in that order. Nobody overtakes.
+//!    them in that order. No waiter overtakes another.
 //! 5. Wakes through a [`std::task::Waker`], and work from other threads, are queued in the order in
 //!    which they came, after the poll that is going on.
 //!

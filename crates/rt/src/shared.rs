@@ -151,7 +151,7 @@ impl Core {
         self.now.set(self.now().max(until));
     }
 
-    /// Moves the virtual clock to `t` if that passes nobody over. Whether it did.
+    /// Moves the virtual clock to `t` if that passes no timer. Whether it did.
     #[inline]
     pub(crate) fn try_advance_to(&self, t: Nanos) -> bool {
         let free = self.is_virtual()

@@ -2,7 +2,7 @@
 //!
 //! A task stands in the ready queue at most once; a wake of a queued task changes nothing, a wake
 //! of the task being polled queues it behind everything that is ready. Ids carry a generation, so a
-//! wake that comes after its task ended reaches nobody.
+//! wake that comes after its task ended has no effect.
 
 use crate::deadlock::Waiting;
 use std::borrow::Cow;
@@ -11,7 +11,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::task::Waker;
 
-/// A future of a type that is not told: what awaits it is compiled without the code behind it.
+/// A future of an erased type: what awaits it is compiled without the code behind it.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
 
 /// Names a task, for ever: a slot that is used again gets another generation.

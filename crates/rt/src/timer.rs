@@ -2,7 +2,7 @@
 //!
 //! The sequence is the order of registration, so timers of one instant fire in that order. A timer
 //! holds the id of the task it wakes and no waker; a cancelled one leaves the heap at once, so a
-//! timer nobody waits for never moves the clock.
+//! timer that no task waits for never moves the clock.
 
 use crate::task::TaskId;
 use crate::time::Nanos;

@@ -98,7 +98,7 @@ fn wakes_of_a_queued_task_are_one() {
     });
 }
 
-/// A task's output reaches whoever joins it, before or after its end.
+/// A task's output reaches the task that joins it, before or after its end.
 #[test]
 fn join_gives_the_output() {
     on_both_clocks(|handle| async move {
@@ -249,7 +249,7 @@ fn timeouts_limit() {
     });
 }
 
-/// Work that cannot be broken ends although whoever awaited it has gone, wherever it waits; work that has
+/// Work that cannot be broken ends although the task that awaited it has gone, wherever it waits; work that has
 /// not begun never does, and the executor takes with it what has not ended.
 #[test]
 fn unbroken_work_ends() {
@@ -292,7 +292,7 @@ fn unbroken_work_ends() {
     assert!(dropped.get());
 }
 
-/// Virtual time is exactly the sum of what was slept, and a timer nobody waits for any more does not
+/// Virtual time is exactly the sum of what was slept, and a timer that no task waits for any more does not
 /// move it.
 #[test]
 fn virtual_time_is_exact() {
@@ -312,7 +312,7 @@ fn virtual_time_is_exact() {
     assert_eq!(handle.now(), Nanos(15));
 }
 
-/// The clock may be moved by hand only where nobody is passed over.
+/// The clock may be moved by hand only where no timer is passed.
 #[test]
 fn advancing_by_hand_passes_nobody_over() {
     let mut executor = Executor::on_virtual_clock();
@@ -357,7 +357,7 @@ async fn wait_for_everything(handle: Handle) {
 
 /// A run that can never end says who waits for what.
 #[test]
-fn deadlocks_are_told() {
+fn deadlocks_are_reported() {
     let mut executor = Executor::on_virtual_clock();
     let handle = executor.handle();
     handle.spawn_daemon("daemon", pending::<()>());
@@ -394,7 +394,7 @@ fn daemons_keep_nobody_up() {
     log.expect([30]);
 }
 
-/// Somebody outside may keep the time: nothing happens before its instant, and everything by then,
+/// A caller may keep the time: nothing happens before its instant, and everything by then,
 /// tasks that tasks start included.
 #[test]
 fn an_executor_is_led_from_outside() {
@@ -402,12 +402,12 @@ fn an_executor_is_led_from_outside() {
     let handle = executor.handle();
     let log = Log::new();
     assert_eq!(executor.next_event(), None);
-    let (clock, told) = (handle.clone(), log.clone());
+    let (clock, events) = (handle.clone(), log.clone());
     handle.spawn_daemon("ticker", async move {
         loop {
             clock.sleep(Nanos(10)).await;
-            let (inner, told) = (clock.clone(), told.clone());
-            clock.spawn("child", async move { told.push(inner.now().0) });
+            let (inner, events) = (clock.clone(), events.clone());
+            clock.spawn("child", async move { events.push(inner.now().0) });
         }
     });
     assert_eq!(executor.next_event(), Some(Nanos(0)), "a task is ready");

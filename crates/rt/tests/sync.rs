@@ -164,7 +164,7 @@ fn mutexes_exclude() {
 
 async fn join<T>(tasks: Vec<JoinHandle<T>>) {
     for task in tasks {
-        assert!(task.await.is_ok(), "nobody aborts these");
+        assert!(task.await.is_ok(), "no task aborts these");
     }
 }
 
@@ -212,7 +212,7 @@ fn rwlocks_are_fair_to_writers() {
     });
 }
 
-/// Who does not wait for a lock gets it when nobody has it or waits for it.
+/// Who does not wait for a lock gets it when no task has it or waits for it.
 #[test]
 fn rwlocks_are_tried() {
     on_both_clocks(|handle| async move {
@@ -223,9 +223,9 @@ fn rwlocks_are_tried() {
         let waits = handle.spawn("writer", async move { drop(other.write().await) });
         handle.yield_now().await;
         drop(reader);
-        assert!(lock.try_write().is_none(), "somebody came before");
+        assert!(lock.try_write().is_none(), "another task came before");
         assert_eq!(waits.await, Ok(()));
-        *lock.try_write().expect("nobody has it") += 1;
+        *lock.try_write().expect("no task has it") += 1;
         assert_eq!(*lock.read().await, 1);
     });
 }
@@ -304,7 +304,7 @@ fn notifications_reach_levels() {
 }
 
 /// A notification for one goes on to the next if its receiver is dropped first; also when a
-/// notification for all came in between, and into the store when nobody waits.
+/// notification for all came in between, and into the store when no task waits.
 #[test]
 fn notifications_are_not_lost() {
     on_both_clocks(|handle| async move {

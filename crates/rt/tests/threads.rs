@@ -106,7 +106,7 @@ fn busy_tasks_do_not_stop_the_clock() {
     assert_eq!(outcome, Ok(Either::<(), ()>::Second(())));
 }
 
-/// What is sent to an executor that is gone comes to nothing, and the sender is told.
+/// What is sent to an executor that is gone has no effect, and the sender gets an error.
 #[test]
 fn a_stopped_executor_refuses() {
     let (executor, injector) = Executor::on_real_clock();

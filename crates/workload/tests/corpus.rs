@@ -110,8 +110,12 @@ fn fio_parses_every_file() {
     for path in [files("tests/jobs"), files("../../examples")].concat() {
         let Some(mut fio) = common::fio() else { return };
         let output = fio.arg("--parse-only").arg(&path).env("DEPTH", "4").output().unwrap();
-        let told = [output.stdout, output.stderr].concat();
-        let told = String::from_utf8_lossy(&told);
-        assert!(output.status.success() && told.is_empty(), "{}: {told}", path.display());
+        let output_text = [output.stdout, output.stderr].concat();
+        let output_text = String::from_utf8_lossy(&output_text);
+        assert!(
+            output.status.success() && output_text.is_empty(),
+            "{}: {output_text}",
+            path.display()
+        );
     }
 }

@@ -79,7 +79,7 @@ fn machine_keys_are_noticed() {
     assert_eq!(jobs("[j]\nioengine=io_uring\niodepth=32\n").jobs[0].depth(), 32);
 }
 
-/// Whatever is wrong is told with file, line, key, and what would have been right.
+/// Whatever is wrong is reported with file, line, key, and what would have been right.
 #[test]
 fn errors_have_a_place() {
     for (text, line, key, words) in [

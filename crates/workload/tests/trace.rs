@@ -1,4 +1,4 @@
-//! Reading traces: each format's lines mean what they should, bad ones are told with file and line,
+//! Reading traces: each format's lines mean what they should, bad ones are reported with file and line,
 //! no text makes the reader panic, and totals agree with an independent computation.
 
 mod common;
@@ -123,7 +123,7 @@ fn formats_are_recognised() {
     }
 }
 
-/// A malformed line is told with file, line and field.
+/// A malformed line is reported with file, line and field.
 #[test]
 fn errors_name_file_and_line() {
     let cases = [
@@ -252,7 +252,7 @@ fn replays_cover_the_footprint() {
     }
 }
 
-/// One device of several is taken by its name, and a name that is not there is told with those that are.
+/// One device of several is taken by its name, and a name that is not there is refused with those that are.
 #[test]
 fn one_device_of_several() {
     let disksim = "0 0 0 8 0\n10 1 8 8 0\n20 0 0 16 1\n";

@@ -57,13 +57,13 @@ fn examples_are_clean() {
     }
 }
 
-/// What is accepted without effect is told, with its place.
+/// What is accepted without effect gets a notice, with its place.
 #[test]
 fn what_has_no_effect_is_told() {
     let text = "define file name=a,path=/tmp\n\
                 define process name=p,nice=5 {\n\
                 thread name=t,ioprio=3 { flowop delay name=d,value=1,fd=5 } }";
-    let told: Vec<String> =
+    let texts: Vec<String> =
         read("n.f", text).unwrap().notices.iter().map(ToString::to_string).collect();
     let expected = [
         "n.f:2:1: there is no run command",
@@ -71,9 +71,9 @@ fn what_has_no_effect_is_told() {
         "n.f:3:15: ioprio has no effect",
         "n.f:3:54: fd has no effect on delay",
     ];
-    assert_eq!(told.len(), expected.len(), "{told:?}");
+    assert_eq!(texts.len(), expected.len(), "{texts:?}");
     for start in expected {
-        assert!(told.iter().any(|line| line.starts_with(start)), "{start}: {told:?}");
+        assert!(texts.iter().any(|line| line.starts_with(start)), "{start}: {texts:?}");
     }
     let after =
         "define process name=p { thread name=t { flowop delay name=d,value=1 } }\nrun 1\nrun 2";
@@ -81,7 +81,7 @@ fn what_has_no_effect_is_told() {
     assert_eq!(notices[0].to_string(), "n.f:3:1: what follows is never reached");
 }
 
-/// A name that is a word of Filebench's language is told: Filebench would refuse it.
+/// A name that is a word of Filebench's language gets a notice: Filebench would refuse it.
 #[test]
 fn names_that_filebench_refuses_are_told() {
     let text = "define fileset entries=9,dirwidth=9,name=files,path=/t\n\
@@ -90,14 +90,14 @@ fn names_that_filebench_refuses_are_told() {
                 flowop closefile name=\"run\",fd=1 } }\n\
                 run 1";
     let notices = read("n.f", text).unwrap().notices;
-    let told: Vec<String> = notices.iter().map(ToString::to_string).collect();
+    let texts: Vec<String> = notices.iter().map(ToString::to_string).collect();
     let expected = [(1, 42, "files"), (2, 42, "client"), (3, 24, "create"), (3, 43, "files")];
     let expected = expected.map(|(line, column, name)| {
         format!(
             "n.f:{line}:{column}: Filebench takes `{name}` for a word of its language, not a name"
         )
     });
-    assert_eq!(told, expected);
+    assert_eq!(texts, expected);
 }
 
 /// Variables may be set from outside, if the file sets them.

@@ -39,12 +39,12 @@ fn circles(files: &Crate<'_>) -> Vec<Finding> {
     let own = |(module, file): (&Module, &&File)| (module.clone(), arrows(module, file, files));
     let own: Arrows = files.iter().map(own).collect();
     let reached: Arrows = own.keys().map(|from| (from.clone(), reach(from, &own))).collect();
-    let mut told = BTreeSet::new();
+    let mut reported = BTreeSet::new();
     let mut findings = Vec::new();
     for (from, file) in files {
         let leads_back = |to: &&Module| reached[*to].contains(from);
         let circle: Vec<&Module> = reached[from].iter().filter(leads_back).collect();
-        if circle.is_empty() || !told.insert(circle.clone()) {
+        if circle.is_empty() || !reported.insert(circle.clone()) {
             continue;
         }
         let names: Vec<_> = circle.iter().map(|module| module.join("::")).collect();
@@ -165,7 +165,7 @@ mod tests {
             ("crates/a/src/c/mod.rs", "//! C.\nmod part;\nuse part::Part;\nuse c::D;"),
             ("crates/a/src/c/part.rs", "//! Part.\nuse super::{C, E};"),
             (
-                "crates/a/src/c/told.rs",
+                "crates/a/src/c/named.rs",
                 "//! T.\n#[cfg(test)]\nmod tests {\n    use crate::b::B;\n}",
             ),
             ("crates/z/src/b.rs", "//! B of another.\nuse crate::c::C;"),

@@ -14,9 +14,11 @@ mod names;
 mod published;
 mod reach;
 mod source;
+mod spread;
 mod text;
 mod tree;
 mod virtual_clock;
+mod wording;
 
 pub(crate) use tree::{File, Tree};
 
@@ -44,7 +46,7 @@ impl fmt::Display for Finding {
     }
 }
 
-const RULES: [fn(&Tree) -> Vec<Finding>; 13] = [
+const RULES: [fn(&Tree) -> Vec<Finding>; 15] = [
     header::check,
     lengths::check_files,
     lengths::check_functions,
@@ -58,6 +60,8 @@ const RULES: [fn(&Tree) -> Vec<Finding>; 13] = [
     names::check,
     published::check,
     text::check,
+    spread::check,
+    wording::check,
 ];
 
 /// Everything that is not as it should be, in order of place.

@@ -1,6 +1,6 @@
 //! Published numbers stand in a paper's `published.toml` and nowhere else: no other file of a paper has a
 //! key of a statement or a `[[line]]`, and no file of it nor any code holds a number that is published
-//! with three digits or more, which nobody writes by chance.
+//! with three digits or more, which are not written by chance.
 
 use super::tree::File;
 use super::{Finding, Tree};
@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 /// Keys with which statements state numbers.
 const KEYS: [&str; 5] = ["value", "values", "at_most", "at_least", "between"];
-/// Significant digits from which on a number is told from others.
+/// Significant digits from which on a number is distinct.
 const DIGITS: usize = 3;
 /// Code that has to do with papers.
 const CODE: [&str; 3] = ["crates/paper/src/", "crates/report/src/", "crates/cli/src/"];
@@ -36,7 +36,7 @@ fn assignment(line: &str) -> Option<(&str, &str)> {
     Some((key.trim(), value))
 }
 
-/// Numbers that statements state, as far as they are told from others.
+/// Numbers that statements state, as far as they are distinct.
 fn stated(text: &str) -> impl Iterator<Item = String> {
     let values = text.lines().filter_map(assignment).filter(|(key, _)| KEYS.contains(key));
     let numbers = values.flat_map(|(_, value)| numbers(value));

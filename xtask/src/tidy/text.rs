@@ -1,4 +1,4 @@
-//! In every text file: no paths of somebody's machine, no markers of unfinished work.
+//! In every text file: no paths of one machine, no markers of unfinished work.
 
 use super::source::is_word;
 use super::tree::File;

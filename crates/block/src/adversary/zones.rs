@@ -204,7 +204,7 @@ impl Zones {
         (version.landed > 0).then_some(&version.data)
     }
 
-    /// Takes a write at the write pointer, which `lba`, if given, must be; the bio is told where it goes.
+    /// Takes a write at the write pointer, which `lba`, if given, must be; the bio reports where it goes.
     pub(super) fn write(
         &mut self,
         zone: ZoneId,
@@ -321,8 +321,8 @@ impl Zones {
             }
             for (number, point) in numbers.zip(points) {
                 self.zones[number].settle(point);
-                let told = self.tell(ZoneId(number as u32), point);
-                debug_assert_eq!(told, Ok(()));
+                let set = self.tell(ZoneId(number as u32), point);
+                debug_assert_eq!(set, Ok(()));
             }
         }
     }

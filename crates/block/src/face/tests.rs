@@ -42,7 +42,7 @@ fn devices_come_back() {
     let mut executor = Executor::on_virtual_clock();
     let device = AsyncDevice::new(&executor.handle(), MemDevice::new(8));
     executor.block_on(device.write(Lba(3), 1, tags(5))).unwrap().unwrap();
-    assert!(device.clone().into_inner().is_none(), "somebody drives it");
+    assert!(device.clone().into_inner().is_none(), "a task drives it");
     drop(executor);
     let device = device.into_inner().unwrap();
     assert_eq!(device.durable(Lba(3)), tags(0).sector(0), "nothing was flushed");

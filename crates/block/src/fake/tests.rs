@@ -98,7 +98,7 @@ fn what_is_lacking_is_refused() {
     assert_eq!(failed, Err(BlockError::Unsupported("zones")));
 }
 
-/// Bios that contradict themselves or the device's limits are told so.
+/// Bios that contradict themselves or the device's limits are refused.
 #[test]
 fn malformed_bios_are_refused() {
     let caps = DeviceCaps { discard_sectors: 4, placement_handles: 2, ..plain() };
@@ -267,7 +267,7 @@ fn actions_change_states() {
 }
 
 /// An implicitly opened zone is closed for another; explicitly opened ones are not, and the limit
-/// of active zones gives way to nobody.
+/// of active zones closes no other zone.
 #[test]
 fn limits_hold() {
     let mut device = zoned();

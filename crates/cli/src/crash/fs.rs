@@ -12,7 +12,7 @@ use nandscape_fs::{ConfigError, FsConfig, FsKind};
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Cuts when nobody says how many.
+/// Cuts by default.
 const CUTS: u64 = 200;
 
 /// What a campaign found, and the file system and the base that it ran on.

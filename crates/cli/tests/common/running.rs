@@ -5,7 +5,7 @@ use std::io::Write;
 use std::process::{Child, ChildStdin, Command, Stdio};
 
 /// Becomes the process named behind it, beside a shell that waits at a pipe: a line tells that the process
-/// has ended, the pipe's end that whoever started it was killed, and then the process is, too.
+/// has ended, the pipe's end shows that its parent was killed, and then the process is, too.
 const WATCHED: &str = "exec 3<&0; { read -r ended <&3 || kill -KILL $$; } >/dev/null 2>&1 & \
                        exec \"$0\" \"$@\" </dev/null 3<&-";
 

@@ -77,7 +77,7 @@ pub struct Issue {
 enum Kind {
     /// A write of a file, of a generation of it.
     Owned(u64, u32),
-    /// A write of nobody's.
+    /// A write without a writer.
     Ownerless,
     /// A discard: every barrier covers it.
     Discard,

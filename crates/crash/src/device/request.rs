@@ -13,7 +13,7 @@ pub struct Sender {
 }
 
 impl Sender {
-    /// Nobody in particular.
+    /// No stream.
     pub const ANONYMOUS: Self = Self { owner: None, scope: FlushScope::All };
 
     /// The one file that a barrier covers; `None` covers everything.

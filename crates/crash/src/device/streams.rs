@@ -135,7 +135,7 @@ impl Senders {
         Request::Write(lba, sectors as u32, flags | Flags::JOURNAL, sender)
     }
 
-    /// Who flushes: mostly whoever wrote last.
+    /// Who flushes: mostly the stream that wrote last.
     fn flusher(&mut self, rng: &mut Stream) -> Sender {
         let scope = self.scope(rng);
         let known = u64::from(self.streams.files);
@@ -170,7 +170,7 @@ impl Senders {
         Owner { file, generation, thread: core, core }
     }
 
-    /// Whoever writes on when the others have fallen silent.
+    /// The stream that writes on when the others have fallen silent.
     fn background(&mut self, lba: Lba, rng: &mut Stream) -> Option<Owner> {
         let last = u64::from(self.streams.files) - 1;
         (self.file_of(lba) == last && last > 0).then(|| self.owner(last, rng))

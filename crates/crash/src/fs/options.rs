@@ -27,7 +27,7 @@ pub enum Base {
     ZonedAdversary,
 }
 
-/// Of so many cuts one leaves copies that are damaged, unless somebody says otherwise.
+/// Of so many cuts one leaves copies that are damaged, by default.
 pub const DAMAGE_EVERY: u64 = 20;
 
 /// What is given from outside; the seed chooses the rest.

@@ -55,7 +55,7 @@ impl Run<'_> {
         let before = (self.counts, self.now, self.mounts);
         let config = self.next_config();
         let event_log = Rc::new(RefCell::new(Vec::new()));
-        let told = Rc::clone(&event_log);
+        let events = Rc::clone(&event_log);
         let work = move |handle: Handle, device: Device| async move {
             let mounted = config.mount(mount_env(&handle, &device)).await;
             let (fs, _) = mounted.map_err(failed("mount"))?;
@@ -66,7 +66,7 @@ impl Run<'_> {
         (self.counts, self.now, self.mounts) = before;
         let (verified, _) = ended?;
         if verified.is_err() {
-            self.event_log = told.take();
+            self.event_log = events.take();
         }
         verified
     }

@@ -66,7 +66,7 @@ impl Medium {
         Self::Adversary(Box::new(device), None)
     }
 
-    /// What another power cut at this instant leaves; none where that cannot be told.
+    /// What another power cut at this instant leaves; none where that is unknown.
     pub(crate) fn after_another_cut(&self, rng: Stream) -> Option<Self> {
         match self {
             Self::Adversary(device, _) => Some(Self::adversary(device.after_another_cut(rng))),

@@ -262,7 +262,7 @@ impl<'a> Run<'a> {
         let (seed, style, round) = (self.seed, self.style, self.round);
         let (cut, event_log) = (cut.cloned(), Rc::new(RefCell::new(Vec::new())));
         let coverage = Rc::clone(&self.coverage);
-        let told = Rc::clone(&event_log);
+        let events = Rc::clone(&event_log);
         let glanced = Glanced::default();
         let glances = (self.style.scatter_percent > 0 && cut.is_some()).then(|| {
             let rng = Stream::new(seed, &format!("glances-{}", self.mounts));
@@ -312,7 +312,7 @@ impl<'a> Run<'a> {
             ended
         };
         let ended = self.stretch(medium, work);
-        self.event_log = told.take();
+        self.event_log = events.take();
         if matches!(&ended, Ok((Ok(()), _))) {
             self.verify_glanced(&glanced)?;
         }
@@ -378,7 +378,7 @@ impl<'a> Run<'a> {
         verified?;
         let (config, models) = (self.next_config(), self.models.clone());
         let event_log = Rc::new(RefCell::new(Vec::new()));
-        let told = Rc::clone(&event_log);
+        let events = Rc::clone(&event_log);
         let is_appended = self.options.is_appended();
         let work = move |handle: Handle, device: Device| async move {
             let report = config
@@ -398,7 +398,7 @@ impl<'a> Run<'a> {
             verify(&tree, &models, &event_log, Model::verify_exactly)
         };
         let ended = self.stretch(medium, work);
-        self.event_log = told.take();
+        self.event_log = events.take();
         let (sound, medium) = ended?;
         self.count_commands(&medium);
         sound
@@ -443,7 +443,7 @@ impl<'a> Run<'a> {
             Ok((tree, export(device, sectors).await?))
         };
         let ended = self.stretch(medium, work);
-        // The seed's own run goes on as if nobody had looked.
+        // The seed's own run goes on as if the volume had not been read.
         (self.counts, self.now, self.mounts) = (counts, now, mounts);
         ended?.0
     }

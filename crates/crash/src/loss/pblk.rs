@@ -40,11 +40,11 @@ fn is_listed(media: &Faulty, shape: Lines, at: Ppa) -> bool {
     let ChunkId { unit, chunk } = geometry.chunk_of(at);
     let own = stripe(geometry, shape.line_set, unit);
     let units = (0..geometry.total_units()).map(UnitId);
-    let told: u32 = units
+    let readable: u32 = units
         .filter(|&unit| stripe(geometry, shape.line_set, unit) == own)
         .map(|unit| emeta_sectors(media, ChunkId { unit, chunk }))
         .sum();
-    told >= shape.emeta_sectors
+    readable >= shape.emeta_sectors
 }
 
 /// Which of the lines with the same chunk index a unit belongs to.
@@ -61,6 +61,6 @@ fn emeta_sectors(media: &Faulty, chunk: ChunkId) -> u32 {
     let info = media.chunk(chunk);
     let end = if info.state == ChunkState::Offline { 0 } else { info.wp };
     let sectors = (0..end).map(|sector| media.geometry().ppa(chunk, sector));
-    let told = |at: &Ppa| media.oob(*at).kind == Kind::Emeta && media.readable(*at);
-    sectors.filter(told).count() as u32
+    let is_emeta = |at: &Ppa| media.oob(*at).kind == Kind::Emeta && media.readable(*at);
+    sectors.filter(is_emeta).count() as u32
 }

@@ -4,9 +4,9 @@
 //! suspends it, and everything behind it moves back by as much as the read takes. The calendar is
 //! exact: at any instant a unit does one thing, no work is lost, and whatever is submitted later
 //! begins behind all of it. Only what was said cannot be unsaid: the completion of an operation is
-//! told when it is submitted, so one that reads overtake later is told early by the time that they took.
+//! reported when it is submitted, so one that reads overtake later is reported early by the time that they took.
 //! That is bounded: behind an operation that is late by [`NandTiming::max_read_preemption_ns`] reads wait their turn,
-//! so that no completion is told earlier than that, one read and one suspension.
+//! so that no completion is reported earlier than that, one read and one suspension.
 //!
 //! An operation is suspended only if what is left of it takes longer than suspending it. Reads that
 //! come while it is suspended go ahead too, without another suspension. Channel transfers of what
@@ -24,8 +24,8 @@ pub(super) struct Operation {
     pub(super) command: Option<u64>,
     pub(super) start: u64,
     pub(super) end: u64,
-    /// When it was told to end.
-    pub(super) told: u64,
+    /// When it ends by what was reported at its submission.
+    pub(super) reported: u64,
     /// How often it may still be suspended, and the time that takes.
     pub(super) suspensions: u64,
     pub(super) suspend_ns: u64,
@@ -33,7 +33,7 @@ pub(super) struct Operation {
 
 impl Operation {
     const fn late_ns(&self) -> u64 {
-        self.end.saturating_sub(self.told)
+        self.end.saturating_sub(self.reported)
     }
 }
 

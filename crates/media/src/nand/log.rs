@@ -31,7 +31,7 @@ pub struct Command {
     pub cause: Cause,
     /// When it was submitted.
     pub submitted: Nanos,
-    /// When it was told to complete, and how.
+    /// When it completes by what was reported at its submission, and how.
     pub done: Nanos,
     /// How it ends.
     pub status: Status,

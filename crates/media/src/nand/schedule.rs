@@ -337,8 +337,8 @@ impl Schedule {
     ) -> Reserved {
         if let Some(calendar) = self.calendars.get_mut(unit as usize) {
             let command = Log::number(&self.log);
-            let (end, told) = (done, done);
-            let operation = Operation { command, start, end, told, suspensions, suspend_ns };
+            let (end, reported) = (done, done);
+            let operation = Operation { command, start, end, reported, suspensions, suspend_ns };
             calendar.push(now.0, operation, &mut self.log);
         } else if self.log.is_some() {
             let command = Log::number(&self.log);

@@ -82,7 +82,7 @@ pub(super) enum Part {
     Chunks,
     Unreadable,
     Columns(ChunkId),
-    /// What nobody takes apart.
+    /// What is not parsed.
     Rest,
     End,
 }

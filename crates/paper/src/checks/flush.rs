@@ -59,7 +59,7 @@ fn of_device(facts: &Facts<'_>) -> Finding {
 }
 
 /// On files, and on a block device with a page cache, it is the wait for its thread, dirty pages, a commit and a flush. A sync of several
-/// files is several calls, and other calls sync a file, too; what is theirs cannot be told apart.
+/// files is several calls, and other calls sync a file, too; their shares are unknown.
 fn of_cache(facts: &Facts<'_>, section: &str) -> Finding {
     let (fsyncs, lasted) = syncs(facts);
     if fsyncs == 0 || fsyncs != facts.count(&format!("{section}/fsyncs"))? {

@@ -34,8 +34,8 @@ pub(super) fn check<'a>(answers: impl Iterator<Item = (&'a str, &'a Answers)>) -
                 let alike = one.seed == other.seed && differ_in_stack(one.point, other.point);
                 if alike && seen.insert(pair) {
                     let other = plain(other.point.at("stack"));
-                    let told = || format!("{} beside {other}", name(experiment, *one));
-                    checked.note(of_one.beside(of_other), told);
+                    let place = || format!("{} beside {other}", name(experiment, *one));
+                    checked.note(of_one.beside(of_other), place);
                 }
             }
         }

@@ -36,10 +36,10 @@ pub(super) fn add_up(facts: &Facts<'_>) -> Finding {
 pub(super) fn amplification(facts: &Facts<'_>) -> Finding {
     let user = facts.count("/sectors/user").filter(|user| *user > 0)?;
     for (kind, causes) in [("gc", &CAUSES[..2]), ("gc_pad", &CAUSES[..3]), ("media", &CAUSES[..])] {
-        let told = facts.number(&format!("/waf/{kind}"))?;
+        let reported = facts.number(&format!("/waf/{kind}"))?;
         let counted = sum(facts, causes)? as f64 / user as f64;
-        if (told - counted).abs() > ROUNDING * counted {
-            return Some(Err(format!("waf.{kind} is {told}, the sectors make {counted}")));
+        if (reported - counted).abs() > ROUNDING * counted {
+            return Some(Err(format!("waf.{kind} is {reported}, the sectors make {counted}")));
         }
     }
     Some(Ok(()))

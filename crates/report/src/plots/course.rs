@@ -14,7 +14,7 @@ pub(super) fn plots(cases: &[Case]) -> Vec<Plot> {
     let plots = throughput(cases).into_iter().chain(amplification(cases));
     let plots = plots.chain(latency(cases)).chain(hits(cases));
     let note = seed_note(cases);
-    plots.map(|plot| if plot.caption.is_empty() { plot.told(&note) } else { plot }).collect()
+    plots.map(|plot| if plot.caption.is_empty() { plot.captioned(&note) } else { plot }).collect()
 }
 
 /// The number under one of [`COURSES`](crate::COURSES) over time: points of the line of a result's block `nandscape`.

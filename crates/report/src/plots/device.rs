@@ -13,7 +13,7 @@ pub(super) fn plots(cases: &[Case]) -> Vec<Plot> {
     let note = seed_note(cases);
     let noted = |plot: Plot| {
         let caption = format!("{} {note}", plot.caption);
-        plot.told(caption.trim())
+        plot.captioned(caption.trim())
     };
     plots.into_iter().flatten().map(noted).collect()
 }
@@ -99,10 +99,10 @@ fn valid_counts(cases: &[Case]) -> Option<Plot> {
     let y = Scale::new("Full lines (%)", ScaleKind::FromZero);
     let plot =
         distribution("valid-counts", "Valid sectors of full lines at the end", rows, x, y, 0.05)?;
-    Some(plot.told("Lines that are free, open or bad are in no class."))
+    Some(plot.captioned("Lines that are free, open or bad are in no class."))
 }
 
-/// Most bars that can be told apart.
+/// Most bars that a reader can distinguish.
 const BARS_MAX: usize = 72;
 
 fn utilisation(cases: &[Case]) -> Option<Plot> {
@@ -132,11 +132,9 @@ fn utilisation(cases: &[Case]) -> Option<Plot> {
     if few && cases.len() > 1 {
         encoding["xOffset"] = json!({ "field": "series", "sort": encoding["color"]["sort"] });
     }
-    Some(
-        plot.told(
-            "The PCIe link is taken by reads; writes are charged for it by the write buffer.",
-        ),
-    )
+    Some(plot.captioned(
+        "The PCIe link is taken by reads; writes are charged for it by the write buffer.",
+    ))
 }
 
 fn wear(cases: &[Case]) -> Option<Plot> {
@@ -154,7 +152,7 @@ fn wear(cases: &[Case]) -> Option<Plot> {
     let mut plot =
         distribution("wear", "Wear since the device was new", rows, x, y, step.unwrap_or(1.0))?;
     plot.spec["encoding"]["x"]["axis"]["tickMinStep"] = 1.into();
-    Some(plot.told("Preconditioning included."))
+    Some(plot.captioned("Preconditioning included."))
 }
 
 /// Parts of the FTL's memory: path in the JSON and name.

@@ -20,7 +20,7 @@ pub(super) fn plots(cases: &[Case]) -> Vec<Plot> {
         .chain([flush(cases)])
         .flatten()
         .map(|plot| match plot.caption.is_empty() {
-            true => plot.told(&note),
+            true => plot.captioned(&note),
             false => plot,
         })
         .collect()
@@ -108,6 +108,8 @@ fn flush(cases: &[Case]) -> Option<Plot> {
     let plot =
         bars("flush", "Where the time of a flush went", all.iter().flat_map(of_case).collect(), x);
     plot.map(|plot| {
-        plot.told("Of fsyncs and of writes with PREFLUSH or FUA that had something to wait for.")
+        plot.captioned(
+            "Of fsyncs and of writes with PREFLUSH or FUA that had something to wait for.",
+        )
     })
 }

@@ -34,7 +34,7 @@ struct Drawn<'a> {
 
 /// One plot a figure, or one a figure and combination of the further axes.
 pub(super) fn plots(report: &Report) -> Vec<Plot> {
-    let figures = report.told().filter_map(|column| Drawn::new(column, &report.lines));
+    let figures = report.shown().filter_map(|column| Drawn::new(column, &report.lines));
     figures
         .flat_map(|figure| match report.kind() {
             Kind::Sweep => along_axis(report, &figure),
@@ -188,17 +188,17 @@ fn by_case(cases: &[Case], figure: &Drawn<'_>) -> Plot {
     let ends = json!({ "x": span("low", &x), "x2": { "field": "high" } });
     let mut colour = colour("series", &labels);
     colour["legend"] = Value::Null;
-    let told = tooltip(&figure.axis, &[("series", "stack")]);
+    let tooltip = tooltip(&figure.axis, &[("series", "stack")]);
     let mut layers = rules::upright(&figure.lines, &x, cases.len(), figure.middle());
     layers.push(json!({ "mark": "rule", "encoding": ends }));
-    layers.push(json!({ "mark": "point", "encoding": { "x": x, "tooltip": told } }));
+    layers.push(json!({ "mark": "point", "encoding": { "x": x, "tooltip": tooltip } }));
     let body = json!({
         "height": rules::ROW_HEIGHT * domain.len() as u32,
         "encoding": { "y": y, "color": colour },
         "layer": layers,
     });
     let plot = Plot::new(&figure.slug(""), &figure.name, rows, body);
-    plot.told(&figure.caption(cases.iter().any(|case| case.runs.len() > 1)))
+    plot.captioned(&figure.caption(cases.iter().any(|case| case.runs.len() > 1)))
 }
 
 /// What a figure is, in words.
@@ -246,7 +246,7 @@ struct Axes<'a> {
 }
 
 impl<'a> Axes<'a> {
-    /// The first axis of numbers lies across, or the longest; the next that has few values is told by
+    /// The first axis of numbers lies across, or the longest; the next that has few values is shown by
     /// colour.
     fn of(axes: &'a [Axis]) -> Option<Self> {
         let all = || axes.iter().enumerate();
@@ -281,7 +281,7 @@ fn along_axis(report: &Report, figure: &Drawn<'_>) -> Vec<Plot> {
         if left_out > 0 {
             caption.push_str(&format!(" The table has {left_out} more combinations."));
         }
-        sweep_plot(figure, &axes, &names, rows.collect()).told(&caption)
+        sweep_plot(figure, &axes, &names, rows.collect()).captioned(&caption)
     });
     plots.collect()
 }
@@ -301,10 +301,10 @@ fn sweep_plot(figure: &Drawn<'_>, axes: &Axes<'_>, facet: &str, rows: Vec<Value>
             "field": "x", "type": "nominal", "sort": x.values, "axis": { "title": key_title(x) },
         }),
     };
-    let told = tooltip(&figure.axis, &[("series", "series"), ("x", x.short_name())]);
+    let tooltip = tooltip(&figure.axis, &[("series", "series"), ("x", x.short_name())]);
     let colour = series_colour(axes);
     let mut layers = rules::level(&figure.lines, &y);
-    layers.extend(marks(x.is_numeric(), &y, &colour, &told));
+    layers.extend(marks(x.is_numeric(), &y, &colour, &tooltip));
     let body = json!({
         "encoding": { "x": across, "color": colour },
         "layer": layers,
@@ -318,12 +318,12 @@ fn sweep_plot(figure: &Drawn<'_>, axes: &Axes<'_>, facet: &str, rows: Vec<Value>
 const DASHES: [[u32; 2]; 4] = [[1, 0], [7, 3], [2, 2], [10, 2]];
 
 /// Confidence as a band behind a line where numbers lie across, else as a bar through a point.
-pub(crate) fn marks(numeric: bool, y: &Value, colour: &Value, told: &Value) -> Vec<Value> {
+pub(crate) fn marks(numeric: bool, y: &Value, colour: &Value, tooltip: &Value) -> Vec<Value> {
     let ends = json!({ "y": span("low", y), "y2": { "field": "high" } });
     let mut dash = colour.clone();
     dash["scale"]["range"] = json!(DASHES.iter().cycle().take(COMPARED_MAX).collect::<Vec<_>>());
     let point =
-        json!({ "mark": "point", "encoding": { "y": y, "shape": colour, "tooltip": told } });
+        json!({ "mark": "point", "encoding": { "y": y, "shape": colour, "tooltip": tooltip } });
     match numeric {
         true => vec![
             json!({ "mark": { "type": "area", "opacity": 0.2 }, "encoding": ends }),
@@ -361,7 +361,7 @@ fn key_title(axis: &Axis) -> String {
 mod tests {
     use super::*;
 
-    /// Paths that the usual reports name are told in words.
+    /// Paths that the usual reports name are worded.
     #[test]
     fn figures_have_names() {
         let cases = [

@@ -1,5 +1,5 @@
 //! Distributions over the items `0..n`, with fio's parameters. fio then scatters zipf's and
-//! pareto's items over the file by a hash; that is left to whoever maps items to addresses.
+//! pareto's items over the file by a hash; that is left to the caller, which maps items to addresses.
 
 use super::{BadParameter, require, require_items, require_positive, standard_normal};
 use crate::rng::Stream;

@@ -93,7 +93,7 @@ impl<T> Sender<T> {
         self.0.push(value)
     }
 
-    /// Sends `value` if there is room and nobody waits for it.
+    /// Sends `value` if there is room and no task waits for it.
     ///
     /// # Errors
     /// The message itself, when there is none or the receiver is gone.

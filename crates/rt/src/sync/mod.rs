@@ -1,7 +1,7 @@
 //! Locks, semaphores, notifications and channels between tasks of one executor.
 //!
 //! What all of them guarantee:
-//! - Waiters are served in the order in which they began to wait; nobody who comes later overtakes,
+//! - Waiters are served in the order in which they began to wait; no later one overtakes,
 //!   not even when there would be room for them.
 //! - What is granted is granted at release, to the waiter, before that waiter runs again. A waiter
 //!   dropped before it could take what it was granted passes it on: no wake-up and no permit is lost.

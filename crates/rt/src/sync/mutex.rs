@@ -37,7 +37,7 @@ impl<T> Mutex<T> {
         MutexGuard::new(&self.0)
     }
 
-    /// The value, if nobody has it or waits for it.
+    /// The value, if no task has it or waits for it.
     #[must_use]
     pub fn try_lock(&self) -> Option<MutexGuard<T>> {
         self.0.permits.try_take(1).then(|| MutexGuard::new(&self.0))

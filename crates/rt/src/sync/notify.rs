@@ -18,7 +18,7 @@ use std::task::{Context, Poll};
 
 #[derive(Default)]
 struct State {
-    /// A notification that found nobody waiting.
+    /// A notification that found no waiter.
     token: bool,
     /// Who waits, in order of their tickets.
     waiters: VecDeque<Waiter>,

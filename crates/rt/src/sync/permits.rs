@@ -49,7 +49,7 @@ impl Permits {
         self.state.borrow().permits
     }
 
-    /// Takes permits if nobody waits and there are enough.
+    /// Takes permits if no task waits and there are enough.
     pub(super) fn try_take(&self, permits: u32) -> bool {
         let mut state = self.state.borrow_mut();
         let free = state.waiters.is_empty() && state.permits >= permits;

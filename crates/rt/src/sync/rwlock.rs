@@ -46,7 +46,7 @@ impl<T> RwLock<T> {
         self.alone()
     }
 
-    /// The value, alone, if nobody has it or waits for it.
+    /// The value, alone, if no task has it or waits for it.
     #[must_use]
     pub fn try_write(&self) -> Option<WriteGuard<T>> {
         self.0.permits.try_take(ALL).then(|| self.alone())

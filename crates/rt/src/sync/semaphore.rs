@@ -15,7 +15,7 @@ impl Semaphore {
         Self(Rc::new(Permits::new(handle, name, permits)))
     }
 
-    /// Permits that nobody holds.
+    /// Permits that no task holds.
     #[must_use]
     pub fn available(&self) -> u32 {
         self.0.available()
@@ -27,7 +27,7 @@ impl Semaphore {
         Permit { owner: Rc::clone(&self.0), permits }
     }
 
-    /// Takes `permits` if nobody waits and there are enough.
+    /// Takes `permits` if no task waits and there are enough.
     #[must_use]
     pub fn try_acquire(&self, permits: u32) -> Option<Permit> {
         self.0.try_take(permits).then(|| Permit { owner: Rc::clone(&self.0), permits })

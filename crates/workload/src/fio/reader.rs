@@ -174,11 +174,11 @@ impl Reader<'_> {
     fn expand(&self, place: &Place, key: &str, text: &str) -> Result<String, JobFileError> {
         let value = |name: &str| self.environment.variable(name);
         expand(text, value).map_err(|error| {
-            let told = |problem| JobFileError::new(place.clone(), problem).key(key);
+            let wrong = |problem| JobFileError::new(place.clone(), problem).key(key);
             match error {
-                ExpandError::Unended => told(error.to_string()).expected("`}`"),
+                ExpandError::Unended => wrong(error.to_string()).expected("`}`"),
                 ExpandError::Unset(name) => {
-                    told(format!("the environment variable {name} is not set"))
+                    wrong(format!("the environment variable {name} is not set"))
                 }
             }
         })
@@ -191,7 +191,7 @@ pub enum ExpandError {
     /// A name does not end.
     #[error("`${{` without an end")]
     Unended,
-    /// Nobody knows this variable.
+    /// The variable is unknown.
     #[error("no variable {0} is set")]
     Unset(String),
 }

@@ -1,4 +1,4 @@
-//! How long jobs run, where whoever runs them says so and not their files; as fio reads the option of the
+//! How long jobs run, where an option says so and not their files; as fio reads the option of the
 //! same name, a plain number counts seconds.
 
 use super::units::time;
@@ -50,7 +50,7 @@ impl fmt::Display for Runtime {
 mod tests {
     use super::*;
 
-    /// What is shown is read as the same time; what is no time of a run is told with what one is.
+    /// What is shown is read as the same time; what is no time of a run is refused with what one is.
     #[test]
     fn a_runtime_is_read_as_fio_does_and_shown() {
         for (text, shown) in [

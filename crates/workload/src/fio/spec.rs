@@ -341,7 +341,7 @@ impl JobSpec {
     }
 
     /// What of the clone's `count` files the one of this number is used for, all behind its offset if
-    /// not told. A `size` in bytes is that of all together, in blocks, of which the first ones take what
+    /// not given. A `size` in bytes is that of all together, in blocks, of which the first ones take what
     /// does not divide; if the files have a `filesize`, it only says how much a loop transfers.
     #[must_use]
     pub fn size_of_file(&self, number: u64, count: u64) -> Option<Amount> {

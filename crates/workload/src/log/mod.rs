@@ -1,4 +1,4 @@
-//! fio's logs (docs/formats/logs.md): from the I/Os of a run to lines of files, which whoever runs
+//! fio's logs (docs/formats/logs.md): from the I/Os of a run to lines of files, which the caller that runs
 //! it writes. Nothing is kept but the current window of each log.
 
 mod bins;

@@ -124,14 +124,14 @@ mod tests {
     #[test]
     fn names_are_suggested() {
         let source = Source::new("a.f", "x");
-        let told = |name: &str| {
+        let message = |name: &str| {
             let known = ["entries", "size"].into_iter();
             source.unknown(At { line: 1, column: 1 }, "no attribute", name, known).problem
         };
         assert_eq!(
-            told("entreis"),
+            message("entreis"),
             "no attribute is called \"entreis\"; did you mean \"entries\"?"
         );
-        assert_eq!(told("depth"), "no attribute is called \"depth\"; known: entries, size");
+        assert_eq!(message("depth"), "no attribute is called \"depth\"; known: entries, size");
     }
 }

@@ -1,7 +1,7 @@
 //! Filebench's workload model language (WML): text in, [`Workload`] out, and its engine.
 //!
 //! Follows Filebench 1.5 (parser_gram.y, flowop_library.c, fileset.c), with what its stock files still use of
-//! 1.4. Where it differs, it is stricter: a name that nobody knows is an error with its place, and
+//! 1.4. Where it differs, it is stricter: an unknown name is an error with its place, and
 //! nothing is ignored without a [`WmlNotice`]. docs/formats/wml.md lists everything.
 
 pub mod engine;

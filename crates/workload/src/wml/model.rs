@@ -78,7 +78,7 @@ pub enum Watched {
     Own(usize),
 }
 
-/// What a flowop is told.
+/// The attributes of a flowop.
 #[derive(Clone, Debug)]
 pub struct Arguments {
     /// Index of the fileset.

@@ -160,7 +160,7 @@ impl Op {
         }
     }
 
-    /// Whether it works on a file that it opens itself if nobody has.
+    /// Whether it works on a file that it opens itself if it is not open.
     pub(super) const fn opens(self) -> bool {
         self.way().is_some() || matches!(self, Self::Openfile)
     }

@@ -1,5 +1,5 @@
 //! Random variables: Filebench's own (`randvar`: uniform, gamma, tabular) and those of its libraries
-//! (`cvar`). A variable says how to draw; whoever draws brings the stream.
+//! (`cvar`). A variable says how to draw; the caller brings the stream.
 //!
 //! After fb_random.c, fb_cvar.c and the libraries in cvars/: a `randvar` is its distribution with minimum 0 and
 //! mean 1, stretched so that `min` and `mean` hold; a `cvar` is drawn as it is. Both are then rounded to

@@ -1,5 +1,5 @@
 //! A device for tests: keeps content, logs every bio, answers at once or later, and misbehaves when
-//! told to.
+//! asked to.
 
 use nandscape_block::{
     Bio, BlockDevice, BlockError, Completion, DeviceCaps, Done, Flags, Op, Payload, Reply,
@@ -70,7 +70,7 @@ impl TestDevice {
         bio.check(&self.caps)?;
         let sectors = bio.lba.0..bio.lba.0 + u64::from(bio.sectors);
         if matches!(self.defect, Some(Defect::Fails(lba)) if sectors.contains(&lba)) {
-            return Err(BlockError::Io { lba: bio.lba, what: "told to" });
+            return Err(BlockError::Io { lba: bio.lba, what: "on request" });
         }
         match bio.op {
             Op::Write => self.write(bio),

@@ -24,7 +24,7 @@ fn a_run_repeats() {
     assert_ne!(run_with(BUSY, 2).report, first.report);
 }
 
-/// Sums are the sums of flowops, reads and writes are told apart, and one loop counts each once.
+/// Sums are the sums of flowops, reads and writes are counted apart, and one loop counts each once.
 #[test]
 fn sums_add_up() {
     let ran = run(BUSY);

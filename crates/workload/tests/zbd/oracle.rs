@@ -36,14 +36,18 @@ fn run_fio(
     }
     std::fs::write(folder.join("job.fio"), &text).unwrap();
     let output = fio.arg("job.fio").current_dir(folder).output().unwrap();
-    let told = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(output.status.success(), "{text}\n{told}{}", String::from_utf8_lossy(&output.stderr));
+    let text_of_fio = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(
+        output.status.success(),
+        "{text}\n{text_of_fio}{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     let log = |number| {
         let log = std::fs::read_to_string(folder.join(format!("log{number}"))).unwrap_or_default();
         log.lines().filter_map(io).collect()
     };
     // A job that wrote has a line of its writes, which ends with its resets.
-    let resets = told.lines().filter_map(|line| {
+    let resets = text_of_fio.lines().filter_map(|line| {
         line.strip_suffix(" zone resets")?.rsplit(' ').next()?.parse::<u64>().ok()
     });
     Some(((0..texts.len()).map(log).collect(), resets.collect()))

@@ -74,18 +74,18 @@ fn keys_are_refused_with_their_place() {
     }
 }
 
-/// A key that this zonemode has no use for is told, with its place.
+/// A key that this zonemode has no use for gets a notice, with its place.
 #[test]
 fn idle_keys_are_told() {
-    let told = |keys: &str| {
+    let notices = |keys: &str| {
         let file = jobs(&format!("[j]\n{keys}\n"));
         file.notices.iter().map(ToString::to_string).collect::<Vec<_>>()
     };
     let idle = "test.fio:3:1: zonerange: has no effect with zonemode=zbd, as in fio";
-    assert_eq!(told("zonemode=zbd\nzonerange=1m"), [idle]);
+    assert_eq!(notices("zonemode=zbd\nzonerange=1m"), [idle]);
     let idle = "test.fio:2:1: max_open_zones: has no effect without zonemode=zbd";
-    assert_eq!(told("max_open_zones=4"), [idle]);
-    assert_eq!(told("max_open_zones=4\nzonemode=zbd"), [] as [&str; 0]);
+    assert_eq!(notices("max_open_zones=4"), [idle]);
+    assert_eq!(notices("max_open_zones=4\nzonemode=zbd"), [] as [&str; 0]);
 }
 
 /// Writes to zones without zonemode=zbd are refused before the run; reads and the random region are not.
@@ -145,7 +145,7 @@ fn jobs_that_do_not_fit_the_zones_are_refused() {
     );
 }
 
-/// A device without zones needs to be told their size, as in fio.
+/// A device without zones needs their size in the job, as in fio.
 #[test]
 fn thought_zones_need_a_size() {
     let zbd = |keys: &str| on_plain(&format!("[j]\nzonemode=zbd\nrw=write\n{keys}\n"));

@@ -1,5 +1,5 @@
 //! The composition matrix: each legal composition gets its share of power cuts; what the FTL refuses
-//! is reported with its sentence. A composition's run depends on nothing but itself, so whoever has
+//! is reported with its sentence. A composition's run depends on nothing but itself, so an engineer who has
 //! threads may spread them.
 
 use crate::device::target::run_seed;

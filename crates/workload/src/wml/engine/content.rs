@@ -1,5 +1,5 @@
-//! What is written: content that nobody asked for, but which differs from write to write, so that
-//! whoever checks what is read can tell one from another.
+//! What is written: content that the workload does not ask for, but which differs from write to write, so that
+//! a check of what is read distinguishes them.
 //!
 //! Whole pages travel as tags, and the ends of a stretch, if it does not end with a page, as parts of
 //! such. Such a stretch is several calls of the file system one after the other, though one of the

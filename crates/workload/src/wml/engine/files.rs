@@ -80,7 +80,7 @@ impl Runner {
         pool.pick(want, by).await.ok_or_else(|| {
             let name = &self.shared.workload.filesets[set].name;
             let what = if want == Want::Present { "exists" } else { "is left to be made" };
-            Stop::NoFile(format!("nothing of fileset {name} {what} that nobody uses"))
+            Stop::NoFile(format!("nothing of fileset {name} {what} that is unused"))
         })
     }
 
@@ -161,7 +161,7 @@ impl Runner {
         Ok(())
     }
 
-    /// Deletes the descriptor's file, or one of the fileset. One that somebody else has open stays.
+    /// Deletes the descriptor's file, or one of the fileset. One that another thread has open stays.
     pub(super) async fn delete_file(&mut self, doing: Doing<'_>) -> Step {
         let fd = self.descriptor(doing.arguments);
         let held = self.descriptors[fd];

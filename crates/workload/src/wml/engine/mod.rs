@@ -1,7 +1,7 @@
 //! Runs a workload on a file system: each instance of a thread is a task of the runtime.
 //!
 //! A thread runs on core *number modulo cores* of the host, and each call of the file system takes so much
-//! of that core first. Other users of the host share its cores. Whoever drives the runtime lets it run, looks at [`Session::is_over`] and takes the
+//! of that core first. Other users of the host share its cores. The caller runs the executor, looks at [`Session::is_over`] and takes the
 //! counts. The same workload, trees and seed on the same file system do the same.
 
 mod content;

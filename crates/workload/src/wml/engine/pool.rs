@@ -1,8 +1,8 @@
 //! Which files of a fileset are there, which are taken, and who gets one next.
 //!
-//! After fileset.c: somebody who is about to open, create, stat or delete a file picks one and has it
+//! After fileset.c: a flowop that is about to open, create, stat or delete a file picks one and has it
 //! to himself until that is done. Picks go round, by number; one that is taken is passed over. Who
-//! finds nobody idle waits; who finds nothing of the kind he wants gets none.
+//! finds no idle one waits; who finds nothing of the kind he wants gets none.
 
 use super::super::tree::Leaf;
 use nandscape_rt::Handle;
@@ -127,7 +127,7 @@ impl Pool {
         self.state.borrow_mut().take(want, by)
     }
 
-    /// Takes this one, when nobody else has it any more.
+    /// Takes this one, when no other thread has it any more.
     pub(super) async fn take(&self, index: u32) {
         while self.state.borrow().entries[index as usize].is_busy {
             self.idle.notified().await;
@@ -173,7 +173,7 @@ impl Pool {
         state.present.insert(index);
     }
 
-    /// Says that one is gone, and nobody's.
+    /// Notes that one is gone, and has no owner.
     pub(super) fn vanished(&self, index: u32) {
         let mut state = self.state.borrow_mut();
         state.present.remove(&index);

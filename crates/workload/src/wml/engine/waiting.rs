@@ -56,7 +56,7 @@ impl Events {
         self.came.notify_waiters();
     }
 
-    /// Takes so many, all at once: whoever wants few passes others who wait for many. More than are
+    /// Takes so many, all at once: a waiter for few passes others that wait for many. More than are
     /// ever kept are taken in parts.
     pub(super) async fn take(&self, mut wanted: u64) {
         while self.is_on() && wanted > 0 {
@@ -75,7 +75,7 @@ impl Events {
 pub(super) struct Semaphore {
     /// Posts that were not consumed yet.
     posted: Cell<u64>,
-    /// Posts that may still come before somebody has to wait.
+    /// Posts that may still come before a poster has to wait.
     room: Cell<u64>,
     changed: Notify,
 }

@@ -28,7 +28,7 @@ const FILESET: [&str; 6] =
 const SIZE_DEFAULT: u64 = 1024;
 /// Thousandths of the gamma parameter of directories when nothing is said.
 const DIRGAMMA_DEFAULT: u64 = 1500;
-/// Directory width of a single file, which has nobody beside it.
+/// Directory width of a single file, which has no other beside it.
 const FILE_DIRWIDTH: u64 = 10;
 /// Longest name of a directory.
 const NAME_MAX: usize = nandscape_fs::contract::NAME_MAX;

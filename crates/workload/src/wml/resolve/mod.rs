@@ -29,7 +29,7 @@ const SECONDS_MAX: u64 = 366 * 86_400;
 /// A workload being put together.
 struct Resolver<'a> {
     source: &'a Source<'a>,
-    /// Variables that somebody outside has set.
+    /// Variables that the caller has set.
     overridden: Vec<String>,
     globals: Variables,
     filesets: Vec<Fileset>,
@@ -206,7 +206,7 @@ impl<'a> Resolver<'a> {
         Ok(())
     }
 
-    /// Gives a variable its value, unless somebody outside has.
+    /// Gives a variable its value, unless the caller has.
     fn give(&mut self, name: String, item: Item) {
         if !self.overridden.contains(&name) {
             self.globals.insert(name, item);
