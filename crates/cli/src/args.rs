@@ -29,7 +29,7 @@ use nandscape_crash::composition::Pins;
 use std::any::TypeId;
 use std::path::{Path, PathBuf};
 
-/// NAND landscape: a flash storage stack in one program, on a virtual clock.
+/// NAND landscape: simulates a flash storage stack (workload, file system, FTL, NAND) in virtual time.
 #[derive(Parser, Debug)]
 #[command(name = "nandscape", version, after_long_help = EXAMPLES)]
 pub(crate) struct Cli {
@@ -48,25 +48,24 @@ Examples:
   nandscape run --output-format json --output result.json
   nandscape run examples/varmail.f --stack ext4-js-pblk   a Filebench workload on files
   nandscape run my.fio --trace run.json             a timeline for https://ui.perfetto.dev
-  nandscape trace info my.trace                     what a block trace is like
-  nandscape trace run my.trace --stack pblk --fold  and what a stack makes of it
+  nandscape trace info my.trace                     statistics of a block trace
+  nandscape trace run my.trace --stack pblk --fold  replay it on a stack
   nandscape stacks show pblk > mine.toml            a stack to change
   nandscape run --stack mine.toml                   and to run
   nandscape compare pblk rflush --device pblk --seeds 3   two FTLs on one device
   nandscape sweep examples/op-vs-victim.toml        a grid of runs, on all cores
-  nandscape run --until-steady                      until SNIA's steady state, of which it reports
+  nandscape run --until-steady                      measure at SNIA's steady state
   nandscape state save --output filled.state        a preconditioned device, to run on again
   nandscape run --report run.html                   plots of a run, one file that works offline
-  nandscape report old.json new.json                or of results that were kept, side by side
+  nandscape report old.json new.json                or of saved results, side by side
   nandscape paper --quick                           published figures beside measured ones
-  nandscape crash --stack pblk --seeds 1000         cut the power a thousand times
-  nandscape mkfs --fs ext4 disk.img --size 1GiB     a file system in an image, as mke2fs makes it
-  nandscape mkfs --fs f2fs disk.img --size 1GiB     the same as mkfs.f2fs makes it
-  nandscape fsck disk.img                           and whether it is sound
+  nandscape crash --stack pblk --seeds 1000         a thousand campaigns of power cuts
+  nandscape mkfs --fs ext4 disk.img --size 1GiB     an ext4 image, as mke2fs makes it
+  nandscape mkfs --fs f2fs disk.img --size 1GiB     an F2FS image, as mkfs.f2fs makes it
+  nandscape fsck disk.img                           check it
   nandscape completions bash                        for your shell; `nandscape man` for man
 
-Exit codes: 0 done; 1 the run failed or a check did not hold; 2 the input was wrong; 130 it was
-interrupted.";
+Exit codes: 0 success; 1 a run or a check failed; 2 invalid input; 130 interrupted.";
 
 /// What to do.
 #[derive(Subcommand, Debug)]
@@ -75,29 +74,29 @@ pub(crate) enum Command {
     Run(RunArgs),
     /// Describe a block trace, or replay it on a stack
     Trace(TraceArgs),
-    /// Run one job on several stacks, and set the figures beside each other
+    /// Run one job on several stacks and compare the results
     Compare(CompareArgs),
-    /// Run a grid of stacks, jobs, keys and seeds, in parallel; what is finished is kept
+    /// Run a grid of stacks, jobs, keys and seeds in parallel; resumable
     Sweep(SweepArgs),
-    /// Reproduce papers: published figures beside measured ones, verdicts and checks
+    /// Reproduce published results, with a verdict on each statement
     Paper(PaperArgs),
-    /// Turn results into one HTML file that works offline
+    /// Make a self-contained HTML report of results
     Report(ReportArgs),
-    /// List the stacks that ship, or show one
+    /// List the built-in stacks, or print one
     Stacks(StacksArgs),
-    /// Save preconditioned devices to files, or show what is in one
+    /// Save preconditioned devices to files, or show their contents
     State(StatesArgs),
-    /// Cut the power at random instants and check what is left, over many seeds
+    /// Power-loss testing: cut the power at random instants and verify what is recovered
     Crash(CrashArgs),
     /// Make a file system in an image file
     Mkfs(MkfsArgs),
-    /// Check the file system in an image file; nothing is changed
+    /// Check the file system in an image file (read-only)
     Fsck(FsckArgs),
     /// Show structures of the file system in an image file
     Dump(DumpArgs),
-    /// Write what a device holds to an image file, or an image file to a device
+    /// Export a device to a raw image file, or import one
     Image(ImagesArgs),
-    /// Measure this program: ratios of speeds taken in one run
+    /// Benchmark the simulator itself
     Bench(BenchArgs),
     /// Print a completion script for a shell
     Completions(CompletionsArgs),
@@ -150,9 +149,9 @@ A file whose name ends in .f is a Filebench workload, which needs a stack with [
 
 Preconditioning ([precondition] in the stack) runs first, without timing; every figure is of what \
 follows. Same job, stack and seed: same result, to the last digit. Preconditioned devices are kept \
-in the user's cache folder, and runs that need the same one take it from there; no result tells which.
+in the user's cache folder, and reused by runs that need the same one; results do not depend on that.
 
-Ctrl-C ends a run with the figures that it has, which say so; once more ends it at once.
+Ctrl-C ends a run and prints partial results, marked as such; a second Ctrl-C aborts.
 
 --save-state changes no result. A run that is interrupted, or that has no figures because of an error, \
 saves no state, and a file that is there stays.
@@ -166,7 +165,7 @@ pub(crate) struct RunArgs {
     pub(crate) job: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) stack: StackArgs,
-    /// Where all randomness comes from
+    /// Random seed
     #[arg(long, default_value_t = 1, value_parser = seed)]
     pub(crate) seed: u64,
     #[command(flatten)]
@@ -181,7 +180,7 @@ pub(crate) struct RunArgs {
     pub(crate) timeline: TimelineArgs,
     #[command(flatten)]
     pub(crate) output: ResultArgs,
-    /// Where the logs go that the job asks for; without it, the current folder
+    /// Directory for the job's fio logs [default: the current one]
     #[arg(long, value_name = "DIR")]
     pub(crate) log_dir: Option<PathBuf>,
 }
@@ -203,7 +202,7 @@ impl RunArgs {
 /// How many runs go on at once.
 #[derive(Args, Clone, Copy, Debug)]
 pub(crate) struct JobsArgs {
-    /// Runs at once; no result depends on it [default: one a core]
+    /// Parallel runs; results do not depend on it [default: number of cores]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=256))]
     pub(crate) jobs: Option<u32>,
 }
@@ -236,7 +235,7 @@ pub(crate) struct CompareArgs {
     /// queue depth 32
     #[arg(long, value_name = "JOB")]
     pub(crate) job: Option<PathBuf>,
-    /// Repetitions, with the seeds from 1
+    /// Number of seeds, from 1
     #[arg(long, default_value_t = 1, value_parser = whole::<1, 100_000>)]
     pub(crate) seeds: u64,
     /// Change a key of every stack, or '$name=value' a variable of the workload (may be repeated)
@@ -248,10 +247,10 @@ pub(crate) struct CompareArgs {
     pub(crate) rounds: SteadyArgs,
     #[command(flatten)]
     pub(crate) cache: CacheArgs,
-    /// A figure to show, such as waf.gc, a path in the JSON of a run (may be repeated)
+    /// Metric to show: a path in the JSON of a run, such as waf.gc (may be repeated)
     #[arg(long)]
     pub(crate) figure: Vec<String>,
-    /// Keep a row for each run in this file, and take from it what is finished
+    /// Keep a row per run in this file, and reuse finished runs from it
     #[arg(long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
     /// How to print the table
@@ -288,7 +287,7 @@ pub(crate) struct SweepArgs {
     pub(crate) length: RuntimeArgs,
     #[command(flatten)]
     pub(crate) cache: CacheArgs,
-    /// Where rows are kept; without it, the sweep file's name with .jsonl, in the current folder
+    /// File of the rows [default: the sweep file's name with .jsonl, in the current folder]
     #[arg(long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
     /// How to print the table
@@ -385,17 +384,17 @@ pub(crate) struct CrashArgs {
     /// Change a key of the stack, or with --fs a mode such as fs.data (may be repeated)
     #[arg(long, value_name = "KEY.PATH=VALUE")]
     pub(crate) set: Vec<String>,
-    /// How many seeds
+    /// Number of seeds
     #[arg(long, default_value_t = 1000, value_parser = whole::<1, { u64::MAX }>)]
     pub(crate) seeds: u64,
     /// The first seed
     #[arg(long, value_name = "SEED", default_value_t = 1, value_parser = seed)]
     pub(crate) first: u64,
-    /// One in so many programs and erases fails (0: none); without it, each seed chooses
+    /// Fail one in ONE_IN programs and erases (0: none) [default: each seed chooses]
     #[arg(long, value_name = "ONE_IN")]
     pub(crate) faults: Option<u32>,
-    /// One in so many writes leaves a sector that media cannot correct (0: none); without it, each seed
-    /// chooses, or none where `--faults` is given
+    /// Make one in ONE_IN written sectors uncorrectable (0: none) [default: each seed
+    /// chooses, or none with --faults]
     #[arg(long, value_name = "ONE_IN")]
     pub(crate) unreadable: Option<u32>,
     /// Draw edge-case device configurations: unusual write rules, hardly any spare space, buffer or cache, cells
@@ -406,7 +405,7 @@ pub(crate) struct CrashArgs {
     #[arg(long, alias = "broken", value_name = "RULE", value_parser = crash::rules(),
         hide_possible_values = true)]
     pub(crate) omit: Option<String>,
-    /// Choose routing, flush scope, line set, stream of copies and map, or some of them
+    /// Fix routing, flush scope, line set, stream of GC copies and map, or some of them
     #[arg(long, value_name = "NAME")]
     pub(crate) composition: Option<Pins>,
     /// Run legal compositions in turn, instead of what the seeds draw
@@ -418,7 +417,7 @@ pub(crate) struct CrashArgs {
     pub(crate) cuts: Option<u64>,
     #[command(flatten)]
     pub(crate) on_fs: CrashFsArgs,
-    /// Threads; the result does not depend on it
+    /// Threads; results do not depend on it
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=256))]
     pub(crate) jobs: u32,
     #[command(flatten)]
@@ -474,9 +473,9 @@ pub(crate) struct BenchArgs {
 /// A measurement.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum, Debug)]
 pub(crate) enum Bench {
-    /// Random writes in steady state: placed sectors a second
+    /// Random writes in steady state: placed sectors per second
     Steady,
-    /// Random writes on a device so empty that nothing is copied
+    /// Random writes without garbage collection
     Empty,
     /// Random reads, beside a bare loop that does only the look-up
     Read,
@@ -484,7 +483,7 @@ pub(crate) enum Bench {
     Fill,
     /// RAM of a 512 GiB device, without content and with tags
     Ram,
-    /// Writes a second and RAM a GiB as the device grows, beside a bare loop
+    /// Writes per second and RAM per GiB as the device grows, beside a bare loop
     Growth,
 }
 

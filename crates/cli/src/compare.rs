@@ -3,7 +3,7 @@
 use crate::args::{CompareArgs, OutputFormat};
 use crate::cache::Cache;
 use crate::command::{quoted, runtime_words, set_words, steady_words};
-use crate::complete::{complete, tell_notices};
+use crate::complete::{complete, print_notices};
 use crate::job::job_text;
 use crate::output::{Failure, pretty, print};
 use crate::paint::{ColorChoice, Paint};
@@ -36,7 +36,7 @@ pub(crate) fn compare(args: &CompareArgs, color: ColorChoice) -> Result<(), Fail
     let until_steady = args.rounds.until_steady;
     let mut sweep = Sweep::compare(&args.stacks, device, &keys, job, args.seeds, until_steady)
         .map_err(Failure::input)?;
-    tell_notices(&sweep);
+    print_notices(&sweep);
     if !args.figure.is_empty() {
         let place = Place::Argument("--figure");
         let named = |text: &String| Named { text: text.clone(), place: place.clone(), key: "" };

@@ -4,7 +4,7 @@
 use crate::args::JobsArgs;
 use crate::cache::Cache;
 use crate::command::COMMIT;
-use crate::interrupt::Asked;
+use crate::interrupt::Interrupt;
 use crate::output::{Failure, classify, complain};
 use crate::pool::{spread, threads};
 use crate::progress::Progress;
@@ -55,7 +55,7 @@ impl Finished {
 }
 
 /// Tells what of the jobs has no effect.
-pub(crate) fn tell_notices(sweep: &Sweep) {
+pub(crate) fn print_notices(sweep: &Sweep) {
     for notice in sweep.notices() {
         complain(&notice);
     }
@@ -94,7 +94,7 @@ pub(crate) fn complete_all(
     let mut all: Vec<Finished> = sweeps.iter().map(open).collect::<Result<_, _>>()?;
     let sweeps: Vec<&Sweep> = sweeps.iter().map(|(sweep, _)| *sweep).collect();
     let missing = missing(&sweeps, &mut all)?;
-    let stop = Asked::new("the runs under way are finished");
+    let stop = Interrupt::new("the runs under way are finished");
     let manner = Manner { states: Cache::states(cache), program: &program, ..Manner::default() };
     let plan = Plan { sweeps: &sweeps, missing: &missing, manner };
     let ran = run_all(&plan, threads(jobs.jobs), &stop, &mut all);
@@ -183,7 +183,7 @@ struct Plan<'a> {
 fn run_all(
     plan: &Plan<'_>,
     threads: u32,
-    stop: &Asked,
+    stop: &Interrupt,
     all: &mut [Finished],
 ) -> Result<usize, Failure> {
     let &Plan { sweeps, missing, manner } = plan;

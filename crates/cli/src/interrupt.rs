@@ -26,10 +26,10 @@ struct Request {
 /// What is said, and done when it has been.
 struct Answer {
     text: String,
-    then: Then,
+    then: OnSignal,
 }
 
-enum Then {
+enum OnSignal {
     Set(Arc<AtomicBool>),
     Exit(i32),
 }
@@ -53,8 +53,8 @@ fn answer(mut signals: Signals, speaker: &Sender<Answer>) {
     while let Some(signal) = signals.next() {
         let asked = ASKED.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(Request { flag, says }) = asked {
-            let text = format!("interrupted: {says}; once more ends the program at once");
-            say(text, Then::Set(flag));
+            let text = format!("interrupted: {says}; press Ctrl-C again to abort");
+            say(text, OnSignal::Set(flag));
             continue;
         }
         let code = 128 + signal;
@@ -64,7 +64,7 @@ fn answer(mut signals: Signals, speaker: &Sender<Answer>) {
             parts.values().flatten().map(|file| file.display().to_string()).collect();
         let unwritten = format!("interrupted: not written: {}", files.join(", "));
         let text = if files.is_empty() { "interrupted".to_owned() } else { unwritten };
-        say(text, Then::Exit(code));
+        say(text, OnSignal::Exit(code));
         signals.next();
         process::exit(code);
     }
@@ -73,15 +73,15 @@ fn answer(mut signals: Signals, speaker: &Sender<Answer>) {
 fn say(answer: Answer) {
     complain(&answer.text);
     match answer.then {
-        Then::Set(flag) => flag.store(true, Ordering::Relaxed),
-        Then::Exit(code) => process::exit(code),
+        OnSignal::Set(flag) => flag.store(true, Ordering::Relaxed),
+        OnSignal::Exit(code) => process::exit(code),
     }
 }
 
 /// A request for the first signal, while it lives.
-pub(crate) struct Asked(Arc<AtomicBool>);
+pub(crate) struct Interrupt(Arc<AtomicBool>);
 
-impl Asked {
+impl Interrupt {
     /// `says`: what the command does then.
     pub(crate) fn new(says: &'static str) -> Self {
         let flag = Arc::new(AtomicBool::new(false));
@@ -96,7 +96,7 @@ impl Asked {
     }
 }
 
-impl Drop for Asked {
+impl Drop for Interrupt {
     fn drop(&mut self) {
         *ASKED.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }

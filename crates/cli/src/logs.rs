@@ -5,7 +5,7 @@
 
 use crate::args::{ResultArgs, TimelineArgs};
 use crate::hdr::HdrLog;
-use crate::interrupt::Asked;
+use crate::interrupt::Interrupt;
 use crate::output::Failure;
 use crate::progress::Progress;
 use crate::replace::make_folder;
@@ -46,7 +46,7 @@ impl Recorder for All {
 }
 
 /// What is wanted of a run beside its result.
-pub(crate) struct Wanted<'a> {
+pub(crate) struct Outputs<'a> {
     /// Interval histograms, if it asks for them.
     pub(crate) output: &'a ResultArgs,
     /// The names of the jobs that they are of.
@@ -65,7 +65,7 @@ pub(crate) struct Watch {
     recorders: Vec<Box<dyn Recorder>>,
     timeline: Option<TimelineFile>,
     streams: Streams,
-    asked: Option<Asked>,
+    asked: Option<Interrupt>,
     /// Whether anything was measured yet.
     has_begun: bool,
     keeps_device: bool,
@@ -89,9 +89,9 @@ impl Watch {
 
     /// For a run of which that is wanted, and which tells what it has when it is interrupted: the first
     /// Ctrl-C from now on ends the run, the second the program.
-    pub(crate) fn of(wanted: Wanted<'_>) -> Result<Self, Failure> {
-        let Wanted { output, jobs, fio_logs, timeline, device } = wanted;
-        let asked = Some(Asked::new("the run ends with what it has"));
+    pub(crate) fn of(wanted: Outputs<'_>) -> Result<Self, Failure> {
+        let Outputs { output, jobs, fio_logs, timeline, device } = wanted;
+        let asked = Some(Interrupt::new("the run ends with what it has"));
         let mut watch = Self { asked, ..Self::new() };
         if let Some((logs, folder)) = fio_logs {
             watch.fio_logs(logs, folder)?;
@@ -159,7 +159,7 @@ impl Observer for Watch {
     }
 
     fn is_interrupted(&self) -> bool {
-        self.asked.as_ref().is_some_and(Asked::has_come)
+        self.asked.as_ref().is_some_and(Interrupt::has_come)
     }
 
     fn left(&mut self) -> Option<&mut Left> {

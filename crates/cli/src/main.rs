@@ -43,7 +43,7 @@ use paint::ColorChoice;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    nandscape_heap::keep_what_is_freed();
+    nandscape_heap::retain_freed_memory();
     let Cli { command, color } = args::parse();
     let result = interrupt::listen().and_then(|()| dispatch(command, color));
     match result {

@@ -1,4 +1,4 @@
-//! The result of one run: printed in the form that was asked for, and what it means for the exit code.
+//! The result of one run: printed in the output that was asked for, and what it means for the exit code.
 
 use crate::args::{ResultArgs, ResultFormat};
 use crate::command::COMMIT;
@@ -16,7 +16,7 @@ use serde_json::Value;
 use std::path::Path;
 
 /// How the result of a run is presented.
-pub(crate) struct Form<'a> {
+pub(crate) struct ResultOutput<'a> {
     /// What ran.
     pub(crate) name: &'a str,
     /// The command that makes the same result.
@@ -28,23 +28,23 @@ pub(crate) struct Form<'a> {
 }
 
 /// A run has ended: writes everything where it is wanted, and gives what the run means for the exit code.
-pub(crate) fn conclude(
+pub(crate) fn finish_result(
     outcome: Result<Outcome, RunError>,
     mut watch: Watch,
-    form: &Form<'_>,
+    output: &ResultOutput<'_>,
 ) -> Result<(), Failure> {
     let device = watch.take_device();
     let watched = watch.finish(outcome.as_ref().err());
     let outcome = outcome.map_err(classify)?;
-    present(&outcome, form)?;
+    present(&outcome, output)?;
     watched?;
     write_iologs(&outcome)?;
-    keep(form.left, device)?;
+    keep(output.left, device)?;
     verdict(&outcome)
 }
 
-fn present(outcome: &Outcome, form: &Form<'_>) -> Result<(), Failure> {
-    let &Form { name, again, args, color, .. } = form;
+fn present(outcome: &Outcome, output: &ResultOutput<'_>) -> Result<(), Failure> {
+    let &ResultOutput { name, again, args, color, .. } = output;
     let json = |result| pretty(&with_zones(with_command(result, again), outcome, args));
     let text = match args.output_format {
         ResultFormat::Normal => {

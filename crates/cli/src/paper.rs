@@ -3,7 +3,7 @@
 use crate::args::{OutputFormat, PaperArgs};
 use crate::cache::Cache;
 use crate::command::{COMMIT, quoted};
-use crate::complete::{Finished, complete_all, tell_notices};
+use crate::complete::{Finished, complete_all, print_notices};
 use crate::output::{Failure, pretty, print};
 use crate::paint::{ColorChoice, Paint, Tone};
 use crate::replace::{deliver, make_folder};
@@ -215,7 +215,7 @@ impl<'a> Read<'a> {
 fn reproduce(papers: Vec<Paper>, args: &PaperArgs) -> Result<Vec<Reproduction>, Failure> {
     make_folder(&args.out)?;
     let sweeps = || papers.iter().flat_map(Paper::sweeps).map(|(_, sweep)| sweep);
-    sweeps().for_each(tell_notices);
+    sweeps().for_each(print_notices);
     let rows: Vec<PathBuf> = papers
         .iter()
         .flat_map(|paper| paper.sweeps().map(|(name, _)| format!("{}-{name}.jsonl", paper.id)))
@@ -427,8 +427,8 @@ fn shortened(text: &str) -> String {
 /// What is wrong with a reproduction that came to its end: figures that no result knows, or results
 /// that make no sense. What a paper states may well be wrong.
 fn verdict(all: &[Reproduction]) -> Result<(), Failure> {
-    if let Some(slip) = all.iter().find_map(Reproduction::slip) {
-        return Err(Failure::input(anyhow!(slip)));
+    if let Some(unknown_path) = all.iter().find_map(Reproduction::unknown_path) {
+        return Err(Failure::input(anyhow!(unknown_path)));
     }
     let failed: usize = all.iter().map(|one| one.nonsense().len()).sum();
     match failed {

@@ -8,7 +8,7 @@ use crate::replace::{deliver, make_folder};
 use crate::table::Table;
 use crate::writable::expect_writable;
 use anyhow::{Context, anyhow};
-use nandscape_lab::sweep::{Report as Asked, Sweep};
+use nandscape_lab::sweep::{Report as Interrupt, Sweep};
 use nandscape_report::{Figure, FigureError, Plot, Report, Run, read};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -42,7 +42,7 @@ fn read_all(files: &[PathBuf]) -> Result<Vec<Run>, Failure> {
 fn ask(report: Report, figures: &[String]) -> Result<Report, FigureError> {
     let figures = figures.iter().map(|text| text.parse()).collect::<Result<Vec<Figure>, _>>()?;
     let report = report.with_figures(figures)?;
-    report.slip().map_or(Ok(report), Err)
+    report.unknown_path().map_or(Ok(report), Err)
 }
 
 fn title(args: &ReportArgs) -> String {
@@ -106,7 +106,7 @@ pub(crate) fn report_sweep(
     }
     let again = format!("{again} --report {}", quoted(&file.display().to_string()));
     let mut report = Report::new(&sweep.name, runs).made_by(&again).with_lines(table.lines());
-    if sweep.report != Asked::Usual {
+    if sweep.report != Interrupt::Usual {
         report = report.with_figures(table.figures()).map_err(Failure::input)?;
     }
     write_html(file, &report)

@@ -5,8 +5,8 @@ use crate::cache::{Cache, states};
 use crate::command::{COMMIT, again};
 use crate::hdr::job_names;
 use crate::job::job_text;
-use crate::logs::{Wanted, Watch};
-use crate::outcome::{Form, conclude};
+use crate::logs::{Outputs, Watch};
+use crate::outcome::{ResultOutput, finish_result};
 use crate::output::{Failure, complain};
 use crate::paint::ColorChoice;
 use crate::wml;
@@ -33,7 +33,7 @@ pub(crate) fn run(args: &RunArgs, color: ColorChoice) -> Result<(), Failure> {
     }
     let cache = Cache::open(&args.cache)?;
     let left = args.device.save_state.as_deref();
-    let mut watch = Watch::of(Wanted {
+    let mut watch = Watch::of(Outputs {
         output: &args.output,
         jobs: job_names(&job),
         fio_logs: Some((logs, args.log_dir.as_deref())),
@@ -45,8 +45,8 @@ pub(crate) fn run(args: &RunArgs, color: ColorChoice) -> Result<(), Failure> {
         Manner { states, program: &program(COMMIT), until_steady: args.rounds.until_steady };
     let outcome = run_in_lab(&stack, &job, args.seed, manner, &mut watch);
     let again = again(args);
-    let form = Form { name: &job_name, again: &again, args: &args.output, color, left };
-    conclude(outcome, watch, &form)
+    let output = ResultOutput { name: &job_name, again: &again, args: &args.output, color, left };
+    finish_result(outcome, watch, &output)
 }
 
 /// Refuses what a run could not write once it has ended. Logs in a folder that does not exist yet

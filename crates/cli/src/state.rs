@@ -32,7 +32,7 @@ fn save(args: &StateSaveArgs) -> Result<(), Failure> {
     expect_writable([Some(args.output.as_path())], [args.stack.file()])?;
     let stack = Stack::load(&args.stack.stack, &args.stack.set).map_err(Failure::input)?;
     if stack.precondition.is_none() {
-        let why = "asks for nothing: the device stays fresh, and there is no state to save";
+        let why = "configures no preconditioning, so there is no state to save";
         return Err(Failure::input(stack.error("precondition", why)));
     }
     let mut watch = Watch::new();

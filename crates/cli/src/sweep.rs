@@ -3,7 +3,7 @@
 use crate::args::{OutputFormat, SweepArgs};
 use crate::cache::Cache;
 use crate::command::{quoted, runtime_words};
-use crate::complete::{complete, tell_notices};
+use crate::complete::{complete, print_notices};
 use crate::output::{Failure, pretty, print};
 use crate::paint::{ColorChoice, Paint};
 use crate::report::report_sweep;
@@ -20,7 +20,7 @@ pub(crate) fn sweep(args: &SweepArgs, color: ColorChoice) -> Result<(), Failure>
     expect_writable(outputs, [args.file.as_path()])?;
     let sweep =
         Sweep::load(&args.file, args.length.runtime, &HostEnvironment).map_err(Failure::input)?;
-    tell_notices(&sweep);
+    print_notices(&sweep);
     let mut table = Table::new(&sweep)?;
     let cache = Cache::open(&args.cache)?;
     let finished = complete(&sweep, Some(&output), args.jobs, cache.as_ref())?;

@@ -80,7 +80,7 @@ impl Table {
             self.unsteady += usize::from(row.result["nandscape"]["steady"] == false);
         }
         if sweep.report == Report::Usual {
-            self.columns.retain(Column::says_something);
+            self.columns.retain(Column::is_informative);
         }
     }
 
@@ -141,10 +141,12 @@ impl Table {
 
     /// What is wrong with a sweep although it came to its end.
     pub(crate) fn verdict(&self, sweep: &Sweep) -> Result<(), Failure> {
-        let slips = self.columns.iter().map(Column::slip);
-        let slip = slips.zip(chosen(&sweep.report)).find_map(|(slip, named)| Some((slip?, named)));
-        if let Some((slip, named)) = slip {
-            return Err(Failure::input(named.error(slip)));
+        let unknown_paths = self.columns.iter().map(Column::unknown_path);
+        let unknown_path = unknown_paths
+            .zip(chosen(&sweep.report))
+            .find_map(|(unknown_path, named)| Some((unknown_path?, named)));
+        if let Some((unknown_path, named)) = unknown_path {
+            return Err(Failure::input(named.error(unknown_path)));
         }
         match self.failed {
             0 => Ok(()),

@@ -6,8 +6,8 @@ use crate::args::{
 };
 use crate::cache::{Cache, states};
 use crate::command::{COMMIT, quoted, runtime_words, stack_words, state_words};
-use crate::logs::{Wanted, Watch};
-use crate::outcome::{Form, conclude};
+use crate::logs::{Outputs, Watch};
+use crate::outcome::{ResultOutput, finish_result};
 use crate::output::{Failure, classify, pretty};
 use crate::paint::ColorChoice;
 use crate::replace::deliver;
@@ -85,7 +85,7 @@ fn run(args: &TraceRunArgs, color: ColorChoice) -> Result<(), Failure> {
     let trace = Trace { reader, bytes: length.unwrap_or(0), how, prefill };
     let cache = Cache::open(&args.cache)?;
     let left = args.device.save_state.as_deref();
-    let mut watch = Watch::of(Wanted {
+    let mut watch = Watch::of(Outputs {
         output: &args.output,
         jobs: vec!["trace".to_owned()],
         fio_logs: None,
@@ -96,8 +96,8 @@ fn run(args: &TraceRunArgs, color: ColorChoice) -> Result<(), Failure> {
     let manner = Manner { states, program: &program(COMMIT), until_steady: None };
     let outcome = replay(&stack, trace, args.seed, manner, &mut watch);
     let again = again(args);
-    let form = Form { name: &name, again: &again, args: &args.output, color, left };
-    conclude(outcome, watch, &form)
+    let output = ResultOutput { name: &name, again: &again, args: &args.output, color, left };
+    finish_result(outcome, watch, &output)
 }
 
 /// What is written before a trace is replayed. What can be read twice is read once before the device is written.

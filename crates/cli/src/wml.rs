@@ -4,8 +4,8 @@ use crate::args::RunArgs;
 use crate::cache::{Cache, states};
 use crate::command::{COMMIT, again};
 use crate::job::job_text;
-use crate::logs::{Wanted, Watch};
-use crate::outcome::{Form, conclude};
+use crate::logs::{Outputs, Watch};
+use crate::outcome::{ResultOutput, finish_result};
 use crate::output::{Failure, complain};
 use crate::paint::ColorChoice;
 use crate::writable::expect_writable;
@@ -30,7 +30,7 @@ pub(crate) fn run(args: &RunArgs, file: &Path, color: ColorChoice) -> Result<(),
         complain(&notice.to_string());
     }
     let cache = Cache::open(&args.cache)?;
-    let mut watch = Watch::of(Wanted {
+    let mut watch = Watch::of(Outputs {
         output: &args.output,
         jobs: Vec::new(),
         fio_logs: None,
@@ -41,8 +41,8 @@ pub(crate) fn run(args: &RunArgs, file: &Path, color: ColorChoice) -> Result<(),
     let manner = Manner { states, program: &program(COMMIT), until_steady: None };
     let outcome = run_workload(&stack, &workload, args.seed, manner, &mut watch);
     let (again, left) = (again(args), args.device.save_state.as_deref());
-    let form = Form { name: &name, again: &again, args: &args.output, color, left };
-    conclude(outcome, watch, &form)
+    let output = ResultOutput { name: &name, again: &again, args: &args.output, color, left };
+    finish_result(outcome, watch, &output)
 }
 
 /// What `--set`s say of a workload's variables, and of a stack's keys.
@@ -67,7 +67,7 @@ fn refuse_what_means_nothing(args: &RunArgs) -> Result<(), Failure> {
         (
             args.rounds.until_steady.is_some(),
             "--until-steady",
-            "a workload says itself how long it runs",
+            "a workload defines its own run time",
         ),
         (args.log_dir.is_some(), "--log-dir", "a workload asks for no logs of fio"),
         (args.output.hdr_log.is_some(), "--hdr-log", "flowops have their histograms in the JSON"),

@@ -199,7 +199,7 @@ fn a_run_that_is_ended_at_once_leaves_nothing() {
     running.interrupt();
     let mut first = String::new();
     said.read_line(&mut first).unwrap();
-    assert!(first.contains("once more ends the program at once"), "{first}");
+    assert!(first.contains("press Ctrl-C again to abort"), "{first}");
     running.interrupt();
     let mut rest = String::new();
     said.read_to_string(&mut rest).unwrap();

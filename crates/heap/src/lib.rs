@@ -4,7 +4,7 @@
 //! take them anew with the writes that follow. Where what is free goes back to the operating system each
 //! time, up to a quarter of a run is page faults that bring it again, zeroed.
 //!
-//! A program that links this crate has the allocator; [`keep_what_is_freed`] is to be called once, at the start.
+//! A program that links this crate has the allocator; [`retain_freed_memory`] is to be called once, at the start.
 //! What is unsafe here is the contract of `GlobalAlloc`, handed through, and an option's setter, which
 //! takes any number and value.
 
@@ -13,11 +13,11 @@ use mimalloc::MiMalloc;
 use std::alloc::{GlobalAlloc, Layout};
 
 #[global_allocator]
-static ALLOCATOR: Plain = Plain;
+static ALLOCATOR: SystemAllocator = SystemAllocator;
 
 /// Mimalloc, asked for an alignment only where it would not give it anyway: most of what is allocated
 /// needs none, and asking takes as long as allocating.
-struct Plain;
+struct SystemAllocator;
 
 /// What `mi_malloc` aligns everything to that is at least as large (`MI_MAX_ALIGN_SIZE`).
 const ALIGNED_ANYWAY: usize = 16;
@@ -29,7 +29,7 @@ const fn is_aligned_anyway(align: usize, size: usize) -> bool {
 // SAFETY: all calls go to one mimalloc, whose functions free and resize what any of them gave. Sizes are
 // not zero, as callers of this trait promise; blocks of fewer than 16 bytes are aligned to 8, or to
 // their size where that is less.
-unsafe impl GlobalAlloc for Plain {
+unsafe impl GlobalAlloc for SystemAllocator {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         if is_aligned_anyway(layout.align(), layout.size()) {
@@ -70,7 +70,7 @@ const PURGE_DELAY: mi_option_t = 15;
 
 /// From here on what is free stays with the process until it ends. A caller that asks for something else by
 /// the environment variable `MIMALLOC_PURGE_DELAY` has it.
-pub fn keep_what_is_freed() {
+pub fn retain_freed_memory() {
     if std::env::var_os("MIMALLOC_PURGE_DELAY").is_none() {
         // SAFETY: the function may be called at any time from any thread, and checks its arguments.
         unsafe { mi_option_set(PURGE_DELAY, -1) };
@@ -89,11 +89,11 @@ mod tests {
             let layout = Layout::from_size_align(size, align).expect("a power of two");
             // SAFETY: the sizes are not zero, and what is freed was allocated or grown just before.
             let (first, grown, byte) = unsafe {
-                let first = Plain.alloc(layout);
+                let first = SystemAllocator.alloc(layout);
                 first.add(size - 1).write(7);
-                let grown = Plain.realloc(first, layout, 3 * size);
+                let grown = SystemAllocator.realloc(first, layout, 3 * size);
                 let byte = grown.add(size - 1).read();
-                Plain.dealloc(grown, Layout::from_size_align_unchecked(3 * size, align));
+                SystemAllocator.dealloc(grown, Layout::from_size_align_unchecked(3 * size, align));
                 (first.addr(), grown.addr(), byte)
             };
             assert_eq!((first % align, grown % align, byte), (0, 0, 7), "{size} bytes by {align}");
@@ -106,7 +106,7 @@ mod tests {
         // SAFETY: as above.
         let delay = || unsafe { mi_option_get(PURGE_DELAY) };
         assert_eq!(delay(), 10);
-        keep_what_is_freed();
+        retain_freed_memory();
         assert_eq!(delay(), -1);
     }
 }

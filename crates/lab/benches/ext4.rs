@@ -164,7 +164,7 @@ fn asked() -> Asked {
 }
 
 fn main() {
-    nandscape_heap::keep_what_is_freed();
+    nandscape_heap::retain_freed_memory();
     let asked = asked();
     on("pblk, JS-Pblk's device", pblk, &asked);
     on("100 us a bio", fixed, &asked);

@@ -4,9 +4,9 @@
 use crate::answers::points;
 use crate::full::full_sized;
 use crate::library::Files;
-use crate::model::{Assumption, Experiment, Extension, Figure, Form, Paper, Shown, Size};
+use crate::model::{Assumption, Experiment, Extension, Figure, Form, Paper, PlotSpec, Size};
 use crate::published;
-use crate::read::{Asked, Manner, axis, experiment, figure, figures, filter, form, read_all};
+use crate::read::{Manner, ReadRequest, axis, experiment, figure, figures, filter, form, read_all};
 use crate::reason::read_reasons;
 use crate::stacks::lay;
 use crate::text::Text;
@@ -78,7 +78,7 @@ fn read_experiments(
     root: &mut Section<'_>,
     folder: &Path,
     manner: Manner<'_>,
-) -> Result<Vec<Asked>, StackError> {
+) -> Result<Vec<ReadRequest>, StackError> {
     let Manner { files, size, last } = manner;
     let all = read_all(root, "experiment", |entry, id| {
         let file: String = entry.required("sweep")?;
@@ -89,7 +89,7 @@ fn read_experiments(
         let text = files.read(&path);
         let text = text.map_err(|why| entry.reject("sweep", format!("{file}: {why}")))?;
         let sweep = Sweep::parse_under(&path.to_string_lossy(), &text, last.clone(), &files)?;
-        let asked = Asked {
+        let asked = ReadRequest {
             points: points(&sweep),
             experiment: Experiment { id, sweep, file, full: full.is_some() },
             path,
@@ -121,7 +121,11 @@ fn read_scales(entry: &mut Section<'_>) -> Result<Table, StackError> {
     }
 }
 
-fn read_figure(entry: &mut Section<'_>, id: String, all: &[Asked]) -> Result<Figure, StackError> {
+fn read_figure(
+    entry: &mut Section<'_>,
+    id: String,
+    all: &[ReadRequest],
+) -> Result<Figure, StackError> {
     let experiment = experiment(entry, all)?;
     let asked = &all[experiment];
     let form = form(entry)?;
@@ -131,9 +135,9 @@ fn read_figure(entry: &mut Section<'_>, id: String, all: &[Asked]) -> Result<Fig
         experiment,
         form,
         metric: match form {
-            Form::Cdf => Shown::Latency(read_request(entry)?),
-            Form::Time => Shown::Course(read_course(entry)?),
-            Form::Bars | Form::Lines => Shown::Figure(figure(entry, asked)?),
+            Form::Cdf => PlotSpec::Latency(read_request(entry)?),
+            Form::Time => PlotSpec::Course(read_course(entry)?),
+            Form::Bars | Form::Lines => PlotSpec::Figure(figure(entry, asked)?),
         },
         x: axis(entry, "x", asked)?,
         color: axis(entry, "color", asked)?,
@@ -174,7 +178,7 @@ fn read_course(entry: &mut Section<'_>) -> Result<&'static str, StackError> {
 fn read_assumption(
     entry: &mut Section<'_>,
     id: String,
-    all: &[Asked],
+    all: &[ReadRequest],
 ) -> Result<Assumption, StackError> {
     let experiment = experiment(entry, all)?;
     let asked = &all[experiment];
@@ -200,7 +204,7 @@ fn read_assumption(
 fn read_extension(
     entry: &mut Section<'_>,
     id: String,
-    all: &[Asked],
+    all: &[ReadRequest],
 ) -> Result<Extension, StackError> {
     let experiment = experiment(entry, all)?;
     let asked = &all[experiment];

@@ -2,7 +2,7 @@
 //! the paper is what these measure. Points of experiments that replace stacks by name keep their names.
 
 use crate::model::{Measured, Paper, Statement};
-use crate::read::{Asked, Manner};
+use crate::read::{Manner, ReadRequest};
 use crate::stacks::lay;
 use nandscape_lab::stack::StackError;
 use nandscape_lab::stack::reader::Section;
@@ -11,13 +11,13 @@ use nandscape_lab::stack::reader::Section;
 /// them is read and checked in any case.
 pub(crate) fn full_sized(
     root: &Section<'_>,
-    all: Vec<Asked>,
+    all: Vec<ReadRequest>,
     manner: Manner<'_>,
-) -> Result<Vec<Asked>, StackError> {
+) -> Result<Vec<ReadRequest>, StackError> {
     if all.iter().all(|asked| asked.full.is_none()) {
         return Err(root.reject("experiment", "none has `full`, so --full has nothing to run"));
     }
-    let full = |asked: Asked| match asked.full.clone() {
+    let full = |asked: ReadRequest| match asked.full.clone() {
         Some(over) => Ok(asked.under(lay(&asked, over, manner)?)),
         None => Ok(asked),
     };

@@ -2,8 +2,10 @@
 
 use crate::answers::Answers;
 use crate::checks::Checked;
-use crate::judge::{Found, Judged, Verdicts};
-use crate::model::{Claim, Column, Experiment, Filter, Measured, Paper, Shown, Statement, Variant};
+use crate::judge::{Judged, Reading, Verdicts};
+use crate::model::{
+    Column, Experiment, Filter, Measured, Paper, PlotSpec, PublishedValue, Statement, Variant,
+};
 use crate::page::Maker;
 use crate::reason::Because;
 use crate::reproduction::Reproduction;
@@ -82,15 +84,15 @@ impl Reproduction {
     fn figures(&self) -> Value {
         let figure = |figure: &crate::model::Figure| {
             let (metric, points) = match &figure.metric {
-                Shown::Figure(metric) => {
+                PlotSpec::Figure(metric) => {
                     let answers = &self.answers[figure.experiment];
                     (
                         metric.to_string(),
                         points(answers, &figure.filter, std::slice::from_ref(metric)),
                     )
                 }
-                Shown::Latency(kind) => (format!("latency_cdf.{kind}"), Value::Null),
-                Shown::Course(key) => (format!("series.{key}"), Value::Null),
+                PlotSpec::Latency(kind) => (format!("latency_cdf.{kind}"), Value::Null),
+                PlotSpec::Course(key) => (format!("series.{key}"), Value::Null),
             };
             let experiment = &self.paper.experiments[figure.experiment].id;
             json!({ "id": figure.id, "title": figure.title, "experiment": experiment, "metric": metric, "points": points })
@@ -131,17 +133,17 @@ fn variant(variant: &Variant, paper: &Paper) -> Value {
     json!({ "id": id, "title": title, "why": why, "scale": scale, "experiments": experiments })
 }
 
-fn claim(claim: &Claim) -> Value {
+fn claim(claim: &PublishedValue) -> Value {
     match claim {
-        Claim::Readings(values) => json!({ "values": values }),
-        Claim::AtMost(value) => json!({ "at_most": value }),
-        Claim::AtLeast(value) => json!({ "at_least": value }),
-        Claim::Between(low, high) => json!({ "between": [low, high] }),
+        PublishedValue::Readings(values) => json!({ "values": values }),
+        PublishedValue::AtMost(value) => json!({ "at_most": value }),
+        PublishedValue::AtLeast(value) => json!({ "at_least": value }),
+        PublishedValue::Between(low, high) => json!({ "between": [low, high] }),
     }
 }
 
 /// A statement at a value of an assumption.
-fn found(found: &Found) -> Value {
+fn found(found: &Reading) -> Value {
     let mut entry = measured(found.measured(), &found.seeds);
     entry["value"] = found.value.clone();
     entry["verdict"] = found.verdict.name().into();

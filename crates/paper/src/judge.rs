@@ -4,7 +4,7 @@
 //! against what was chosen in that same experiment, never against the statement's own measurement.
 
 use crate::answers::Answers;
-use crate::model::{Claim, Column, Measure, Measured, Paper, Statement, same};
+use crate::model::{Column, Measure, Measured, Paper, PublishedValue, Statement, same};
 use crate::reason::Because;
 use crate::verdict::{Judgement, Rule, Verdict};
 use nandscape_report::{Mean, plain, values};
@@ -60,14 +60,14 @@ pub struct Sensitivity {
     /// The index of the assumption.
     pub assumption: usize,
     /// At the value that is ours.
-    pub chosen: Found,
+    pub chosen: Reading,
     /// At all others.
-    pub others: Vec<Found>,
+    pub others: Vec<Reading>,
 }
 
 /// A statement at a value of an assumption.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Found {
+pub struct Reading {
     /// The value of the assumption's axis.
     pub value: Value,
     /// What was measured there, seed by seed.
@@ -78,17 +78,17 @@ pub struct Found {
 
 impl Sensitivity {
     /// The alternatives that have another verdict than what was chosen, where neither is inconclusive.
-    pub fn moved(&self) -> impl Iterator<Item = &Found> {
+    pub fn moved(&self) -> impl Iterator<Item = &Reading> {
         let conclusive = self.others.iter().filter(|other| self.is_conclusive(other));
         conclusive.filter(|other| other.verdict != self.chosen.verdict)
     }
 
     /// The alternatives that are inconclusive, or whose chosen value is.
-    pub fn unsure(&self) -> impl Iterator<Item = &Found> {
+    pub fn inconclusive(&self) -> impl Iterator<Item = &Reading> {
         self.others.iter().filter(|other| !self.is_conclusive(other))
     }
 
-    fn is_conclusive(&self, other: &Found) -> bool {
+    fn is_conclusive(&self, other: &Reading) -> bool {
         ![self.chosen.verdict, other.verdict].contains(&Verdict::Inconclusive)
     }
 
@@ -182,8 +182,8 @@ fn judge_one(
         .map(|assumption| sensitivity(paper, answers, (statement, measure), *assumption))
         .collect();
     let ours = judgement.verdict;
-    let judgement =
-        Weighed { paper, measure, seeds: &seeds, sensitivity: &sensitivity }.weigh(judgement);
+    let judgement = AlternativeResult { paper, measure, seeds: &seeds, sensitivity: &sensitivity }
+        .weigh(judgement);
     Judged { seeds, judgement, ours, sensitivity, because: None, variants: Vec::new() }
 }
 
@@ -216,7 +216,7 @@ fn sensitivity(
         let filter = measure.filter.with(&assumption.axis, value);
         let seeds = answers.measure(measure, &filter);
         let verdict = judge_numbers(statement, measure, &seeds).verdict;
-        Found { value: value.clone(), seeds, verdict }
+        Reading { value: value.clone(), seeds, verdict }
     };
     let values = values(answers.points(), &assumption.axis).into_iter();
     let others = values.filter(|value| !same(value, &assumption.chosen));
@@ -228,14 +228,14 @@ fn sensitivity(
 }
 
 /// A statement's own measurement beside what the assumptions do to it.
-struct Weighed<'a> {
+struct AlternativeResult<'a> {
     paper: &'a Paper,
     measure: &'a Measure,
     seeds: &'a [f64],
     sensitivity: &'a [Sensitivity],
 }
 
-impl Weighed<'_> {
+impl AlternativeResult<'_> {
     /// The verdict once the assumptions are known: a statement that agrees at one value of an assumption and
     /// disagrees at another is inconclusive, since the paper does not state which it used. The reason names what
     /// differs, and by what.
@@ -243,8 +243,8 @@ impl Weighed<'_> {
         let Judgement { verdict, mut reason } = judgement;
         let moved = gathered(self.sensitivity.iter().flat_map(|one| self.moves(one)));
         let alternatives: usize = self.sensitivity.iter().map(|one| one.others.len()).sum();
-        let unsure = self.sensitivity.iter().flat_map(Sensitivity::unsure).count();
-        match (alternatives - unsure, moved.is_empty()) {
+        let inconclusive = self.sensitivity.iter().flat_map(Sensitivity::inconclusive).count();
+        match (alternatives - inconclusive, moved.is_empty()) {
             (0, _) => {}
             (n, true) => reason
                 .push_str(&format!("; verdict is insensitive to the unstated parameters ({n})")),
@@ -252,8 +252,8 @@ impl Weighed<'_> {
                 reason.push_str(&format!("; otherwise{from} {moves}"));
             }),
         }
-        if unsure > 0 {
-            reason.push_str(&format!("; other values that are inconclusive: {unsure}"));
+        if inconclusive > 0 {
+            reason.push_str(&format!("; other values that are inconclusive: {inconclusive}"));
         }
         reason.push_str(&self.elsewhere(verdict));
         match self.is_torn(verdict) {
@@ -284,7 +284,7 @@ impl Weighed<'_> {
             false => format!(", for {},", self.describe(&one.chosen)),
         };
         let to =
-            |other: &Found| format!("{} with {id} {}", self.describe(other), plain(&other.value));
+            |other: &Reading| format!("{} with {id} {}", self.describe(other), plain(&other.value));
         one.moved().map(|other| (from.clone(), to(other))).collect()
     }
 
@@ -302,7 +302,7 @@ impl Weighed<'_> {
     }
 
     /// A number with its verdict.
-    fn describe(&self, found: &Found) -> String {
+    fn describe(&self, found: &Reading) -> String {
         format!("{} ({})", found.shown(self.measure), found.verdict.name())
     }
 }
@@ -319,7 +319,7 @@ fn gathered(all: impl Iterator<Item = (String, String)>) -> Vec<(String, String)
     lists
 }
 
-impl Found {
+impl Reading {
     /// The mean of what was measured, and its interval.
     #[must_use]
     pub fn measured(&self) -> Option<Mean> {
@@ -363,7 +363,7 @@ impl Statement {
 
     /// What was measured at a value of an assumption, in words.
     #[must_use]
-    pub fn shown_at(&self, found: &Found) -> String {
+    pub fn shown_at(&self, found: &Reading) -> String {
         match &self.measured {
             Measured::As(measure) => found.shown(measure),
             Measured::Not(_) => "–".to_owned(),
@@ -374,9 +374,9 @@ impl Statement {
     #[must_use]
     pub fn numbers(&self) -> Vec<f64> {
         match &self.claim {
-            Claim::Readings(values) => values.clone(),
-            Claim::AtMost(value) | Claim::AtLeast(value) => vec![*value],
-            Claim::Between(low, high) => vec![*low, *high],
+            PublishedValue::Readings(values) => values.clone(),
+            PublishedValue::AtMost(value) | PublishedValue::AtLeast(value) => vec![*value],
+            PublishedValue::Between(low, high) => vec![*low, *high],
         }
     }
 }
@@ -457,7 +457,7 @@ mod tests {
         let [Sensitivity { chosen, others, .. }] = sensitivity.as_slice() else {
             panic!("{sensitivity:?}")
         };
-        let mean = |found: &Found| found.measured().unwrap().mean;
+        let mean = |found: &Reading| found.measured().unwrap().mean;
         assert_eq!((&chosen.value, mean(chosen)), (&json!(2), 0.6));
         assert_eq!(
             others.iter().map(|other| (&other.value, mean(other))).collect::<Vec<_>>(),
@@ -494,10 +494,10 @@ mod tests {
         let Judged { judgement, sensitivity, .. } = judged_over([even, even, &[0.7, 1.3]]);
         assert_eq!(judgement.verdict, Verdict::Agrees);
         assert!(judgement.reason.ends_with("; other values that are inconclusive: 1"));
-        assert_eq!((sensitivity[0].moved().count(), sensitivity[0].unsure().count()), (0, 1));
+        assert_eq!((sensitivity[0].moved().count(), sensitivity[0].inconclusive().count()), (0, 1));
         let Judged { judgement, ours, sensitivity, .. } = judged_over([&[0.7, 1.3], even, even]);
         assert_eq!((judgement.verdict, ours), (Verdict::Inconclusive, Verdict::Inconclusive));
-        assert_eq!((sensitivity[0].moved().count(), sensitivity[0].unsure().count()), (0, 0));
+        assert_eq!((sensitivity[0].moved().count(), sensitivity[0].inconclusive().count()), (0, 0));
     }
 
     /// What an assumption alone turns from disagreement into agreement is inconclusive, whatever the statement's
@@ -521,14 +521,15 @@ mod tests {
         use Verdict::{Agrees, Disagrees, Partially};
         let paper = tiny();
         let Measured::As(measure) = &paper.statements[0].measured else { panic!("it is measured") };
-        let found = |verdict| Found { value: json!(0), seeds: Vec::new(), verdict };
+        let found = |verdict| Reading { value: json!(0), seeds: Vec::new(), verdict };
         let torn = |own: Verdict, moves: [(Verdict, Verdict); 2]| {
             let sensitivity = moves.map(|(chosen, other)| Sensitivity {
                 assumption: 0,
                 chosen: found(chosen),
                 others: vec![found(other)],
             });
-            Weighed { paper: &paper, measure, seeds: &[], sensitivity: &sensitivity }.is_torn(own)
+            AlternativeResult { paper: &paper, measure, seeds: &[], sensitivity: &sensitivity }
+                .is_torn(own)
         };
         assert!(torn(Partially, [(Partially, Agrees), (Partially, Disagrees)]));
         assert!(torn(Agrees, [(Partially, Agrees), (Partially, Disagrees)]));

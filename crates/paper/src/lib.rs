@@ -24,11 +24,11 @@ mod variant;
 pub mod verdict;
 
 pub use answers::{Answer, Answers};
-pub use judge::{Found, Judged, Sensitivity, Verdicts, judge};
+pub use judge::{Judged, Reading, Sensitivity, Verdicts, judge};
 pub use library::{Files, shipped};
 pub use model::{
-    Assumption, Claim, Column, Experiment, Extension, Figure, Filter, Form, Measure, Measured,
-    Paper, Reason, Shown, Size, Statement, Variant,
+    Assumption, Column, Experiment, Extension, Figure, Filter, Form, Measure, Measured, Paper,
+    PlotSpec, PublishedValue, Reason, Size, Statement, Variant,
 };
 pub use nandscape_lab::stack::StackError;
 pub use page::{Maker, page};

@@ -1,7 +1,7 @@
 //! What a paper's folder says, as plain types. Whatever is named exists: experiments, axes, values, assumptions.
 
 use nandscape_lab::sweep::Sweep;
-use nandscape_report::{Figure as Asked, Point, plain};
+use nandscape_report::{Figure as Metric, Point, plain};
 use serde_json::Value;
 use std::collections::BTreeSet;
 
@@ -83,7 +83,7 @@ pub struct Variant {
 }
 
 /// The paper as it stands, or a variant of it: a column of the table of verdicts.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Column {
     /// As it stands.
     Base,
@@ -107,7 +107,7 @@ pub struct Reason {
     /// The points that show it.
     pub filter: Filter,
     /// The figures there.
-    pub metric: Vec<Asked>,
+    pub metric: Vec<Metric>,
 }
 
 /// How a figure is drawn.
@@ -162,15 +162,15 @@ pub(crate) fn same(one: &Value, other: &Value) -> bool {
 pub struct Figure {
     /// Its number or name there.
     pub id: String,
-    /// What it metric.
+    /// What it shows.
     pub title: String,
     /// The index of its experiment.
     pub experiment: usize,
     /// Its form.
     pub form: Form,
     /// What is drawn; of a distribution the kind of request.
-    pub metric: Shown,
-    /// The axis that lies sensitivity.
+    pub metric: PlotSpec,
+    /// The axis that lies across.
     pub x: Option<String>,
     /// The axis that colours show.
     pub color: Option<String>,
@@ -180,9 +180,9 @@ pub struct Figure {
 
 /// What a figure draws.
 #[derive(Clone, PartialEq, Debug)]
-pub enum Shown {
+pub enum PlotSpec {
     /// A figure of sweeps and reports.
-    Figure(Asked),
+    Figure(Metric),
     /// The distribution of the latency of `read`, `write`, `trim` or `sync`.
     Latency(String),
     /// A number of the series of a run.
@@ -205,7 +205,7 @@ pub struct Assumption {
     /// That axis.
     pub axis: String,
     /// The figures that show what it does.
-    pub metric: Vec<Asked>,
+    pub metric: Vec<Metric>,
 }
 
 /// A figure that the paper does not have.
@@ -222,8 +222,8 @@ pub struct Extension {
     /// Its form.
     pub form: Form,
     /// What is drawn.
-    pub metric: Vec<Asked>,
-    /// The axis that lies sensitivity.
+    pub metric: Vec<Metric>,
+    /// The axis that lies across.
     pub x: Option<String>,
     /// The axis that colours show.
     pub color: Option<String>,
@@ -243,7 +243,7 @@ pub struct Statement {
     /// The statement in our words.
     pub text: String,
     /// What that is as a number; none if it is not one that could be measured.
-    pub claim: Claim,
+    pub claim: PublishedValue,
     /// How far off still counts.
     pub tolerance: Tolerance,
     /// How it is measured.
@@ -271,12 +271,12 @@ pub struct Measure {
     /// The points that count.
     pub filter: Filter,
     /// The figure there; of several points their mean.
-    pub metric: Asked,
+    pub metric: Metric,
 }
 
 /// What a paper states, as numbers.
 #[derive(Clone, PartialEq, Debug)]
-pub enum Claim {
+pub enum PublishedValue {
     /// One of these: several are ways to read the same sentence.
     Readings(Vec<f64>),
     /// No more than this.

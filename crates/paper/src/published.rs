@@ -1,8 +1,10 @@
 //! Reading `published.toml`: what the paper states, where, and how far off still counts. The only place
 //! where published numbers come from.
 
-use crate::model::{Assumption, Claim, Measure, Measured, Paper, Statement, Tolerance, same};
-use crate::read::{Asked, RENAMED, experiment, figure, filter, index_of, named, read_all};
+use crate::model::{
+    Assumption, Measure, Measured, Paper, PublishedValue, Statement, Tolerance, same,
+};
+use crate::read::{RENAMED, ReadRequest, experiment, figure, filter, index_of, named, read_all};
 use crate::text::Text;
 use crate::variant::AskedVariant;
 use nandscape_lab::stack::document::Value;
@@ -14,7 +16,7 @@ use nandscape_report::plain;
 pub(crate) fn read(
     text: &Text,
     paper: &Paper,
-    asked: &[Asked],
+    asked: &[ReadRequest],
     variants: &[AskedVariant],
 ) -> Result<Vec<Statement>, StackError> {
     let (table, place) = (text.table()?, text.start());
@@ -33,7 +35,7 @@ fn read_statement(
     entry: &mut Section<'_>,
     id: String,
     paper: &Paper,
-    asked: &[Asked],
+    asked: &[ReadRequest],
 ) -> Result<Statement, StackError> {
     let claim = read_claim(entry)?;
     let tolerance = read_tolerance(entry)?;
@@ -69,14 +71,14 @@ fn check_variants(statement: &Statement, variants: &[AskedVariant]) -> Result<()
 }
 
 /// One of the ways to state a number.
-fn read_claim(entry: &mut Section<'_>) -> Result<Claim, StackError> {
-    let value = entry.optional("value")?.map(|value| Claim::Readings(vec![value]));
-    let values = read_numbers(entry, "values")?.map(Claim::Readings);
-    let at_most = entry.optional("at_most")?.map(Claim::AtMost);
-    let at_least = entry.optional("at_least")?.map(Claim::AtLeast);
+fn read_claim(entry: &mut Section<'_>) -> Result<PublishedValue, StackError> {
+    let value = entry.optional("value")?.map(|value| PublishedValue::Readings(vec![value]));
+    let values = read_numbers(entry, "values")?.map(PublishedValue::Readings);
+    let at_most = entry.optional("at_most")?.map(PublishedValue::AtMost);
+    let at_least = entry.optional("at_least")?.map(PublishedValue::AtLeast);
     let between = match read_numbers(entry, "between")?.as_deref() {
         None => None,
-        Some([low, high]) if low <= high => Some(Claim::Between(*low, *high)),
+        Some([low, high]) if low <= high => Some(PublishedValue::Between(*low, *high)),
         Some(_) => return Err(entry.reject("between", "expected two numbers, the smaller first")),
     };
     let mut all = [value, values, at_most, at_least, between].into_iter().flatten();
@@ -116,7 +118,7 @@ fn read_tolerance(entry: &mut Section<'_>) -> Result<Tolerance, StackError> {
 }
 
 /// `measured`, or why nothing is.
-fn read_measured(entry: &mut Section<'_>, asked: &[Asked]) -> Result<Measured, StackError> {
+fn read_measured(entry: &mut Section<'_>, asked: &[ReadRequest]) -> Result<Measured, StackError> {
     let table = entry.table("measured")?;
     let place = entry.place_of("measured").clone();
     match (table, entry.optional::<String>("not_measured")?) {
@@ -135,7 +137,7 @@ fn read_measured(entry: &mut Section<'_>, asked: &[Asked]) -> Result<Measured, S
     }
 }
 
-fn read_measure(section: &mut Section<'_>, all: &[Asked]) -> Result<Measure, StackError> {
+fn read_measure(section: &mut Section<'_>, all: &[ReadRequest]) -> Result<Measure, StackError> {
     let experiment = experiment(section, all)?;
     let asked = &all[experiment];
     Ok(Measure { experiment, filter: filter(section, asked)?, metric: figure(section, asked)? })
@@ -145,7 +147,7 @@ fn read_measure(section: &mut Section<'_>, all: &[Asked]) -> Result<Measure, Sta
 fn read_sensitivity(
     entry: &mut Section<'_>,
     paper: &Paper,
-    asked: &[Asked],
+    asked: &[ReadRequest],
     measured: &Measured,
 ) -> Result<Vec<usize>, StackError> {
     let Some(names) = entry.strings("sensitivity")? else { return Ok(Vec::new()) };
@@ -167,8 +169,12 @@ fn read_sensitivity(
 }
 
 /// Why a statement that is measured in the assumption's own experiment is not measured as chosen, if it is not.
-fn check_chosen(assumption: &Assumption, measure: &Measure, asked: &[Asked]) -> Result<(), String> {
-    let Asked { experiment, points, .. } = &asked[measure.experiment];
+fn check_chosen(
+    assumption: &Assumption,
+    measure: &Measure,
+    asked: &[ReadRequest],
+) -> Result<(), String> {
+    let ReadRequest { experiment, points, .. } = &asked[measure.experiment];
     let counted = measure.filter.of(points).into_iter().map(|at| points[at].at(&assumption.axis));
     let mut others = counted.filter(|value| !same(value, &assumption.chosen));
     match others.next().filter(|_| assumption.experiment == measure.experiment) {

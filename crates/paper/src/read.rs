@@ -33,7 +33,7 @@ pub(crate) const RENAMED: &[(&str, &str)] = &[
 ];
 
 /// An experiment with the points of its sweep, and what other sweeps of the same file are read from.
-pub(crate) struct Asked {
+pub(crate) struct ReadRequest {
     pub(crate) experiment: Experiment,
     pub(crate) points: Vec<Point>,
     /// The sweep file.
@@ -47,7 +47,7 @@ pub(crate) struct Asked {
     pub(crate) scales: Table,
 }
 
-impl Asked {
+impl ReadRequest {
     /// The same experiment with another sweep of its file.
     pub(crate) fn under(&self, sweep: Sweep) -> Self {
         let Experiment { id, file, full, .. } = self.experiment.clone();
@@ -134,14 +134,20 @@ pub(crate) fn index_of<'n>(
 }
 
 /// The index of the experiment under `experiment`, which must be given.
-pub(crate) fn experiment(section: &mut Section<'_>, asked: &[Asked]) -> Result<usize, StackError> {
+pub(crate) fn experiment(
+    section: &mut Section<'_>,
+    asked: &[ReadRequest],
+) -> Result<usize, StackError> {
     let names = asked.iter().map(|asked| asked.experiment.id.as_str());
     named(section, "experiment", names)?
         .ok_or_else(|| section.reject("experiment", "is missing; expected the id of an experiment"))
 }
 
 /// The figures under `metric`, all of which fit the experiment.
-pub(crate) fn figures(section: &mut Section<'_>, asked: &Asked) -> Result<Vec<Figure>, StackError> {
+pub(crate) fn figures(
+    section: &mut Section<'_>,
+    asked: &ReadRequest,
+) -> Result<Vec<Figure>, StackError> {
     let Some(texts) = section.strings("metric")? else {
         return Err(section.reject("metric", "is missing; expected a figure, such as \"waf.gc\""));
     };
@@ -155,7 +161,7 @@ pub(crate) fn figures(section: &mut Section<'_>, asked: &Asked) -> Result<Vec<Fi
 }
 
 /// The one figure under `metric`.
-pub(crate) fn figure(section: &mut Section<'_>, asked: &Asked) -> Result<Figure, StackError> {
+pub(crate) fn figure(section: &mut Section<'_>, asked: &ReadRequest) -> Result<Figure, StackError> {
     let mut all = figures(section, asked)?.into_iter();
     match (all.next(), all.next()) {
         (Some(figure), None) => Ok(figure),
@@ -182,7 +188,7 @@ pub(crate) fn form(section: &mut Section<'_>) -> Result<Form, StackError> {
 pub(crate) fn axis(
     section: &mut Section<'_>,
     key: &'static str,
-    asked: &Asked,
+    asked: &ReadRequest,
 ) -> Result<Option<String>, StackError> {
     let Some(axis) = section.optional::<String>(key)? else { return Ok(None) };
     asked.check_axis(&axis).map_err(|why| section.reject(key, why))?;
@@ -190,7 +196,7 @@ pub(crate) fn axis(
 }
 
 /// The points under `where`, of which the experiment has some.
-pub(crate) fn filter(section: &mut Section<'_>, asked: &Asked) -> Result<Filter, StackError> {
+pub(crate) fn filter(section: &mut Section<'_>, asked: &ReadRequest) -> Result<Filter, StackError> {
     let mut filter = Filter::default();
     if let Some(table) = section.table("where")? {
         add(table, "", &mut filter)?;

@@ -3,7 +3,7 @@
 
 use crate::answers::Answers;
 use crate::model::{Column, Paper, Reason};
-use crate::read::{Asked, experiment, figures, filter, index_of, read_all};
+use crate::read::{ReadRequest, experiment, figures, filter, index_of, read_all};
 use crate::variant::{AskedVariant, columns};
 use nandscape_lab::stack::reader::Section;
 use nandscape_lab::stack::{Place, StackError};
@@ -13,7 +13,7 @@ use nandscape_report::{Axis, axes, label};
 pub(crate) fn read_reasons(
     root: &mut Section<'_>,
     paper: &Paper,
-    asked: &[Asked],
+    asked: &[ReadRequest],
     variants: &[AskedVariant],
 ) -> Result<Vec<Reason>, StackError> {
     read_all(root, "reason", |entry, id| {

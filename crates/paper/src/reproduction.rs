@@ -3,7 +3,7 @@
 use crate::answers::Answers;
 use crate::checks::{Checked, check};
 use crate::judge::{Judged, judge};
-use crate::model::{Measured, Paper, Shown, Statement};
+use crate::model::{Measured, Paper, PlotSpec, Statement};
 use crate::verdict::Verdict;
 use nandscape_report::Figure;
 
@@ -75,13 +75,13 @@ impl Reproduction {
         self.checked.iter().flat_map(of_check).collect()
     }
 
-    /// The first figure that no result of its experiment knows: a slip of the pen.
+    /// The first figure that no result of its experiment knows: a typing error.
     #[must_use]
-    pub fn slip(&self) -> Option<String> {
+    pub fn unknown_path(&self) -> Option<String> {
         let Paper { figures, assumptions, extensions, statements, .. } = &self.paper;
         let drawn = figures.iter().filter_map(|figure| match &figure.metric {
-            Shown::Figure(metric) => Some((figure.experiment, metric)),
-            Shown::Latency(_) | Shown::Course(_) => None,
+            PlotSpec::Figure(metric) => Some((figure.experiment, metric)),
+            PlotSpec::Latency(_) | PlotSpec::Course(_) => None,
         });
         let open = assumptions
             .iter()
@@ -101,9 +101,9 @@ impl Reproduction {
     }
 
     fn slip_of(&self, experiment: usize, metric: &Figure) -> Option<String> {
-        let slip = self.answers[experiment].column(metric).ok()?.slip()?;
+        let unknown_path = self.answers[experiment].column(metric).ok()?.unknown_path()?;
         Some(format!(
-            "{}, experiment \"{}\": {slip}",
+            "{}, experiment \"{}\": {unknown_path}",
             self.paper.id, self.paper.experiments[experiment].id
         ))
     }

@@ -1,7 +1,7 @@
 //! Stacks of a sweep file that other files take the place of, for variants and their scales, for `--quick` and for
 //! `--full`. Points keep the names of the stacks that are replaced, so figures and statements find them.
 
-use crate::read::{Asked, Manner};
+use crate::read::{Manner, ReadRequest};
 use nandscape_lab::stack::StackError;
 use nandscape_lab::stack::document::{Node, Table, Value, merge};
 use nandscape_lab::sweep::Sweep;
@@ -14,13 +14,17 @@ const KEY: &str = "experiment.stacks";
 ///
 /// # Errors
 /// What is wrong in `over`; a name that no stack of the experiment has.
-pub(crate) fn lay(asked: &Asked, over: Table, manner: Manner<'_>) -> Result<Sweep, StackError> {
+pub(crate) fn lay(
+    asked: &ReadRequest,
+    over: Table,
+    manner: Manner<'_>,
+) -> Result<Sweep, StackError> {
     lay_with(asked, over, &Stacks::default(), manner)
 }
 
 /// The same; what `own` replaces counts more.
 pub(crate) fn lay_with(
-    asked: &Asked,
+    asked: &ReadRequest,
     mut over: Table,
     own: &Stacks,
     manner: Manner<'_>,
@@ -57,7 +61,7 @@ impl Stacks {
     /// The first stack to replace that none of these experiments has.
     pub(crate) fn unknown<'a>(
         &self,
-        asked: impl Iterator<Item = &'a Asked> + Clone,
+        asked: impl Iterator<Item = &'a ReadRequest> + Clone,
     ) -> Option<(&String, &Node)> {
         self.0.iter().find(|(name, _)| !asked.clone().any(|one| names(one).contains(name)))
     }
@@ -65,7 +69,7 @@ impl Stacks {
     /// The sweep of an experiment's file under `over`, with these files in the place of the experiment's stacks.
     fn sweep(
         &self,
-        asked: &Asked,
+        asked: &ReadRequest,
         mut over: Table,
         manner: Manner<'_>,
     ) -> Result<Sweep, StackError> {
@@ -97,7 +101,7 @@ impl Stacks {
 }
 
 /// The stacks of an experiment, in order.
-fn names(asked: &Asked) -> Vec<&String> {
+fn names(asked: &ReadRequest) -> Vec<&String> {
     let mut names: Vec<&String> = Vec::new();
     for case in &asked.experiment.sweep.cases {
         if !names.contains(&&case.stack_name) {

@@ -2,7 +2,7 @@
 //! verdicts of its own. A variant is an overlay of sweep files, with a load that it states: a scale and seeds.
 
 use crate::model::{BASE, Column, Size, Variant};
-use crate::read::{Asked, Manner, index_of, read_all};
+use crate::read::{Manner, ReadRequest, index_of, read_all};
 use crate::stacks::{Stacks, lay_with};
 use nandscape_lab::stack::document::{Node, Table, Value, merge};
 use nandscape_lab::stack::reader::Section;
@@ -16,13 +16,13 @@ const FULL: &str = "full";
 pub(crate) struct AskedVariant {
     pub(crate) variant: Variant,
     /// Each with the points that it has under the variant.
-    pub(crate) asked: Vec<(usize, Asked)>,
+    pub(crate) asked: Vec<(usize, ReadRequest)>,
 }
 
 /// All variants of a paper with these experiments.
 pub(crate) fn read_variants(
     root: &mut Section<'_>,
-    experiments: &[Asked],
+    experiments: &[ReadRequest],
     manner: Manner<'_>,
 ) -> Result<Vec<AskedVariant>, StackError> {
     read_all(root, "variant", |entry, id| read_variant(entry, id, experiments, manner))
@@ -31,7 +31,7 @@ pub(crate) fn read_variants(
 fn read_variant(
     entry: &mut Section<'_>,
     id: String,
-    experiments: &[Asked],
+    experiments: &[ReadRequest],
     manner: Manner<'_>,
 ) -> Result<AskedVariant, StackError> {
     if id == BASE {
@@ -75,8 +75,8 @@ fn read_variant(
 fn check_stacks(
     entry: &Section<'_>,
     stacks: &Stacks,
-    asked: &[(usize, Asked)],
-    experiments: &[Asked],
+    asked: &[(usize, ReadRequest)],
+    experiments: &[ReadRequest],
 ) -> Result<(), StackError> {
     match stacks.unknown(asked.iter().map(|(at, _)| &experiments[*at])) {
         None => Ok(()),
@@ -97,7 +97,7 @@ struct Layers<'a> {
 impl Layers<'_> {
     fn sweep(
         &self,
-        asked: &Asked,
+        asked: &ReadRequest,
         manner: Manner<'_>,
         entry: &Section<'_>,
     ) -> Result<Sweep, StackError> {
@@ -118,7 +118,7 @@ impl Layers<'_> {
     }
 
     /// What the scale of the variant lays over the sweep file.
-    fn scaled(&self, asked: &Asked, entry: &Section<'_>) -> Result<Table, StackError> {
+    fn scaled(&self, asked: &ReadRequest, entry: &Section<'_>) -> Result<Table, StackError> {
         match asked.scales.get(self.scale).map(|node| &node.value) {
             Some(Value::Table(table)) => Ok(table.clone()),
             _ if self.scale == FULL => Ok(Table::new()),
@@ -140,7 +140,7 @@ impl Layers<'_> {
 }
 
 /// Leaves the axes that an experiment has: a variant may name those of several.
-fn narrow(grid: &mut Table, above: &str, asked: &Asked) {
+fn narrow(grid: &mut Table, above: &str, asked: &ReadRequest) {
     grid.retain(|name, node| {
         let key = if above.is_empty() { name.clone() } else { format!("{above}.{name}") };
         match &mut node.value {
@@ -156,8 +156,8 @@ fn narrow(grid: &mut Table, above: &str, asked: &Asked) {
 /// Every axis that the grid of a variant narrows is one of an experiment.
 fn check_grid(
     grid: Option<&Table>,
-    asked: &[(usize, Asked)],
-    experiments: &[Asked],
+    asked: &[(usize, ReadRequest)],
+    experiments: &[ReadRequest],
 ) -> Result<(), StackError> {
     let Some(mut unknown) = grid.cloned() else { return Ok(()) };
     for (at, _) in asked {

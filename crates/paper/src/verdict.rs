@@ -6,7 +6,7 @@
 //! is on the stated side of 1 by at least a tenth of that effect. Else it *disagrees*. It is *inconclusive* without a
 //! number, or if the 95 % interval of the mean over the seeds holds numbers of more than one verdict.
 
-use crate::model::{Claim, Tolerance};
+use crate::model::{PublishedValue, Tolerance};
 use nandscape_report::Mean;
 
 /// Part of the stated effect that a measured one must have for its direction to count.
@@ -62,7 +62,7 @@ impl Judgement {
 #[derive(Clone, Copy, Debug)]
 pub struct Rule<'a> {
     /// The claim.
-    pub claim: &'a Claim,
+    pub claim: &'a PublishedValue,
     /// How strictly.
     pub tolerance: Tolerance,
     /// Whether the number is a ratio to a baseline, so that 1 is no effect.
@@ -97,7 +97,7 @@ impl Range {
     }
 }
 
-impl Claim {
+impl PublishedValue {
     fn ranges(&self) -> Vec<Range> {
         match self {
             Self::Readings(values) => {
@@ -211,7 +211,7 @@ impl Rule<'_> {
             false => ("above", range.high),
         };
         let best = match self.claim {
-            Claim::Readings(values) if values.len() > 1 => ", the reading that fits best",
+            PublishedValue::Readings(values) if values.len() > 1 => ", the reading that fits best",
             _ => "",
         };
         let off = percent(compared.miss);
@@ -268,13 +268,13 @@ mod tests {
         [mean - distance, mean + distance]
     }
 
-    fn judge(claim: &Claim, relative: bool, seeds: &[f64]) -> (Verdict, String) {
+    fn judge(claim: &PublishedValue, relative: bool, seeds: &[f64]) -> (Verdict, String) {
         let rule = Rule { claim, tolerance: TENTH, relative };
         let judgement = rule.judge(seeds, &|number| format!("{number:.2}"));
         (judgement.verdict, judgement.reason)
     }
 
-    fn verdict(claim: &Claim, relative: bool, number: f64) -> Verdict {
+    fn verdict(claim: &PublishedValue, relative: bool, number: f64) -> Verdict {
         judge(claim, relative, &[number]).0
     }
 
@@ -282,7 +282,7 @@ mod tests {
     #[test]
     fn bands_make_verdicts() {
         use Verdict::{Agrees, Disagrees, Partially};
-        let claim = Claim::Readings(vec![1.5]);
+        let claim = PublishedValue::Readings(vec![1.5]);
         let cases = [
             (1.5, Agrees, Agrees),
             (1.64, Agrees, Agrees),
@@ -307,19 +307,19 @@ mod tests {
         use Verdict::{Agrees, Disagrees, Partially};
         let cases = [
             (
-                Claim::AtMost(0.8),
+                PublishedValue::AtMost(0.8),
                 [(0.1, Agrees), (0.87, Agrees), (0.97, Partially), (1.2, Disagrees)],
             ),
             (
-                Claim::AtLeast(2.0),
+                PublishedValue::AtLeast(2.0),
                 [(9.0, Agrees), (1.85, Agrees), (1.2, Partially), (0.9, Disagrees)],
             ),
             (
-                Claim::Between(1.2, 1.4),
+                PublishedValue::Between(1.2, 1.4),
                 [(1.3, Agrees), (1.5, Agrees), (1.8, Partially), (1.01, Disagrees)],
             ),
             (
-                Claim::AtMost(1.05),
+                PublishedValue::AtMost(1.05),
                 [(0.2, Agrees), (1.1, Agrees), (1.2, Partially), (1.5, Disagrees)],
             ),
         ];
@@ -333,7 +333,7 @@ mod tests {
     /// Of several readings the one that fits best counts, and the reason names it.
     #[test]
     fn the_best_reading_counts() {
-        let claim = Claim::Readings(vec![2.6, 1.6]);
+        let claim = PublishedValue::Readings(vec![2.6, 1.6]);
         let (verdict, reason) = judge(&claim, true, &[1.64]);
         assert_eq!(verdict, Verdict::Agrees);
         assert_eq!(
@@ -347,7 +347,7 @@ mod tests {
     /// Numbers, tolerances and seeds are in the reason.
     #[test]
     fn reasons_have_the_numbers() {
-        let claim = Claim::Readings(vec![1.5]);
+        let claim = PublishedValue::Readings(vec![1.5]);
         let reason = |seeds: &[f64]| judge(&claim, true, seeds).1;
         assert_eq!(reason(&[1.5]), "1.50 is 1.50, as stated; of one seed");
         assert_eq!(
@@ -359,19 +359,22 @@ mod tests {
             "3.00 is 100 % above the stated 1.50, past 20 %, but on the stated side of 1; 2 seeds from 2.98 to \
              3.02, their mean ± 0.30"
         );
-        let bound = judge(&Claim::AtLeast(2.0), false, &[1.0]).1;
+        let bound = judge(&PublishedValue::AtLeast(2.0), false, &[1.0]).1;
         assert_eq!(bound, "1.00 is 50 % below the stated 2.00, past 20 %; of one seed");
     }
 
     /// Without a number there is no verdict.
     #[test]
     fn some_things_are_inconclusive() {
-        let claim = Claim::Readings(vec![1.5]);
+        let claim = PublishedValue::Readings(vec![1.5]);
         let cases: [&[f64]; 3] = [&[], &[f64::NAN], &[1.5, f64::INFINITY]];
         for seeds in cases {
             assert_eq!(judge(&claim, true, seeds).0, Verdict::Inconclusive, "{seeds:?}");
         }
-        assert_eq!(judge(&Claim::Readings(Vec::new()), true, &[1.0]).0, Verdict::Inconclusive);
+        assert_eq!(
+            judge(&PublishedValue::Readings(Vec::new()), true, &[1.0]).0,
+            Verdict::Inconclusive
+        );
     }
 
     /// A verdict is conclusive if the interval of the mean lies on one side of every border, and what agrees may
@@ -379,7 +382,7 @@ mod tests {
     #[test]
     fn borders_within_the_spread_are_inconclusive() {
         use Verdict::{Agrees, Disagrees, Inconclusive, Partially};
-        let claim = Claim::Readings(vec![1.5]);
+        let claim = PublishedValue::Readings(vec![1.5]);
         let cases = [
             (1.5, 0.14, Agrees),
             (1.5, 0.16, Inconclusive),
@@ -400,7 +403,7 @@ mod tests {
         let end = "from 1.55 to 1.95, where it lies with 95 % confidence, verdicts differ (partially, agrees): \
                    more seeds would tell";
         assert!(reason.ends_with(end), "{reason}");
-        let apart = Claim::Readings(vec![1.5, 3.0]);
+        let apart = PublishedValue::Readings(vec![1.5, 3.0]);
         assert_eq!(judge(&apart, true, &two(2.3, 0.1)).0, Partially);
         let absolute = |half_width| judge(&claim, false, &two(2.2, half_width)).0;
         assert_eq!((absolute(0.3), absolute(1.2)), (Disagrees, Inconclusive));
@@ -409,7 +412,7 @@ mod tests {
     /// A statement of nothing at all agrees with nothing at all.
     #[test]
     fn zero_is_a_number() {
-        let claim = Claim::AtMost(0.0);
+        let claim = PublishedValue::AtMost(0.0);
         assert_eq!(verdict(&claim, false, 0.0), Verdict::Agrees);
         let (verdict, reason) = judge(&claim, false, &[1.0]);
         assert_eq!(verdict, Verdict::Disagrees);

@@ -4,7 +4,7 @@ mod common;
 
 use common::{changed, tiny};
 use nandscape_lab::stack::document::{Table, sweep_overrides};
-use nandscape_paper::{Claim, Column, Files, Measured, Paper, Size, shipped};
+use nandscape_paper::{Column, Files, Measured, Paper, PublishedValue, Size, shipped};
 use std::path::Path;
 
 /// A paper is read as it stands, and --quick lays what it says over the sweeps.
@@ -12,7 +12,7 @@ use std::path::Path;
 fn a_paper_is_read() {
     let paper = Paper::load(Files::Host, &tiny(), Size::Plain, &Table::new()).unwrap();
     assert_eq!((paper.id.as_str(), paper.year, paper.runs()), ("tiny", 2026, 18 + 8 + 8));
-    assert_eq!(paper.statements[1].claim, Claim::Readings(vec![0.5, 0.66]));
+    assert_eq!(paper.statements[1].claim, PublishedValue::Readings(vec![0.5, 0.66]));
     assert_eq!(paper.statements[0].sensitivity, [0]);
     let quick = Paper::load(Files::Host, &tiny(), Size::Quick, &Table::new()).unwrap();
     assert_eq!(quick.runs(), 10 + 4 + 6);

@@ -7,7 +7,9 @@ use nandscape_lab::run::{Manner, Unobserved};
 use nandscape_lab::stack::document::Table;
 use nandscape_lab::sweep::{FinishedRow, Sweep};
 use nandscape_paper::verdict::Verdict;
-use nandscape_paper::{Answers, Claim, Column, Files, Maker, Paper, Reproduction, Size, page};
+use nandscape_paper::{
+    Answers, Column, Files, Maker, Paper, PublishedValue, Reproduction, Size, page,
+};
 use std::path::Path;
 
 fn answers(sweep: &Sweep) -> Answers {
@@ -44,7 +46,7 @@ fn a_paper_is_reproduced() {
     let idle = one.checked.iter().filter(|one| one.runs_checked == 0).map(|one| one.name);
     let idle: Vec<&str> = idle.filter(|name| !OF_SSDS.contains(name)).collect();
     assert!(idle.len() <= 1, "{idle:?}");
-    assert_eq!(one.slip(), None);
+    assert_eq!(one.unknown_path(), None);
     assert_eq!(one.judged[0].sensitivity.len(), 1);
     let reason = &one.judged[0].judgement.reason;
     assert!(reason.contains("verdict is insensitive to the unstated parameters (1)"), "{reason}");
@@ -139,7 +141,7 @@ fn measured_figures_follow_the_model() {
 fn published_numbers_are_only_compared() {
     let usual = reproduce(&tiny(), Size::Quick);
     let mut paper = usual.paper.clone();
-    paper.statements[0].claim = Claim::AtMost(0.0001);
+    paper.statements[0].claim = PublishedValue::AtMost(0.0001);
     let answers = usual.answers.iter().chain(usual.variants.iter().flatten()).cloned().collect();
     let bolder = Reproduction::new(paper, answers);
     assert_eq!(bolder.judged[0].seeds, usual.judged[0].seeds);
@@ -198,7 +200,7 @@ fn full_sizes_have_verdicts() {
     assert_eq!(one.judged[2].judgement.verdict, Verdict::Inconclusive);
     let why = "experiment \"depth\" is not run under --full";
     assert_eq!(one.judged[2].judgement.reason, why);
-    assert_eq!((one.slip(), one.nonsense()), (None, Vec::new()));
+    assert_eq!((one.unknown_path(), one.nonsense()), (None, Vec::new()));
 
     let maker = Maker { size: Size::Full, options: " --full".to_owned(), ..maker() };
     let json = one.to_json(&maker);

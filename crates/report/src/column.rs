@@ -80,9 +80,9 @@ impl Column {
         &self.figure
     }
 
-    /// A path of it that no result knows: a slip of the pen.
+    /// A path of it that no result knows: a typing error.
     #[must_use]
-    pub fn slip(&self) -> Option<FigureError> {
+    pub fn unknown_path(&self) -> Option<FigureError> {
         self.unknown.first().map(|path| FigureError::NoPath { path: path.clone() })
     }
 
@@ -105,7 +105,7 @@ impl Column {
 
     /// Whether it is anything but zero somewhere.
     #[must_use]
-    pub fn says_something(&self) -> bool {
+    pub fn is_informative(&self) -> bool {
         self.means().flatten().any(|mean| mean.mean != 0.0)
     }
 
@@ -267,7 +267,7 @@ mod tests {
         );
         assert_eq!(error("x / k=50%"), "no point has k=50%; there are 100%");
         assert_eq!(means(&column("x / k=100%", &runs).unwrap()), [Some(1.0)]);
-        let slip = column("x / y", &runs).unwrap().slip().unwrap().to_string();
-        assert!(slip.starts_with("\"y\" is nowhere in the results"), "{slip}");
+        let unknown_path = column("x / y", &runs).unwrap().unknown_path().unwrap().to_string();
+        assert!(unknown_path.starts_with("\"y\" is nowhere in the results"), "{unknown_path}");
     }
 }

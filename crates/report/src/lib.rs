@@ -113,13 +113,13 @@ impl Report {
 
     /// The first of the figures that no result knows.
     #[must_use]
-    pub fn slip(&self) -> Option<FigureError> {
-        self.columns.iter().find_map(Column::slip)
+    pub fn unknown_path(&self) -> Option<FigureError> {
+        self.columns.iter().find_map(Column::unknown_path)
     }
 
     /// Figures that are worth a look: those that were asked for, or that are not zero everywhere.
-    fn shown(&self) -> impl Iterator<Item = &Column> {
-        self.columns.iter().filter(|column| self.chosen || column.says_something())
+    fn visible_columns(&self) -> impl Iterator<Item = &Column> {
+        self.columns.iter().filter(|column| self.chosen || column.is_informative())
     }
 
     fn kind(&self) -> Kind {

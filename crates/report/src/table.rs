@@ -15,7 +15,7 @@ const LINES_MAX: usize = 1_000;
 /// The table as HTML.
 pub(crate) fn table(report: &Report) -> String {
     let cases = &report.cases.list;
-    let columns: Vec<&Column> = report.shown().collect();
+    let columns: Vec<&Column> = report.visible_columns().collect();
     let figures = columns.iter().map(|column| column.figure().to_string());
     let mut out = String::from("<div class=\"scroll\"><table><thead><tr>");
     for header in headers(report).into_iter().chain(figures) {

@@ -29,7 +29,7 @@ impl Executor {
     #[must_use]
     pub fn on_real_clock() -> (Self, Injector) {
         let executor = Self::new(Clock::real());
-        let injector = Injector::new(executor.0.inbox());
+        let injector = Injector::new(executor.0.mailbox());
         (executor, injector)
     }
 
@@ -95,6 +95,6 @@ impl Drop for Executor {
                 None => break,
             }
         }
-        drop(self.0.inbox().close());
+        drop(self.0.mailbox().close());
     }
 }

@@ -1,7 +1,7 @@
 //! The way to an executor, for those who run on it.
 
-use crate::inbox::waker;
 use crate::join::{JoinHandle, Outcome};
+use crate::mailbox::waker;
 use crate::shared::Core;
 use crate::sleep::Sleep;
 use crate::task::Body;
@@ -72,7 +72,7 @@ impl Handle {
         // An async block would hold the future twice: as it came, and as it is awaited.
         let future = Box::pin(future.map(move |output| finish.keep(output)));
         let id = self.0.tasks().reserve(name, awaited);
-        let waker = waker(id, self.0.inbox());
+        let waker = waker(id, self.0.mailbox());
         self.0.tasks().start(id, Body { future, waker });
         JoinHandle::new(outcome, id)
     }

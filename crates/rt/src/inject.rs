@@ -1,8 +1,8 @@
-//! Work and values from other threads. With the letter box below it, the only part of the runtime that is
+//! Work and values from other threads. With the mailbox below it, the only part of the runtime that is
 //! shared between threads.
 
 use crate::handle::Handle;
-use crate::inbox::{Inbox, Note, Stopped, lock};
+use crate::mailbox::{Mailbox, Message, Stopped, lock};
 use crate::shared::Core;
 use std::collections::VecDeque;
 use std::future::poll_fn;
@@ -13,11 +13,11 @@ use std::task::{Poll, Waker};
 
 /// Gives work to an executor on the real clock, from any thread.
 #[derive(Clone)]
-pub struct Injector(Arc<Inbox<Rc<Core>>>);
+pub struct Injector(Arc<Mailbox<Rc<Core>>>);
 
 impl Injector {
-    pub(crate) fn new(inbox: &Arc<Inbox<Rc<Core>>>) -> Self {
-        Self(Arc::clone(inbox))
+    pub(crate) fn new(mailbox: &Arc<Mailbox<Rc<Core>>>) -> Self {
+        Self(Arc::clone(mailbox))
     }
 
     /// Has `call` called on the executor's thread, between two polls; typically it spawns a task.
@@ -25,14 +25,14 @@ impl Injector {
     /// # Errors
     /// [`Stopped`] when the executor is gone.
     pub fn call(&self, call: impl FnOnce(&Handle) + Send + 'static) -> Result<(), Stopped> {
-        self.0.send(Note::Call(Box::new(|core| call(&Handle::new(core)))))
+        self.0.send(Message::Call(Box::new(|core| call(&Handle::new(core)))))
     }
 
     /// A channel from other threads to one task, unbounded. `name` appears when that task is stuck.
     #[must_use]
-    pub fn channel<T: Send>(&self, name: &'static str) -> (Inlet<T>, Outlet<T>) {
+    pub fn channel<T: Send>(&self, name: &'static str) -> (ThreadSender<T>, ThreadReceiver<T>) {
         let pipe = Arc::new(Pipe { state: Mutex::new(PipeState::new()), inlets: 1.into() });
-        (Inlet(Arc::clone(&pipe)), Outlet { pipe, name })
+        (ThreadSender(Arc::clone(&pipe)), ThreadReceiver { pipe, name })
     }
 }
 
@@ -54,9 +54,9 @@ struct Pipe<T> {
 }
 
 /// The sending end of a channel from other threads.
-pub struct Inlet<T>(Arc<Pipe<T>>);
+pub struct ThreadSender<T>(Arc<Pipe<T>>);
 
-impl<T> Inlet<T> {
+impl<T> ThreadSender<T> {
     /// Sends `value`; never waits.
     ///
     /// # Errors
@@ -74,14 +74,14 @@ impl<T> Inlet<T> {
     }
 }
 
-impl<T> Clone for Inlet<T> {
+impl<T> Clone for ThreadSender<T> {
     fn clone(&self) -> Self {
         self.0.inlets.fetch_add(1, Ordering::Relaxed);
         Self(Arc::clone(&self.0))
     }
 }
 
-impl<T> Drop for Inlet<T> {
+impl<T> Drop for ThreadSender<T> {
     fn drop(&mut self) {
         if self.0.inlets.fetch_sub(1, Ordering::AcqRel) == 1 {
             let reader = lock(&self.0.state).reader.take();
@@ -91,12 +91,12 @@ impl<T> Drop for Inlet<T> {
 }
 
 /// The receiving end of a channel from other threads; belongs to one task.
-pub struct Outlet<T> {
+pub struct ThreadReceiver<T> {
     pipe: Arc<Pipe<T>>,
     name: &'static str,
 }
 
-impl<T> Outlet<T> {
+impl<T> ThreadReceiver<T> {
     /// The next value; `None` when no sending end is left.
     pub async fn recv(&mut self, handle: &Handle) -> Option<T> {
         poll_fn(|cx| {
@@ -115,7 +115,7 @@ impl<T> Outlet<T> {
     }
 }
 
-impl<T> Drop for Outlet<T> {
+impl<T> Drop for ThreadReceiver<T> {
     fn drop(&mut self) {
         let mut state = lock(&self.pipe.state);
         state.closed = true;

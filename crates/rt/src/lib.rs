@@ -22,7 +22,7 @@
 //! # Rules for those who write tasks
 //! - Context is passed by [`Handle`], never by thread-local.
 //! - Dropping a future never retracts what it submitted elsewhere; resources return when the work
-//!   completes. An operation of several steps that must not stop halfway is [`Unbroken`].
+//!   completes. An operation of several steps that must not stop halfway is [`Uncancellable`].
 //! - No `RefCell` borrow outlives a poll. The guards in [`sync`] hold none.
 //! - The runtime's futures wake the task they were last polled in, not the waker of their context.
 //!   They may be combined by anything that polls its children whenever its task is polled, as
@@ -51,9 +51,9 @@ pub mod dist;
 mod exec;
 mod handle;
 pub mod host;
-mod inbox;
 mod inject;
 mod join;
+mod mailbox;
 pub mod rng;
 mod shared;
 mod sleep;
@@ -61,19 +61,19 @@ pub mod sync;
 mod task;
 pub mod time;
 mod timer;
-mod unbroken;
+mod uncancellable;
 pub mod words;
 
 pub use deadlock::{Deadlock, Waiting};
 pub use exec::Executor;
 pub use handle::Handle;
 pub use host::{Host, HostConfig};
-pub use inbox::Stopped;
-pub use inject::{Injector, Inlet, Outlet};
+pub use inject::{Injector, ThreadReceiver, ThreadSender};
 pub use join::{Aborted, JoinHandle};
+pub use mailbox::Stopped;
 pub use rng::Stream;
 pub use sleep::Sleep;
 pub use task::BoxFuture;
 pub use time::Nanos;
 
-pub use unbroken::Unbroken;
+pub use uncancellable::Uncancellable;

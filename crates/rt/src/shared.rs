@@ -1,4 +1,4 @@
-//! What the executor and its handles share: the clock, the tasks, the timers and the letter box; and how
+//! What the executor and its handles share: the clock, the tasks, the timers and the mailbox; and how
 //! they move.
 //!
 //! The order in which tasks run is part of the contract (see the crate's documentation); it is
@@ -7,7 +7,7 @@
 
 use crate::clock::Clock;
 use crate::deadlock::Deadlock;
-use crate::inbox::{Inbox, Note};
+use crate::mailbox::{Mailbox, Message};
 use crate::task::{TaskId, Tasks, Wait};
 use crate::time::Nanos;
 use crate::timer::Timers;
@@ -25,7 +25,7 @@ pub(crate) struct Core {
     current: Cell<TaskId>,
     tasks: RefCell<Tasks>,
     timers: RefCell<Timers>,
-    inbox: Arc<Inbox<Rc<Self>>>,
+    mailbox: Arc<Mailbox<Rc<Self>>>,
 }
 
 impl Core {
@@ -37,7 +37,7 @@ impl Core {
             current: Cell::new(TaskId::NONE),
             tasks: RefCell::default(),
             timers: RefCell::default(),
-            inbox: Arc::default(),
+            mailbox: Arc::default(),
         })
     }
 
@@ -46,8 +46,8 @@ impl Core {
         matches!(self.clock, Clock::Virtual)
     }
 
-    pub(crate) fn inbox(&self) -> &Arc<Inbox<Rc<Self>>> {
-        &self.inbox
+    pub(crate) fn mailbox(&self) -> &Arc<Mailbox<Rc<Self>>> {
+        &self.mailbox
     }
 
     pub(crate) fn tasks(&self) -> RefMut<'_, Tasks> {
@@ -128,7 +128,7 @@ impl Core {
             (Clock::Virtual, None) => return Err(self.deadlock()),
             (Clock::Real(_), _) => {
                 let span = next.map(|at| Duration::from_nanos(at.saturating_sub(self.now()).0));
-                self.inbox.wait(span);
+                self.mailbox.wait(span);
             }
         }
         Ok(())
@@ -158,7 +158,7 @@ impl Core {
             && t >= self.now()
             && self.tasks.borrow().ready_len() == 0
             && self.timers.borrow().next().is_none_or(|next| next > t)
-            && !self.inbox.is_full();
+            && !self.mailbox.is_full();
         if free {
             self.now.set(t);
         }
@@ -166,7 +166,7 @@ impl Core {
     }
 
     pub(crate) fn next_event(&self) -> Option<Nanos> {
-        if self.tasks.borrow().ready_len() > 0 || self.inbox.is_full() {
+        if self.tasks.borrow().ready_len() > 0 || self.mailbox.is_full() {
             return Some(self.now());
         }
         self.timers.borrow().next()
@@ -192,17 +192,17 @@ impl Core {
     /// Does what was sent from outside a poll.
     #[inline]
     fn take_notes(self: &Rc<Self>) {
-        if self.inbox.is_full() {
+        if self.mailbox.is_full() {
             self.open_notes();
         }
     }
 
     #[cold]
     fn open_notes(self: &Rc<Self>) {
-        for note in self.inbox.take() {
-            match note {
-                Note::Wake(task) => self.wake(task),
-                Note::Call(call) => call(self),
+        for message in self.mailbox.take() {
+            match message {
+                Message::Wake(task) => self.wake(task),
+                Message::Call(call) => call(self),
             }
         }
     }

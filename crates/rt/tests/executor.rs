@@ -257,7 +257,7 @@ fn unbroken_work_ends() {
         let (mutex, log) = (Mutex::new(&handle, "counter", 0), Log::new());
         let begin = |steps: u32| {
             let (inner, mutex, log) = (handle.clone(), mutex.clone(), log.clone());
-            handle.unbroken("work", async move {
+            handle.uncancellable("work", async move {
                 for step in 0..steps {
                     let mut counter = mutex.lock().await;
                     inner.sleep(US).await;
@@ -282,7 +282,7 @@ fn unbroken_work_ends() {
     let mut executor = Executor::on_virtual_clock();
     let handle = executor.handle();
     let inner = handle.clone();
-    let work = handle.unbroken("work", async move {
+    let work = handle.uncancellable("work", async move {
         let _held = held;
         inner.sleep(Nanos::from_secs(1)).await;
     });

@@ -18,7 +18,7 @@ pub(crate) struct CrashFsArgs {
     /// Put a file system on each device, run a load on files, and verify files and names
     #[arg(long, value_enum, conflicts_with_all = NOT_ON_FS)]
     pub(crate) fs: Option<KindChoice>,
-    /// What the file system stands on
+    /// The device below the file system
     #[arg(long, value_enum, default_value = "flash", requires = "fs", conflicts_with_all = NOT_ON_FS)]
     pub(crate) base: BaseChoice,
     /// Same as --set fs.data=MODE
@@ -27,11 +27,11 @@ pub(crate) struct CrashFsArgs {
     /// Same as --set fs.commit=MODE
     #[arg(long, value_enum, hide = true, requires = "fs", conflicts_with_all = NOT_ON_FS)]
     commit: Option<CommitChoice>,
-    /// Other tools check one in K cuts: e2fsck, which also recovers a copy that must show the same files; fsck.f2fs
+    /// Cross-check every K-th cut with e2fsck, which also recovers a copy that must show the same files, or fsck.f2fs
     #[arg(long, value_name = "K", requires = "fs", conflicts_with_all = NOT_ON_FS,
         value_parser = whole::<1, { u64::MAX }>)]
     pub(crate) oracle_every: Option<u64>,
-    /// Damage copies of what one in K cuts leaves: the log's checksums and those of the volume must notice
+    /// Damage copies of every K-th cut's image: checksums of the journal and the volume must detect it
     /// (0: never) [default: 20]
     #[arg(long, value_name = "K", requires = "fs", conflicts_with_all = NOT_ON_FS)]
     pub(crate) damage_every: Option<u64>,
@@ -80,11 +80,11 @@ impl BaseChoice {
 /// How data and journal go together.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum, Debug)]
 enum DataChoice {
-    /// New data is on the device before what leads to it
+    /// New data is on the device before the metadata that points to it
     Ordered,
-    /// Data goes through the journal
+    /// Data is journalled
     Journal,
-    /// Data may come later than what leads to it
+    /// No order between data and metadata
     Writeback,
 }
 

@@ -57,7 +57,7 @@ pub(crate) struct MkfsArgs {
     /// Size of the image [default: that of the file]
     #[arg(long, value_name = "SIZE")]
     pub(crate) size: Option<Size>,
-    /// Replace what the image holds
+    /// Overwrite an existing image
     #[arg(long)]
     pub(crate) force: bool,
     /// Label: of ext4 up to 16 bytes, of F2FS up to 512 characters
@@ -75,7 +75,7 @@ pub(crate) struct MkfsArgs {
     /// ext4: bytes of an inode: 128, 256, 512, 1024 [default: 256]
     #[arg(long, value_name = "BYTES")]
     pub(crate) inode_size: Option<u16>,
-    /// ext4: percentage of blocks that only root may take [default: 5]
+    /// ext4: percentage of reserved blocks [default: 5]
     #[arg(long, value_name = "PERCENT")]
     pub(crate) reserved_percent: Option<u8>,
     /// F2FS: segments of 2 MiB in a section, the unit of cleaning [default: 1]
@@ -84,7 +84,7 @@ pub(crate) struct MkfsArgs {
     /// F2FS: sections of a zone [default: 1]
     #[arg(long, short = 'z', value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) sections_per_zone: Option<u32>,
-    /// F2FS: percentage of the main area that users do not see [default: by the size of the image]
+    /// F2FS: overprovisioning, in percent of the main area [default: by the size of the image]
     #[arg(long, short, value_name = "PERCENT")]
     pub(crate) overprovision: Option<f64>,
     /// F2FS: keep the segment after the main area for a GC journal, where kernels and f2fs-tools pass it by
@@ -137,7 +137,7 @@ pub(crate) struct DumpArgs {
     pub(crate) what: DumpWhat,
 }
 
-/// What to show; without any, the superblock.
+/// What to show [default: the superblock].
 #[derive(Args, Clone, Debug)]
 #[group(multiple = false)]
 pub(crate) struct DumpWhat {
@@ -199,9 +199,9 @@ pub(crate) struct ImagesArgs {
 /// What about them.
 #[derive(Subcommand, Debug)]
 pub(crate) enum ImageCommand {
-    /// Write what the device of a state holds to a sparse image
+    /// Export the device of a state to a sparse image
     Export(ImageExportArgs),
-    /// Write an image to a fresh device, and save its state
+    /// Import an image into a fresh device, and save its state
     Import(ImageImportArgs),
 }
 
@@ -234,7 +234,7 @@ pub(crate) struct ImageImportArgs {
     pub(crate) image: PathBuf,
     #[command(flatten)]
     pub(crate) stack: StackArgs,
-    /// Where all randomness comes from
+    /// Random seed
     #[arg(long, default_value_t = 1, value_parser = seed)]
     pub(crate) seed: u64,
     /// The state

@@ -4,19 +4,19 @@ use clap::Args;
 use nandscape_lab::run::UntilSteady;
 use nandscape_lab::workload::fio::Runtime;
 
-/// How long something runs.
+/// Run time.
 #[derive(Args, Clone, Copy, Debug)]
 pub(crate) struct RuntimeArgs {
-    /// Virtual time that each job, the workload or the trace may take, whatever its file says: 5s, 500ms, 2m,
+    /// Override the run time (virtual) of every job, the workload or the trace: 5s, 500ms, 2m,
     /// or 0.5 for half a second
     #[arg(long, value_name = "TIME")]
     pub(crate) runtime: Option<Runtime>,
 }
 
-/// Whether something goes on until it is steady.
+/// Run until steady state.
 #[derive(Args, Clone, Copy, Debug)]
 pub(crate) struct SteadyArgs {
-    /// Go on in rounds until steady state, and report the last five: round=LENGTH, rounds=N or both, with
+    /// Repeat measurement rounds until steady state, and report the last five: round=LENGTH, rounds=N or both, with
     /// LENGTH such as 25% (of the device), 1GiB or 500ms
     #[arg(long, value_name = "ROUNDS", num_args = 0..=1, require_equals = true, default_missing_value = "",
         conflicts_with = "runtime")]

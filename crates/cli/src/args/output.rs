@@ -13,7 +13,7 @@ pub(crate) const STDIO: &str = "-";
 /// How tables are written.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum, Debug)]
 pub(crate) enum OutputFormat {
-    /// To read
+    /// Human-readable
     Normal,
     /// JSON
     Json,
@@ -22,11 +22,11 @@ pub(crate) enum OutputFormat {
 /// How the result of a run is written.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum, Debug)]
 pub(crate) enum ResultFormat {
-    /// A summary to read
+    /// Human-readable summary
     Normal,
-    /// fio's JSON, and one key of ours
+    /// fio's JSON, and the section `nandscape`
     Json,
-    /// The same, and latencies by bin
+    /// As json, and the bins of latency histograms
     #[value(name = "json+")]
     JsonPlus,
 }
@@ -64,7 +64,7 @@ pub(crate) struct ResultArgs {
     pub(crate) output_format: ResultFormat,
     #[command(flatten)]
     to: ToArgs,
-    /// Write interval histograms of latencies, as HdrHistogram's tools read them
+    /// Write interval histograms of latencies in HdrHistogram's log format
     #[arg(long, value_name = "FILE")]
     pub(crate) hdr_log: Option<PathBuf>,
     /// Length of those intervals, in milliseconds of virtual time
@@ -117,7 +117,7 @@ fn window(text: &str) -> Result<Window, String> {
     let span = |text: &str| time(text.trim(), Nanos::from_secs(1)).ok_or(expected);
     let (start, length) = (span(start)?, span(length)?);
     if length == Nanos::ZERO {
-        return Err("a window of no time holds nothing".to_owned());
+        return Err("the length of the window must be positive".to_owned());
     }
     Ok(Window { start, length, ..Window::default() })
 }

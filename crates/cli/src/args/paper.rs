@@ -4,7 +4,7 @@ use super::{CacheArgs, JobsArgs, OutputFormat, whole};
 use clap::Args;
 use std::path::PathBuf;
 
-/// More repetitions than anybody has time for.
+/// Most seeds.
 const SEEDS_MAX: u64 = 1_000;
 
 /// `nandscape paper`.
@@ -32,7 +32,7 @@ the same files.
 Exit codes: 0 done, whatever the verdicts; 1 a physical check did not hold, or a run failed; 2 the \
 input was wrong. docs/formats/paper.md describes a paper's files.")]
 pub(crate) struct PaperArgs {
-    /// Papers that ship (see --list), or folders of papers; without any, all that ship
+    /// Built-in papers (see --list), or folders of papers [default: all built-in ones]
     #[arg(value_name = "ID|FOLDER")]
     pub(crate) papers: Vec<String>,
     /// Smaller devices, fewer points and seeds, as each paper says
@@ -42,7 +42,7 @@ pub(crate) struct PaperArgs {
     /// and no variant
     #[arg(long, conflicts_with_all = ["quick", "variant"])]
     pub(crate) full: bool,
-    /// Repetitions of every run, with the seeds from 1; without it, as many as each paper says
+    /// Number of seeds of every run, from 1 [default: as each paper specifies]
     #[arg(long, value_name = "N", value_parser = whole::<1, SEEDS_MAX>)]
     pub(crate) seeds: Option<u64>,
     /// Run this variant beside the paper as it stands, and no other (may be repeated; `base` runs none); without it,
@@ -52,13 +52,13 @@ pub(crate) struct PaperArgs {
     /// Change a key of every stack that a sweep does not set in its grid (may be repeated)
     #[arg(long, value_name = "KEY.PATH=VALUE")]
     pub(crate) set: Vec<String>,
-    /// Where report and rows go
+    /// Directory for the report and the rows
     #[arg(long, value_name = "DIR", default_value = "papers-report")]
     pub(crate) out: PathBuf,
-    /// List the papers that ship
+    /// List the built-in papers
     #[arg(long, conflicts_with_all = ["quick", "full", "check", "seeds", "set", "variant"])]
     pub(crate) list: bool,
-    /// Read everything that papers say, and run nothing
+    /// Check the papers' files, and run nothing
     #[arg(long)]
     pub(crate) check: bool,
     /// How to print the verdicts, the list, or what a check read

@@ -29,16 +29,16 @@ pub(crate) struct ReportArgs {
     /// Results of `run --output-format json`, or rows of a sweep
     #[arg(value_name = "RESULT.json|ROWS.jsonl", required = true)]
     pub(crate) results: Vec<PathBuf>,
-    /// Where the page goes
+    /// The file of the page
     #[arg(long, value_name = "FILE.html", default_value = "report.html")]
     pub(crate) output: PathBuf,
     /// Write each plot as a stand-alone Vega-Lite specification into this folder, too
     #[arg(long, value_name = "DIR")]
     pub(crate) specs: Option<PathBuf>,
-    /// A figure to compare, such as waf.gc, a path in the JSON of a run (may be repeated)
+    /// Metric to compare: a path in the JSON of a run, such as waf.gc (may be repeated)
     #[arg(long)]
     pub(crate) figure: Vec<String>,
-    /// What stands above it; without it, the files' names
+    /// Title of the report [default: the files' names]
     #[arg(long, value_name = "TEXT")]
     pub(crate) title: Option<String>,
 }

@@ -11,10 +11,10 @@ pub(crate) struct CacheArgs {
     /// Keep preconditioned devices in this folder [default: nandscape/states in the user's cache]
     #[arg(long, value_name = "DIR")]
     pub(crate) state_dir: Option<PathBuf>,
-    /// Keep at most so much there; what was used longest ago goes first
+    /// Maximum size of the state cache; the least recently used entries are evicted
     #[arg(long, value_name = "SIZE", default_value = "8GiB")]
     pub(crate) state_limit: Size,
-    /// Precondition every device anew, and keep none
+    /// Do not use the state cache: precondition every device
     #[arg(long, conflicts_with_all = ["state_dir", "state_limit"])]
     pub(crate) no_state_cache: bool,
 }
@@ -25,7 +25,7 @@ pub(crate) struct DeviceArgs {
     /// Run on this device state instead of preconditioning
     #[arg(long, value_name = "FILE")]
     pub(crate) state: Option<PathBuf>,
-    /// Save the device as the run leaves it, its file system unmounted, for --state and image export
+    /// Save the device at the end of the run, its file system unmounted, for --state and image export
     #[arg(long, value_name = "FILE")]
     pub(crate) save_state: Option<PathBuf>,
 }
@@ -49,7 +49,7 @@ pub(crate) struct StatesArgs {
 pub(crate) enum StateCommand {
     /// Precondition the device of a stack, and save it
     Save(StateSaveArgs),
-    /// Check a state, and tell what it is of
+    /// Verify a state file and show its contents
     #[command(after_long_help = "\
 Examples:
   nandscape state show steady.state")]
@@ -69,10 +69,10 @@ Examples:
 pub(crate) struct StateSaveArgs {
     #[command(flatten)]
     pub(crate) stack: StackArgs,
-    /// Where all randomness comes from
+    /// Random seed
     #[arg(long, default_value_t = 1, value_parser = seed)]
     pub(crate) seed: u64,
-    /// Where to
+    /// Output file
     #[arg(long, value_name = "FILE")]
     pub(crate) output: PathBuf,
 }

@@ -27,26 +27,26 @@ pub(crate) struct TraceArgs {
 /// What about it.
 #[derive(Subcommand, Debug)]
 pub(crate) enum TraceCommand {
-    /// Footprint, mix, sizes, sequentiality, update intervals
+    /// Statistics of a trace: footprint, mix of reads and writes, sizes, sequentiality, update intervals
     Info(TraceInfoArgs),
-    /// Replay it on a stack, in virtual time
+    /// Replay a trace on a stack, in virtual time
     Run(Box<TraceRunArgs>),
 }
 
 /// Which trace, and how it is read.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct TraceFileArgs {
-    /// The trace; - is standard input
+    /// The trace file; - is standard input
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
-    /// Its format; without it, recognised by content
+    /// Its format [default: recognised by content]
     #[arg(long, value_enum)]
     pub(crate) format: Option<TraceFormat>,
     /// Take the requests of one device only: disk number (MSR), device number (DiskSim), MAJOR,MINOR
     /// (blkparse) or file name (fio)
     #[arg(long, value_name = "NAME")]
     pub(crate) device: Option<String>,
-    /// Leave out up to so many malformed lines
+    /// Tolerate up to this many malformed lines
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = whole::<0, { u64::MAX }>)]
     pub(crate) skip_bad_lines: u64,
 }
@@ -100,13 +100,13 @@ pub(crate) struct TraceRunArgs {
     pub(crate) trace: TraceFileArgs,
     #[command(flatten)]
     pub(crate) stack: StackArgs,
-    /// Issue a request whenever there is room, whatever its time
+    /// Ignore the times of requests: keep the queue full
     #[arg(long, conflicts_with = "scale")]
     pub(crate) as_fast_as_possible: bool,
     /// Multiply the trace's times: 0.5 is twice as fast
     #[arg(long, value_name = "FACTOR", default_value_t = 1.0, value_parser = time_scale)]
     pub(crate) scale: f64,
-    /// Take addresses beyond the device modulo its size
+    /// Wrap addresses beyond the end of the device
     #[arg(long)]
     pub(crate) fold: bool,
     /// Write every sector that the trace reads or writes once, in order and untimed, before it is replayed: the
@@ -116,12 +116,12 @@ pub(crate) struct TraceRunArgs {
     /// Replay on the device as it is: reads of sectors that hold nothing cost no media time
     #[arg(long)]
     pub(crate) no_prefill: bool,
-    /// Requests in the device at most [default: 1024, or 32 as fast as possible]
+    /// Maximum queue depth [default: 1024, or 32 with --as-fast-as-possible]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) iodepth: Option<u16>,
     #[command(flatten)]
     pub(crate) length: RuntimeArgs,
-    /// Where all randomness comes from
+    /// Random seed
     #[arg(long, default_value_t = 1, value_parser = seed)]
     pub(crate) seed: u64,
     #[command(flatten)]
@@ -154,5 +154,5 @@ fn time_scale(text: &str) -> Result<f64, String> {
     scale.ok_or_else(|| format!("expected a number above 0 and up to {TIME_SCALE_MAX}"))
 }
 
-/// Times further apart than this factor makes them are a slip of the pen.
+/// Times further apart than this factor makes them are a typing error.
 const TIME_SCALE_MAX: f64 = 1e6;

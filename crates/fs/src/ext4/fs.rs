@@ -354,6 +354,6 @@ impl FileSystem for Ext4 {
 
     async fn unmount(&self) -> Result<()> {
         let volume = Rc::clone(&self.0);
-        self.0.env.rt.unbroken("unmount", async move { volume.close().await }).await
+        self.0.env.rt.uncancellable("unmount", async move { volume.close().await }).await
     }
 }

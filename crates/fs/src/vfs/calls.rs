@@ -87,5 +87,5 @@ pub(crate) async fn run<V: DataPath, T: 'static>(
     let call = Call::begin(volume)?;
     // The guard is part of the future, so that the call counts until its last lock is released.
     let whole = async move { work(&call.0).await };
-    volume.env().rt.unbroken("file system", whole).await
+    volume.env().rt.uncancellable("file system", whole).await
 }

@@ -53,7 +53,8 @@ pub(crate) fn decode_trims(data: &SectorData) -> Option<Vec<TrimRecord>> {
 /// Records not yet durable.
 #[derive(Debug, Default)]
 pub(crate) struct TrimLog {
-    pending: Vec<TrimRecord>,
+    /// Oldest first. A compaction logs all that still hide something, which may be millions.
+    pending: VecDeque<TrimRecord>,
     /// Position of the write buffer at which the oldest pending record was logged.
     pending_since: u64,
     /// Sectors in the buffer: when their oldest record was logged, and their position.
@@ -66,7 +67,7 @@ impl TrimLog {
         if self.pending.is_empty() {
             self.pending_since = position;
         }
-        self.pending.push(record);
+        self.pending.push_back(record);
     }
 
     pub(crate) fn has_pending(&self) -> bool {
@@ -87,7 +88,7 @@ impl TrimLog {
     pub(crate) fn emit(&mut self, position: u64) -> Vec<TrimRecord> {
         self.emitted.push_back((self.pending_since, position));
         if !self.overflows() {
-            return std::mem::take(&mut self.pending);
+            return std::mem::take(&mut self.pending).into();
         }
         self.pending.drain(..TRIMS_PER_SECTOR).collect()
     }

@@ -78,7 +78,7 @@ impl Job {
         Ok(Self { name: name.to_owned(), load, hash })
     }
 
-    /// Whether it says itself how long it runs, so that it cannot go on until it is steady.
+    /// Whether it defines its own run time, so that it cannot go on until it is steady.
     #[must_use]
     pub const fn ends_by_itself(&self) -> bool {
         matches!(self.load, JobLoad::Filebench(_) | JobLoad::Session(_))

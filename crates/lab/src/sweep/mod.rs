@@ -149,7 +149,7 @@ impl Sweep {
         let endless = |case: &&Case| case.until_steady.is_some() && case.job.ends_by_itself();
         if let Some(case) = self.cases.iter().find(endless) {
             let name = &case.job.name;
-            let why = format!("{name} says itself how long it runs, and never until it is steady");
+            let why = format!("{name} defines its own run time, and never until it is steady");
             return Err(error(why));
         }
         for Case { stack, .. } in &self.cases {

@@ -98,8 +98,8 @@ fn chapter(page: &mut Document, one: &Reproduction, maker: &Maker) {
     page.note(&format!("{authors}: {venue}, {year}"));
     page.text(claims);
     statements(page, one);
-    verdicts::table(page, one, maker);
     figures(page, one);
+    verdicts::table(page, one, maker);
     assumptions(page, one);
     extensions(page, one);
     checks(page, one);
@@ -120,28 +120,50 @@ fn statements(page: &mut Document, one: &Reproduction) {
         return;
     }
     page.section("What it states");
-    let headers = ["statement", "text", "published", "measured", "verdict"];
-    let line = |(statement, judged): (&Statement, &Judged)| {
-        let text = format!("{} ({})", statement.text, statement.place);
-        let verdict = judged.judgement.verdict;
-        let cells = vec![
-            Cell::Head(statement.id.clone()),
-            Cell::Words(text),
-            Cell::Number(statement.published()),
-            Cell::Number(statement.shown(judged)),
-            Cell::Badge(tone(verdict), verdict.name().to_owned()),
-        ];
-        Row { cells, below: Some(judged.judgement.reason.clone()) }
-    };
-    page.table(&headers, one.statements().map(line));
+    page.table(&STATEMENT, one.statements().map(|(statement, judged)| stated(statement, judged)));
 }
 
+/// The headers above [`stated`].
+const STATEMENT: [&str; 5] = ["statement", "text", "published", "measured", "verdict"];
+
+/// A statement beside what was measured, and the verdict with its reason.
+fn stated(statement: &Statement, judged: &Judged) -> Row {
+    let verdict = judged.judgement.verdict;
+    let cells = vec![
+        Cell::Head(statement.id.clone()),
+        Cell::Words(format!("{} ({})", statement.text, statement.place)),
+        Cell::Number(statement.published()),
+        Cell::Number(statement.shown(judged)),
+        Cell::Badge(tone(verdict), verdict.name().to_owned()),
+    ];
+    Row { cells, below: Some(judged.judgement.reason.clone()) }
+}
+
+/// Each figure with what is stated of it.
 fn figures(page: &mut Document, one: &Reproduction) {
     if one.paper.figures.is_empty() {
         return;
     }
     page.section("Its figures");
-    page.plots(one.paper.figures.iter().flat_map(|figure| plots::of_figure(one, figure)).collect());
+    for (at, figure) in one.paper.figures.iter().enumerate() {
+        page.plots(plots::of_figure(one, figure));
+        let of_figure = one.statements().filter(|(statement, _)| statement.figure == Some(at));
+        let rows: Vec<Row> =
+            of_figure.map(|(statement, judged)| explained(one, statement, judged)).collect();
+        if !rows.is_empty() {
+            page.table(&STATEMENT, rows);
+        }
+    }
+}
+
+/// A statement as [`stated`], and why it does not agree, if the paper's folder gives that.
+fn explained(one: &Reproduction, statement: &Statement, judged: &Judged) -> Row {
+    let mut row = stated(statement, judged);
+    if let (Some(because), Some(below)) = (&judged.because, &mut row.below) {
+        let reason = &one.paper.reasons[because.reason];
+        below.push_str(&format!(". {}", reason.text));
+    }
+    row
 }
 
 fn assumptions(page: &mut Document, one: &Reproduction) {
@@ -179,14 +201,14 @@ fn effect(one: &Reproduction, assumption: usize) -> String {
         those.map(|(statement, ..)| statement.id.as_str()).collect::<Vec<_>>().join(", ")
     };
     let moved = names(&|_, along| along.moved().next().is_some());
-    let unsure = names(&|_, along| along.unsure().next().is_some());
+    let inconclusive = names(&|_, along| along.inconclusive().next().is_some());
     let elsewhere = names(&|judged, along| along.chosen.verdict != judged.ours);
     let mut text = match moved.is_empty() {
         true => "It is not seen to change a verdict.".to_owned(),
         false => format!("It matters to {moved}."),
     };
-    if !unsure.is_empty() {
-        text.push_str(&format!(" Some alternatives are inconclusive for {unsure}."));
+    if !inconclusive.is_empty() {
+        text.push_str(&format!(" Some alternatives are inconclusive for {inconclusive}."));
     }
     if !elsewhere.is_empty() {
         text.push_str(&format!(

@@ -2,9 +2,9 @@
 //! assumptions do, and its extension.
 
 use crate::answers::Answers;
-use crate::model::{Assumption, Extension, Figure, Filter, Form, Measured, Shown, Statement};
+use crate::model::{Assumption, Extension, Figure, Filter, Form, Measured, PlotSpec, Statement};
 use crate::reproduction::Reproduction;
-use nandscape_report::{Chart, Figure as Asked, Mark, Plot, Point, Shape, axes, describe};
+use nandscape_report::{Chart, Figure as Metric, Mark, Plot, Point, Shape, axes, describe};
 
 /// The axis that tells alternatives apart beside their own.
 const COLOUR: &str = "stack";
@@ -23,9 +23,9 @@ pub(super) fn of_figure(one: &Reproduction, figure: &Figure) -> Vec<Plot> {
     };
     let firsts = || answers.firsts().map(|(_, result)| result).collect::<Vec<_>>();
     match &figure.metric {
-        Shown::Latency(kind) => chart.distributions(kind, &firsts()),
-        Shown::Course(key) => chart.courses(key, &firsts()),
-        Shown::Figure(metric) => {
+        PlotSpec::Latency(kind) => chart.distributions(kind, &firsts()),
+        PlotSpec::Course(key) => chart.courses(key, &firsts()),
+        PlotSpec::Figure(metric) => {
             plots(&chart, figure.form, answers, metric, &marks(one, figure, metric))
         }
     }
@@ -35,7 +35,7 @@ fn plots(
     chart: &Chart<'_>,
     form: Form,
     answers: &Answers,
-    metric: &Asked,
+    metric: &Metric,
     marks: &[Mark],
 ) -> Vec<Plot> {
     let shape = if form == Form::Lines { Shape::Lines } else { Shape::Bars };
@@ -43,7 +43,7 @@ fn plots(
 }
 
 /// What the paper states of a figure, as far as that is what the figure shows.
-fn marks(one: &Reproduction, figure: &Figure, metric: &Asked) -> Vec<Mark> {
+fn marks(one: &Reproduction, figure: &Figure, metric: &Metric) -> Vec<Mark> {
     let at = one.paper.figures.iter().position(|other| other.id == figure.id);
     let of_figure = one.paper.statements.iter().filter(|statement| statement.figure == at);
     of_figure.flat_map(|statement| marks_of(one, figure, metric, statement)).collect()
@@ -52,7 +52,7 @@ fn marks(one: &Reproduction, figure: &Figure, metric: &Asked) -> Vec<Mark> {
 fn marks_of(
     one: &Reproduction,
     figure: &Figure,
-    metric: &Asked,
+    metric: &Metric,
     statement: &Statement,
 ) -> Vec<Mark> {
     let Measured::As(measure) = &statement.measured else { return Vec::new() };
@@ -73,7 +73,7 @@ pub(super) fn of_assumption(one: &Reproduction, assumption: &Assumption) -> Vec<
     let answers = &one.answers[assumption.experiment];
     let points = answers.points();
     let differs = assumption.axis != COLOUR && axes(points).iter().any(|axis| axis.name == COLOUR);
-    let plot = |(at, metric): (usize, &Asked)| {
+    let plot = |(at, metric): (usize, &Metric)| {
         let id = format!("{} assumption {} {at}", one.paper.id, assumption.id);
         let title = describe(metric);
         let chart = Chart {
@@ -95,7 +95,7 @@ pub(super) fn of_extension(one: &Reproduction, extension: &Extension) -> Vec<Plo
     let points: &[Point] = answers.points();
     let first = axes(points).into_iter().next().map(|axis| axis.name);
     let x = extension.x.clone().or(first);
-    let plot = |(at, metric): (usize, &Asked)| {
+    let plot = |(at, metric): (usize, &Metric)| {
         let id = format!("{} extension {} {at}", one.paper.id, extension.id);
         let title = describe(metric);
         let chart = Chart {

@@ -50,39 +50,88 @@ fn line(statement: &Statement, judged: &Judged) -> Vec<Cell> {
     head.into_iter().chain(judged.variants.iter().map(under)).collect()
 }
 
-/// Why verdicts are not "agrees".
+/// Why verdicts are not "agrees": for each reason the verdicts that it explains, and below them what it points to, both
+/// by variant.
 fn reasons(page: &mut Document, one: &Reproduction, maker: &Maker) {
     let (open, given) = one.reasons();
     if one.paper.reasons.is_empty() || open == 0 {
         return;
     }
     page.section("Why it does not agree");
-    let mut lines = Vec::new();
-    for (statement, judged) in one.statements() {
+    page.text(&format!("{given} of {open} verdicts that are not \"agrees\" have a reason."));
+    let explained: Vec<Explained<'_>> = explained(one).collect();
+    for (at, reason) in one.paper.reasons.iter().enumerate() {
+        let here = || explained.iter().filter(|verdict| verdict.because.reason == at);
+        let mut columns: Vec<Column> = here().map(|verdict| verdict.column).collect();
+        columns.sort();
+        columns.dedup();
+        if !columns.is_empty() {
+            page.heading(&reason.id);
+            page.text(&reason.text);
+            let names = columns.iter().map(|column| one.paper.column_name(*column));
+            let headers: Vec<&str> = ["statement"].into_iter().chain(names).collect();
+            let cells = cells(&here().collect::<Vec<_>>(), &columns);
+            page.table(&headers, cells);
+            let commands = columns.iter().map(|column| maker.command_of(&one.paper, *column));
+            page.folded("Commands that measure it again", &commands.collect::<Vec<_>>().join("\n"));
+        }
+    }
+}
+
+/// A verdict that has a reason.
+struct Explained<'a> {
+    statement: &'a str,
+    column: Column,
+    verdict: Verdict,
+    because: &'a Because,
+}
+
+fn explained(one: &Reproduction) -> impl Iterator<Item = Explained<'_>> {
+    one.statements().flat_map(|(statement, judged)| {
         let variants = judged.variants.iter().enumerate().filter_map(|(at, verdicts)| {
             let verdicts = verdicts.as_ref()?;
             Some((Column::Variant(at), verdicts.judgement.verdict, verdicts.because.as_ref()?))
         });
         let base = judged.because.as_ref();
         let base = base.map(|because| (Column::Base, judged.judgement.verdict, because));
-        for (column, verdict, because) in base.into_iter().chain(variants) {
-            let (text, figures, command) = words(one, because, maker);
-            lines.push(vec![
-                Cell::Head(statement.id.clone()),
-                Cell::Head(one.paper.column_name(column).to_owned()),
-                Cell::Badge(tone(verdict), verdict.name().to_owned()),
-                Cell::Words(text),
-                Cell::Words(figures),
-                Cell::Words(command),
-            ]);
-        }
-    }
-    page.table(&["statement", "variant", "verdict", "reason", "measured", "command"], lines);
-    page.note(&format!("{given} of {open} verdicts that are not \"agrees\" have a reason."));
+        base.into_iter().chain(variants).map(|(column, verdict, because)| Explained {
+            statement: &statement.id,
+            column,
+            verdict,
+            because,
+        })
+    })
 }
 
-/// The sentence, its figures and their command.
-fn words(one: &Reproduction, because: &Because, maker: &Maker) -> (String, String, String) {
-    let reason = &one.paper.reasons[because.reason];
-    (reason.text.clone(), because.shown(), maker.command_of(&one.paper, because.column))
+/// Statements with their verdicts, then figures with their values; a column each.
+fn cells(explained: &[&Explained<'_>], columns: &[Column]) -> Vec<Vec<Cell>> {
+    let mut statements: Vec<&str> = explained.iter().map(|verdict| verdict.statement).collect();
+    statements.dedup();
+    let none = || Cell::Badge(Tone::Plain, "–".to_owned());
+    let verdicts = statements.into_iter().map(|statement| {
+        let of = |column: &Column| {
+            let mut those = explained.iter();
+            let verdict = those.find(|one| one.statement == statement && one.column == *column);
+            verdict.map_or_else(none, |one| {
+                Cell::Badge(tone(one.verdict), one.verdict.name().to_owned())
+            })
+        };
+        let head = Cell::Head(statement.to_owned());
+        [head].into_iter().chain(columns.iter().map(of)).collect()
+    });
+    let firsts: Vec<&Because> = columns
+        .iter()
+        .filter_map(|column| explained.iter().find(|one| one.column == *column))
+        .map(|one| one.because)
+        .collect();
+    let names = firsts.first().map_or(&[][..], |because| &because.figures);
+    let figures = names.iter().map(|(name, _)| {
+        let of = |because: &&Because| {
+            let value = because.figures.iter().find(|(other, _)| other == name);
+            Cell::Number(value.map_or_else(|| "–".to_owned(), |(_, value)| value.clone()))
+        };
+        let head = Cell::Head(name.clone());
+        [head].into_iter().chain(firsts.iter().map(of)).collect()
+    });
+    verdicts.chain(figures).collect()
 }

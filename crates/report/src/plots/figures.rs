@@ -34,7 +34,7 @@ struct Drawn<'a> {
 
 /// One plot a figure, or one a figure and combination of the further axes.
 pub(super) fn plots(report: &Report) -> Vec<Plot> {
-    let figures = report.shown().filter_map(|column| Drawn::new(column, &report.lines));
+    let figures = report.visible_columns().filter_map(|column| Drawn::new(column, &report.lines));
     figures
         .flat_map(|figure| match report.kind() {
             Kind::Sweep => along_axis(report, &figure),

@@ -43,17 +43,17 @@ impl<T> RwLock<T> {
     /// Waits in line for the value, alone.
     pub async fn write(&self) -> WriteGuard<T> {
         self.0.permits.take("rwlock (write)", ALL).await;
-        self.alone()
+        self.write_now()
     }
 
     /// The value, alone, if no task has it or waits for it.
     #[must_use]
     pub fn try_write(&self) -> Option<WriteGuard<T>> {
-        self.0.permits.try_take(ALL).then(|| self.alone())
+        self.0.permits.try_take(ALL).then(|| self.write_now())
     }
 
     /// For who has all permits.
-    fn alone(&self) -> WriteGuard<T> {
+    fn write_now(&self) -> WriteGuard<T> {
         WriteGuard { value: self.0.value.take(), owner: Rc::clone(&self.0) }
     }
 }

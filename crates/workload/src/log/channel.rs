@@ -2,7 +2,7 @@
 //! File Formats") and of fio 3.36 (iolog.c, `flush_samples`, `flush_hist_samples`).
 //!
 //! Windows are exact and aligned to the beginning of the job. One that is over is written when the job
-//! next completes an I/O, so entries are in order of time; windows without I/O are not written. What is
+//! next completes an I/O, so entries are in order of time; windows without I/O are not written. LogValue is
 //! left at the end is written too, but for rates, where fio writes whole windows only; a job that is
 //! shorter than a window gets its mean.
 
@@ -13,9 +13,9 @@ use crate::fio::Logs;
 use nandscape_rt::Nanos;
 use std::fmt::Write;
 
-/// What a log tells.
+/// LogValue a log tells.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum What {
+pub(super) enum LogValue {
     /// Time to submit: none passes.
     Submission,
     /// Nanoseconds.
@@ -42,27 +42,27 @@ struct Window {
 }
 
 impl Window {
-    fn add(&mut self, io: &Completed, what: What) {
+    fn add(&mut self, io: &Completed, what: LogValue) {
         self.block = if self.ios == 0 || self.block == io.bytes { io.bytes } else { 0 };
         self.ios += 1;
         self.bytes += io.bytes;
         self.latency_sum += u128::from(io.latency.0);
         self.latency_max = self.latency_max.max(io.latency.0);
-        if what == What::Histogram {
+        if what == LogValue::Histogram {
             self.bins.resize(BINS, 0);
             self.bins[bin(io.latency.0)] += 1;
         }
     }
 
     /// The value of an entry for this window, `length` long.
-    fn value(&self, what: What, length: Nanos, max_value: bool) -> u128 {
+    fn value(&self, what: LogValue, length: Nanos, max_value: bool) -> u128 {
         let (ios, ns) = (u128::from(self.ios.max(1)), u128::from(length.0.max(1)));
         match what {
-            What::Latency if max_value => self.latency_max.into(),
-            What::Latency => (self.latency_sum + ios / 2) / ios,
-            What::Bandwidth => u128::from(self.bytes) * 1_000_000_000 / ns / 1024,
-            What::Iops => u128::from(self.ios) * 1_000_000_000 / ns,
-            What::Submission | What::Histogram => 0,
+            LogValue::Latency if max_value => self.latency_max.into(),
+            LogValue::Latency => (self.latency_sum + ios / 2) / ios,
+            LogValue::Bandwidth => u128::from(self.bytes) * 1_000_000_000 / ns / 1024,
+            LogValue::Iops => u128::from(self.ios) * 1_000_000_000 / ns,
+            LogValue::Submission | LogValue::Histogram => 0,
         }
     }
 }
@@ -71,7 +71,7 @@ impl Window {
 #[derive(Clone, Debug)]
 pub(super) struct Channel {
     pub(super) file: usize,
-    what: What,
+    what: LogValue,
     /// Zero: an entry for each I/O.
     window: Nanos,
     max_value: bool,
@@ -86,8 +86,8 @@ pub(super) struct Channel {
 }
 
 impl Channel {
-    pub(super) fn new(file: usize, what: What, logs: &Logs) -> Self {
-        let is_histogram = what == What::Histogram;
+    pub(super) fn new(file: usize, what: LogValue, logs: &Logs) -> Self {
+        let is_histogram = what == LogValue::Histogram;
         let window = if is_histogram { logs.histogram_interval } else { logs.average };
         Self {
             file,
@@ -122,7 +122,7 @@ impl Channel {
 
     /// The job is over.
     pub(super) fn finish(&mut self, sink: &mut dyn LogSink, line: &mut String) {
-        let is_rate = matches!(self.what, What::Bandwidth | What::Iops);
+        let is_rate = matches!(self.what, LogValue::Bandwidth | LogValue::Iops);
         if self.window > Nanos::ZERO && !(is_rate && self.written) {
             self.close(self.last, self.last, sink, line);
         }
@@ -138,10 +138,12 @@ impl Channel {
         line: &mut String,
     ) {
         let value = match self.what {
-            What::Submission | What::Histogram => 0,
-            What::Latency => io.latency.0.into(),
-            What::Bandwidth => u128::from(io.bytes) * 1_000_000 / u128::from(io.latency.0.max(1)),
-            What::Iops => 1,
+            LogValue::Submission | LogValue::Histogram => 0,
+            LogValue::Latency => io.latency.0.into(),
+            LogValue::Bandwidth => {
+                u128::from(io.bytes) * 1_000_000 / u128::from(io.latency.0.max(1))
+            }
+            LogValue::Iops => 1,
         };
         let offset = io.lba.0 * nandscape_block::SECTOR_BYTES;
         self.put(at, value, direction, io.bytes, offset, line);
@@ -156,10 +158,10 @@ impl Channel {
             }
             self.written = true;
             let window = std::mem::take(&mut self.windows[direction]);
-            if self.what == What::Histogram {
+            if self.what == LogValue::Histogram {
                 self.put_histogram(at, direction, &window, line);
             } else {
-                let is_rate = matches!(self.what, What::Bandwidth | What::Iops);
+                let is_rate = matches!(self.what, LogValue::Bandwidth | LogValue::Iops);
                 let block = if is_rate { window.block } else { 0 };
                 let value = window.value(self.what, length, self.max_value);
                 self.put(at, value, direction, block, 0, line);

@@ -10,7 +10,7 @@ pub use bins::{BINS, bin, bin_ns, bins};
 
 use crate::engine::{Completed, Recorder};
 use crate::fio::{JobFile, JobSpec};
-use channel::{Channel, What};
+use channel::{Channel, LogValue};
 use nandscape_rt::Nanos;
 use std::fmt;
 
@@ -46,12 +46,12 @@ impl FioLogs {
     fn channels(&mut self, spec: &JobSpec) -> Vec<Channel> {
         let logs = &spec.logs;
         let wanted = [
-            (&logs.latency, "slat", What::Submission),
-            (&logs.latency, "clat", What::Latency),
-            (&logs.latency, "lat", What::Latency),
-            (&logs.histogram, "clat_hist", What::Histogram),
-            (&logs.bandwidth, "bw", What::Bandwidth),
-            (&logs.iops, "iops", What::Iops),
+            (&logs.latency, "slat", LogValue::Submission),
+            (&logs.latency, "clat", LogValue::Latency),
+            (&logs.latency, "lat", LogValue::Latency),
+            (&logs.histogram, "clat_hist", LogValue::Histogram),
+            (&logs.bandwidth, "bw", LogValue::Bandwidth),
+            (&logs.iops, "iops", LogValue::Iops),
         ];
         let number = self.jobs.len() + 1;
         let mut channels = Vec::new();

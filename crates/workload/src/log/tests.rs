@@ -1,4 +1,4 @@
-//! What stands in the files, for I/Os that are known.
+//! LogValue stands in the files, for I/Os that are known.
 
 use super::*;
 use crate::fio::{Direction, HostEnvironment, parse};

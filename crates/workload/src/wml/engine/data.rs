@@ -2,7 +2,7 @@
 
 use super::super::ops::Op;
 use super::files::failed;
-use super::runner::{Descriptor, Doing, Open, Runner, Step, Stop};
+use super::runner::{Descriptor, FlowopCall, Open, Runner, Step, Stop};
 use super::skew::Skew;
 use nandscape_block::SECTOR_BYTES;
 use nandscape_fs::contract::Io;
@@ -25,7 +25,7 @@ impl Open {
 impl Runner {
     /// The file that a flowop is about, opened if it is not open; its descriptor, and the bytes that
     /// I/O spreads over.
-    async fn set_up(&mut self, doing: Doing<'_>) -> Step<(usize, Open, u64)> {
+    async fn set_up(&mut self, doing: FlowopCall<'_>) -> Step<(usize, Open, u64)> {
         let fd = self.descriptor(doing.arguments);
         let Descriptor { file, open } = self.descriptors[fd];
         if let (1.., Some(_), Some((held, _)), Some(named)) =
@@ -56,7 +56,7 @@ impl Runner {
     }
 
     /// A random multiple of `iosize` such that `iosize` bytes from there lie within `spread`.
-    fn random_offset(&mut self, doing: Doing<'_>, spread: u64, iosize: u64) -> Step<u64> {
+    fn random_offset(&mut self, doing: FlowopCall<'_>, spread: u64, iosize: u64) -> Step<u64> {
         let Some(last) = spread.checked_sub(iosize) else {
             let problem = format!(
                 "the file, or its workingset, of {spread} bytes is smaller than iosize={iosize}"
@@ -83,7 +83,7 @@ impl Runner {
         Ok(place)
     }
 
-    fn size_of_io(&mut self, doing: Doing<'_>) -> Step<u64> {
+    fn size_of_io(&mut self, doing: FlowopCall<'_>) -> Step<u64> {
         match doing.arguments.iosize.draw(&mut self.rng) {
             0 => Err(Stop::Failed("its iosize came out as 0".to_owned())),
             iosize => Ok(iosize),
@@ -91,12 +91,12 @@ impl Runner {
     }
 
     /// The same for what goes through a whole file; nothing: all at once.
-    fn size_of_io_in(&mut self, doing: Doing<'_>) -> Option<u64> {
+    fn size_of_io_in(&mut self, doing: FlowopCall<'_>) -> Option<u64> {
         Some(doing.arguments.iosize.draw(&mut self.rng)).filter(|iosize| *iosize > 0)
     }
 
     /// Where the next I/O goes: somewhere, or behind the last one.
-    fn offset(&mut self, doing: Doing<'_>, open: Open, spread: u64, iosize: u64) -> Step<u64> {
+    fn offset(&mut self, doing: FlowopCall<'_>, open: Open, spread: u64, iosize: u64) -> Step<u64> {
         if doing.arguments.random {
             self.random_offset(doing, spread, iosize)
         } else {
@@ -145,7 +145,7 @@ impl Runner {
     }
 
     /// Reads at random, or goes on where the last read ended; at the end, from the beginning.
-    pub(super) async fn read(&mut self, doing: Doing<'_>) -> Step {
+    pub(super) async fn read(&mut self, doing: FlowopCall<'_>) -> Step {
         let iosize = self.size_of_io(doing)?;
         let (fd, open, spread) = self.set_up(doing).await?;
         let offset = self.offset(doing, open, spread, iosize)?;
@@ -158,7 +158,7 @@ impl Runner {
         Ok(())
     }
 
-    pub(super) async fn read_whole(&mut self, doing: Doing<'_>) -> Step {
+    pub(super) async fn read_whole(&mut self, doing: FlowopCall<'_>) -> Step {
         let (fd, open, spread) = self.set_up(doing).await?;
         let iosize = match (self.size_of_io_in(doing), open.io) {
             (Some(iosize), _) => iosize,
@@ -180,7 +180,7 @@ impl Runner {
         Ok(())
     }
 
-    pub(super) async fn write(&mut self, doing: Doing<'_>) -> Step {
+    pub(super) async fn write(&mut self, doing: FlowopCall<'_>) -> Step {
         let iosize = self.size_of_io(doing)?;
         let (fd, open, spread) = self.set_up(doing).await?;
         let offset = self.offset(doing, open, spread, iosize)?;
@@ -194,7 +194,7 @@ impl Runner {
     }
 
     /// Writes as many bytes as the file of `srcfd` has, or this one, from where the descriptor is.
-    pub(super) async fn write_whole(&mut self, doing: Doing<'_>) -> Step {
+    pub(super) async fn write_whole(&mut self, doing: FlowopCall<'_>) -> Step {
         let (fd, open, spread) = self.set_up(doing).await?;
         let srcfd = doing.arguments.srcfd;
         let all = match self.descriptors[srcfd].file {
@@ -216,7 +216,7 @@ impl Runner {
     }
 
     /// Writes behind the end of the file: `iosize` bytes, or at random fewer.
-    pub(super) async fn append(&mut self, doing: Doing<'_>) -> Step {
+    pub(super) async fn append(&mut self, doing: FlowopCall<'_>) -> Step {
         let mut bytes = self.size_of_io(doing)?;
         if doing.op == Op::Appendfilerand {
             bytes = self.rng.below(bytes);
@@ -236,7 +236,7 @@ impl Runner {
     }
 
     /// Begins a write at random, which `aiowait` waits for.
-    pub(super) async fn write_later(&mut self, doing: Doing<'_>) -> Step {
+    pub(super) async fn write_later(&mut self, doing: FlowopCall<'_>) -> Step {
         let iosize = self.size_of_io(doing)?;
         let (_, open, spread) = self.set_up(doing).await?;
         let offset = self.random_offset(doing, spread, iosize)?;
@@ -267,7 +267,7 @@ impl Runner {
     }
 
     /// Waits until half of the writes that were begun have ended, and one at least.
-    pub(super) async fn wait_for_writes(&mut self, doing: Doing<'_>) -> Step {
+    pub(super) async fn wait_for_writes(&mut self, doing: FlowopCall<'_>) -> Step {
         let began = self.now();
         self.enter().await;
         let left = self.pending.outstanding.get() / 2;

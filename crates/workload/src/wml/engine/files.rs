@@ -5,8 +5,8 @@ use super::super::ops::Op;
 use super::super::tree::leaf_name;
 use super::Set;
 use super::layout::{FILE_MODE, FOLDER_MODE};
-use super::pool::{By, Pool, Want};
-use super::runner::{Descriptor, Doing, Open, Runner, Step, Stop};
+use super::pool::{By, FileState, Pool};
+use super::runner::{Descriptor, FlowopCall, Open, Runner, Step, Stop};
 use nandscape_fs::contract::{FsError, Ino, Io, OpenFlags};
 
 /// Names that are listed at once.
@@ -47,21 +47,26 @@ impl Runner {
     }
 
     /// Takes a file of the fileset.
-    async fn pick(&mut self, arguments: &Arguments, set: usize, want: Want) -> Step<u32> {
+    async fn pick(&mut self, arguments: &Arguments, set: usize, want: FileState) -> Step<u32> {
         let by = match &arguments.indexed {
             Some(number) => {
                 let files = self.shared.sets[set].files.len().max(1) as u64;
                 By::Index((self.index(number, 1.0) % files) as u32)
             }
             // Descriptors that rotate have rounds of their own.
-            None if want == Want::Present && arguments.opennext => By::Rotation(self.id),
+            None if want == FileState::Present && arguments.opennext => By::Rotation(self.id),
             None => By::Rotation(0),
         };
         self.pick_from(&self.shared.sets[set].files, want, by, set).await
     }
 
     /// Takes an empty directory, or the place of one.
-    async fn pick_directory(&mut self, arguments: &Arguments, set: usize, want: Want) -> Step<u32> {
+    async fn pick_directory(
+        &mut self,
+        arguments: &Arguments,
+        set: usize,
+        want: FileState,
+    ) -> Step<u32> {
         let by = match &arguments.indexed {
             Some(number) => {
                 let all = self.shared.sets[set].leafdirs.len().max(1) as u64;
@@ -76,32 +81,32 @@ impl Runner {
         (number.draw_real(&mut self.rng) * factor) as u64
     }
 
-    async fn pick_from(&self, pool: &Pool, want: Want, by: By, set: usize) -> Step<u32> {
+    async fn pick_from(&self, pool: &Pool, want: FileState, by: By, set: usize) -> Step<u32> {
         pool.pick(want, by).await.ok_or_else(|| {
             let name = &self.shared.workload.filesets[set].name;
-            let what = if want == Want::Present { "exists" } else { "is left to be made" };
+            let what = if want == FileState::Present { "exists" } else { "is left to be made" };
             Stop::NoFile(format!("nothing of fileset {name} {what} that is unused"))
         })
     }
 
-    pub(super) async fn open_file(&mut self, doing: Doing<'_>) -> Step {
+    pub(super) async fn open_file(&mut self, doing: FlowopCall<'_>) -> Step {
         let fd = self.descriptor(doing.arguments);
         self.open(doing, fd).await
     }
 
     /// Opens a file that exists.
-    pub(super) async fn open(&mut self, doing: Doing<'_>, fd: usize) -> Step {
+    pub(super) async fn open(&mut self, doing: FlowopCall<'_>, fd: usize) -> Step {
         self.check_closed(fd)?;
         let set = self.set_of(doing.arguments)?;
-        let file = self.pick(doing.arguments, set, Want::Present).await?;
+        let file = self.pick(doing.arguments, set, FileState::Present).await?;
         self.open_picked(doing, fd, (set, file), false).await
     }
 
-    pub(super) async fn create_file(&mut self, doing: Doing<'_>) -> Step {
+    pub(super) async fn create_file(&mut self, doing: FlowopCall<'_>) -> Step {
         let fd = self.descriptor(doing.arguments);
         self.check_closed(fd)?;
         let set = self.set_of(doing.arguments)?;
-        let file = self.pick(doing.arguments, set, Want::Absent).await?;
+        let file = self.pick(doing.arguments, set, FileState::Absent).await?;
         self.open_picked(doing, fd, (set, file), true).await
     }
 
@@ -114,7 +119,7 @@ impl Runner {
 
     async fn open_picked(
         &mut self,
-        doing: Doing<'_>,
+        doing: FlowopCall<'_>,
         fd: usize,
         (set, file): (usize, u32),
         is_new: bool,
@@ -145,7 +150,7 @@ impl Runner {
         Ok(())
     }
 
-    pub(super) async fn close_file(&mut self, doing: Doing<'_>) -> Step {
+    pub(super) async fn close_file(&mut self, doing: FlowopCall<'_>) -> Step {
         let fd = self.descriptor(doing.arguments);
         let Descriptor { file: Some((set, file)), open: Some(open) } = self.descriptors[fd] else {
             return Err(Stop::Failed(format!("fd {fd} is not open")));
@@ -162,7 +167,7 @@ impl Runner {
     }
 
     /// Deletes the descriptor's file, or one of the fileset. One that another thread has open stays.
-    pub(super) async fn delete_file(&mut self, doing: Doing<'_>) -> Step {
+    pub(super) async fn delete_file(&mut self, doing: FlowopCall<'_>) -> Step {
         let fd = self.descriptor(doing.arguments);
         let held = self.descriptors[fd];
         let own = held.file.filter(|_| fd > 0);
@@ -174,7 +179,7 @@ impl Runner {
             }
             None => {
                 let set = self.set_of(doing.arguments)?;
-                (set, self.pick(doing.arguments, set, Want::Present).await?)
+                (set, self.pick(doing.arguments, set, FileState::Present).await?)
             }
         };
         let by_us = u32::from(own.is_some() && held.open.is_some());
@@ -195,7 +200,7 @@ impl Runner {
         Ok(())
     }
 
-    pub(super) async fn stat_file(&mut self, doing: Doing<'_>) -> Step {
+    pub(super) async fn stat_file(&mut self, doing: FlowopCall<'_>) -> Step {
         let fd = self.descriptor(doing.arguments);
         if let Some(open) = self.descriptors[fd].open.filter(|_| fd > 0) {
             let began = self.now();
@@ -206,7 +211,7 @@ impl Runner {
             return Ok(());
         }
         let set = self.set_of(doing.arguments)?;
-        let file = self.pick(doing.arguments, set, Want::Present).await?;
+        let file = self.pick(doing.arguments, set, FileState::Present).await?;
         let began = self.now();
         self.enter().await;
         let (directory, name) = self.shared.sets[set].place(file);
@@ -217,7 +222,7 @@ impl Runner {
         Ok(())
     }
 
-    pub(super) async fn fsync(&mut self, doing: Doing<'_>) -> Step {
+    pub(super) async fn fsync(&mut self, doing: FlowopCall<'_>) -> Step {
         let fd = self.descriptor(doing.arguments);
         let Some(open) = self.descriptors[fd].open else {
             return Err(Stop::Failed(format!("fd {fd} is not open")));
@@ -226,7 +231,7 @@ impl Runner {
     }
 
     /// Syncs every file of the fileset that this thread has open.
-    pub(super) async fn fsync_set(&mut self, doing: Doing<'_>) -> Step {
+    pub(super) async fn fsync_set(&mut self, doing: FlowopCall<'_>) -> Step {
         let set = self.set_of(doing.arguments)?;
         for fd in 0..self.descriptors.len() {
             let Descriptor { file, open } = self.descriptors[fd];
@@ -237,7 +242,7 @@ impl Runner {
         Ok(())
     }
 
-    async fn fsync_one(&mut self, doing: Doing<'_>, ino: Ino) -> Step {
+    async fn fsync_one(&mut self, doing: FlowopCall<'_>, ino: Ino) -> Step {
         let began = self.now();
         self.enter().await;
         let entered = self.now();
@@ -253,16 +258,16 @@ impl Runner {
         self.shared.fs.fsync(self.caller, ino).await.map_err(|error| failed(&error))
     }
 
-    pub(super) async fn make_directory(&mut self, doing: Doing<'_>) -> Step {
-        self.change_directory(doing, Want::Absent).await
+    pub(super) async fn make_directory(&mut self, doing: FlowopCall<'_>) -> Step {
+        self.change_directory(doing, FileState::Absent).await
     }
 
-    pub(super) async fn remove_directory(&mut self, doing: Doing<'_>) -> Step {
-        self.change_directory(doing, Want::Present).await
+    pub(super) async fn remove_directory(&mut self, doing: FlowopCall<'_>) -> Step {
+        self.change_directory(doing, FileState::Present).await
     }
 
     /// Makes an empty directory that is not there, or removes one that is.
-    async fn change_directory(&mut self, doing: Doing<'_>, want: Want) -> Step {
+    async fn change_directory(&mut self, doing: FlowopCall<'_>, want: FileState) -> Step {
         let set = self.set_of(doing.arguments)?;
         let leafdir = self.pick_directory(doing.arguments, set, want).await?;
         let began = self.now();
@@ -276,8 +281,8 @@ impl Runner {
         changed.map_err(|error| failed(&error))?;
         let pool = &self.shared.sets[set].leafdirs;
         match want {
-            Want::Absent => pool.appeared(leafdir),
-            Want::Present => pool.vanished(leafdir),
+            FileState::Absent => pool.appeared(leafdir),
+            FileState::Present => pool.vanished(leafdir),
         }
         pool.give_back(leafdir);
         self.record(doing, began, 0);
@@ -285,10 +290,10 @@ impl Runner {
     }
 
     /// Reads all names of a directory that holds something.
-    pub(super) async fn list_directory(&mut self, doing: Doing<'_>) -> Step {
+    pub(super) async fn list_directory(&mut self, doing: FlowopCall<'_>) -> Step {
         let set = self.set_of(doing.arguments)?;
         let pool = &self.shared.sets[set].folders;
-        let index = self.pick_from(pool, Want::Present, By::Rotation(0), set).await?;
+        let index = self.pick_from(pool, FileState::Present, By::Rotation(0), set).await?;
         let began = self.now();
         let directory = self.shared.sets[set].directories[index as usize];
         let bytes = self.list(directory).await.map_err(|error| failed(&error))?;

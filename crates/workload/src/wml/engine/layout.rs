@@ -43,7 +43,7 @@ pub async fn lay_out(
     let contents = Contents::default();
     let mut planted = Vec::with_capacity(trees.len());
     for (index, (fileset, tree)) in workload.filesets.iter().zip(trees).enumerate() {
-        let made = plant(fs, &contents, fileset, tree).await;
+        let made = create_filesets(fs, &contents, fileset, tree).await;
         planted.push(made.map_err(|error| (index, error))?);
     }
     Ok(planted)
@@ -61,7 +61,7 @@ async fn clear(fs: &dyn FileSystem, fileset: &Fileset) -> Result<()> {
     remove(fs, parent, fileset.name.as_bytes()).await
 }
 
-async fn plant(
+async fn create_filesets(
     fs: &dyn FileSystem,
     contents: &Contents,
     fileset: &Fileset,

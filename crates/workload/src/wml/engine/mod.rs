@@ -18,7 +18,7 @@ mod waiting;
 
 pub use layout::{Planted, find_file, folder, lay_out, warm};
 pub use report::{FilesetMade, Report, Snapshot, TableRow, summary_line};
-pub use runner::Ending;
+pub use runner::RunEnd;
 pub use stats::{Row, Sums};
 
 use super::model::{Body, Flowop, Workload};
@@ -87,13 +87,13 @@ struct Shared {
     messages: RefCell<Vec<String>>,
     /// Threads that go on.
     running: Cell<u64>,
-    ended: RefCell<Option<(Nanos, Ending)>>,
+    ended: RefCell<Option<(Nanos, RunEnd)>>,
     /// Threads, and what they left behind.
     tasks: RefCell<Vec<JoinHandle<()>>>,
 }
 
 /// An instance of a thread before it runs.
-struct Seat {
+struct ThreadInstance {
     thread: usize,
     process: usize,
     gates: Vec<Option<Rc<Notify>>>,
@@ -103,7 +103,7 @@ struct Seat {
 /// A workload under way.
 pub struct Session {
     shared: Rc<Shared>,
-    seats: Vec<Seat>,
+    seats: Vec<ThreadInstance>,
     began: Nanos,
 }
 
@@ -167,7 +167,7 @@ impl Session {
         self.shared.tasks.borrow_mut().extend(tasks);
     }
 
-    fn runner(&self, number: usize, seat: Seat) -> Runner {
+    fn runner(&self, number: usize, seat: ThreadInstance) -> Runner {
         let thread = self.shared.host.thread();
         let caller = Caller { thread: thread.id, core: thread.core.number(), ..Caller::default() };
         let simple = self.shared.workload.threads[seat.thread].simple.len();
@@ -203,7 +203,7 @@ impl Session {
 
     /// Ends the run, which could not go on.
     pub fn fail(&self, why: &str) {
-        self.shared.end(Ending::Failed(why.to_owned()));
+        self.shared.end(RunEnd::Failed(why.to_owned()));
     }
 
     /// Ends all threads where they are; nothing is counted any more.
@@ -270,7 +270,7 @@ impl Session {
 }
 
 /// Instances of threads in order, with what they wait at, and how many instances of processes there are.
-fn seats(rt: &Handle, workload: &Workload) -> (Vec<Seat>, usize) {
+fn seats(rt: &Handle, workload: &Workload) -> (Vec<ThreadInstance>, usize) {
     let mut seats = Vec::new();
     let mut first = 0;
     let mut previous = None;
@@ -288,7 +288,7 @@ fn seats(rt: &Handle, workload: &Workload) -> (Vec<Seat>, usize) {
                 let is = |op: Op| move |wait: &Option<(Op, u64)>| wait.filter(|(is, _)| *is == op);
                 let gates = waits.iter().map(is(Op::Block));
                 let semaphores = waits.iter().map(is(Op::Semblock));
-                seats.push(Seat {
+                seats.push(ThreadInstance {
                     thread: index,
                     process: first + instance,
                     gates: gates

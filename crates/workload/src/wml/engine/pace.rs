@@ -1,7 +1,7 @@
 //! Flowops that touch no file: they wait, limit, meet other threads, and end.
 
 use super::super::ops::Op;
-use super::runner::{Doing, Runner, Step, Stop};
+use super::runner::{FlowopCall, Runner, Step, Stop};
 use nandscape_rt::Nanos;
 
 /// What a round of `hog` takes of a core: it stores a byte.
@@ -12,7 +12,7 @@ const EVENT_BYTES: u64 = 1 << 20;
 const MESSAGES_MAX: usize = 100;
 
 impl Runner {
-    pub(super) async fn pass_time(&mut self, doing: Doing<'_>) -> Step {
+    pub(super) async fn pass_time(&mut self, doing: FlowopCall<'_>) -> Step {
         let began = self.now();
         let value = doing.arguments.value.draw(&mut self.rng);
         let shared = &self.shared;
@@ -36,7 +36,7 @@ impl Runner {
     }
 
     /// Waits for other threads, or wakes them.
-    pub(super) async fn meet(&mut self, doing: Doing<'_>) -> Step {
+    pub(super) async fn meet(&mut self, doing: FlowopCall<'_>) -> Step {
         let mut began = self.now();
         let arguments = doing.arguments;
         match doing.op {
@@ -71,7 +71,7 @@ impl Runner {
     }
 
     /// Waits for as many events as were consumed since the last time.
-    pub(super) async fn limit(&mut self, doing: Doing<'_>) -> Step {
+    pub(super) async fn limit(&mut self, doing: FlowopCall<'_>) -> Step {
         if !self.shared.events.is_on() {
             return Ok(());
         }
@@ -101,7 +101,7 @@ impl Runner {
     }
 
     /// Ends the thread when enough was done.
-    pub(super) fn finish(&mut self, doing: Doing<'_>) -> Step {
+    pub(super) fn finish(&mut self, doing: FlowopCall<'_>) -> Step {
         let counts = self.watched(doing.arguments.watched);
         let wanted = self.memories[doing.index].value;
         let is_done = match doing.op {

@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// What is wanted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Want {
+pub(super) enum FileState {
     /// Something that is there.
     Present,
     /// Something that is not.
@@ -46,39 +46,39 @@ struct State {
 }
 
 impl State {
-    fn tree(&self, want: Want) -> &BTreeSet<u32> {
+    fn tree(&self, want: FileState) -> &BTreeSet<u32> {
         match want {
-            Want::Present => &self.present,
-            Want::Absent => &self.absent,
+            FileState::Present => &self.present,
+            FileState::Absent => &self.absent,
         }
     }
 
     /// The first that is not busy, from `start` on and round.
-    fn idle_from(&self, want: Want, start: u32) -> Option<u32> {
+    fn idle_from(&self, want: FileState, start: u32) -> Option<u32> {
         let tree = self.tree(want);
         let round = tree.range(start..).chain(tree.range(..start));
         round.copied().find(|index| !self.entries[*index as usize].is_busy)
     }
 
     /// The first from `start` on and round, busy or not.
-    fn first_from(&self, want: Want, start: u32) -> Option<u32> {
+    fn first_from(&self, want: FileState, start: u32) -> Option<u32> {
         let tree = self.tree(want);
         tree.range(start..).next().or_else(|| tree.first()).copied()
     }
 
-    fn take(&mut self, want: Want, by: By) -> Option<u32> {
+    fn take(&mut self, want: FileState, by: By) -> Option<u32> {
         let start = match (by, want) {
             (By::Index(index), _) => index,
-            (By::Rotation(_), Want::Absent) => self.absent_next,
-            (By::Rotation(thread), Want::Present) => {
+            (By::Rotation(_), FileState::Absent) => self.absent_next,
+            (By::Rotation(thread), FileState::Present) => {
                 self.present_next.get(&thread).copied().unwrap_or_default()
             }
         };
         let next = self.first_from(want, start)? + 1;
         match (by, want) {
             (By::Index(_), _) => {}
-            (By::Rotation(_), Want::Absent) => self.absent_next = next,
-            (By::Rotation(thread), Want::Present) => {
+            (By::Rotation(_), FileState::Absent) => self.absent_next = next,
+            (By::Rotation(thread), FileState::Present) => {
                 self.present_next.insert(thread, next);
             }
         }
@@ -117,7 +117,7 @@ impl Pool {
     }
 
     /// Takes one; none if there is nothing of the kind.
-    pub(super) async fn pick(&self, want: Want, by: By) -> Option<u32> {
+    pub(super) async fn pick(&self, want: FileState, by: By) -> Option<u32> {
         while {
             let state = self.state.borrow();
             state.busy > 0 && state.busy == state.entries.len()
@@ -198,15 +198,23 @@ mod tests {
     fn picks_go_round() {
         with_pool([true, false, true, true], async |pool: &Pool| {
             let all = By::Rotation(0);
-            assert_eq!(pool.pick(Want::Present, all).await, Some(0));
-            assert_eq!(pool.pick(Want::Present, all).await, Some(2));
+            assert_eq!(pool.pick(FileState::Present, all).await, Some(0));
+            assert_eq!(pool.pick(FileState::Present, all).await, Some(2));
             pool.give_back(0);
-            assert_eq!(pool.pick(Want::Present, all).await, Some(3));
-            assert_eq!(pool.pick(Want::Present, all).await, Some(0));
-            assert_eq!(pool.pick(Want::Present, all).await, None, "all that are there are taken");
+            assert_eq!(pool.pick(FileState::Present, all).await, Some(3));
+            assert_eq!(pool.pick(FileState::Present, all).await, Some(0));
+            assert_eq!(
+                pool.pick(FileState::Present, all).await,
+                None,
+                "all that are there are taken"
+            );
             pool.give_back(2);
-            assert_eq!(pool.pick(Want::Present, By::Rotation(7)).await, Some(2), "its own round");
-            assert_eq!(pool.pick(Want::Absent, By::Index(3)).await, Some(1));
+            assert_eq!(
+                pool.pick(FileState::Present, By::Rotation(7)).await,
+                Some(2),
+                "its own round"
+            );
+            assert_eq!(pool.pick(FileState::Absent, By::Index(3)).await, Some(1));
         });
     }
 
@@ -215,15 +223,15 @@ mod tests {
     fn files_come_and_go() {
         with_pool([false, true, true, true], async |pool: &Pool| {
             let all = By::Rotation(0);
-            let made = pool.pick(Want::Absent, all).await.unwrap();
+            let made = pool.pick(FileState::Absent, all).await.unwrap();
             pool.appeared(made);
             pool.opened(made);
             assert_eq!((made, pool.opens(made)), (0, 1));
-            assert_eq!(pool.pick(Want::Absent, all).await, None);
+            assert_eq!(pool.pick(FileState::Absent, all).await, None);
             pool.take(made).await;
             pool.vanished(made);
             pool.give_back(made);
-            assert_eq!((pool.opens(made), pool.pick(Want::Absent, all).await), (0, Some(0)));
+            assert_eq!((pool.opens(made), pool.pick(FileState::Absent, all).await), (0, Some(0)));
         });
     }
 
@@ -235,9 +243,9 @@ mod tests {
         let pool = std::rc::Rc::new(Pool::new(&rt, [true].into_iter()));
         let other = std::rc::Rc::clone(&pool);
         let result = executor.block_on(async move {
-            assert_eq!(pool.pick(Want::Present, By::Rotation(0)).await, Some(0));
-            let waiting =
-                rt.spawn("waits", async move { other.pick(Want::Present, By::Index(0)).await });
+            assert_eq!(pool.pick(FileState::Present, By::Rotation(0)).await, Some(0));
+            let waiting = rt
+                .spawn("waits", async move { other.pick(FileState::Present, By::Index(0)).await });
             rt.sleep(nandscape_rt::Nanos(5)).await;
             assert!(!waiting.is_finished());
             pool.give_back(0);

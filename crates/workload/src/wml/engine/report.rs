@@ -3,7 +3,7 @@
 use super::super::model::{Thread, Workload};
 use super::super::ops::Op;
 use super::super::tree::Tree;
-use super::runner::Ending;
+use super::runner::RunEnd;
 use super::stats::{Row, Sums};
 use crate::engine::Latencies;
 use nandscape_rt::Nanos;
@@ -50,7 +50,7 @@ pub struct Report {
     /// From the start to the end.
     pub length: Nanos,
     /// How it ended; none: its time was over.
-    pub ending: Option<Ending>,
+    pub ending: Option<RunEnd>,
     /// Names of threads (process, thread) and how many instances there were.
     pub threads: Vec<(String, u64)>,
     /// Flowops, by thread.
@@ -93,14 +93,14 @@ impl Report {
     #[must_use]
     pub fn failure(&self) -> Option<&str> {
         match &self.ending {
-            Some(Ending::Failed(why)) => Some(why),
+            Some(RunEnd::Failed(why)) => Some(why),
             _ => None,
         }
     }
 
     /// It has none after all.
     pub fn fail(&mut self, why: &str) {
-        self.ending = Some(Ending::Failed(why.to_owned()));
+        self.ending = Some(RunEnd::Failed(why.to_owned()));
     }
 
     /// Flowops by name, in the order in which Filebench shows them: the last one first.

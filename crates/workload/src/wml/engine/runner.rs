@@ -32,7 +32,7 @@ pub(super) type Step<T = ()> = Result<T, Stop>;
 
 /// How a run ended.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Ending {
+pub enum RunEnd {
     /// Threads had done what they were to do.
     Finished,
     /// Something went wrong.
@@ -126,7 +126,7 @@ impl<'a> Frame<'a> {
 
 /// A flowop being done.
 #[derive(Clone, Copy)]
-pub(super) struct Doing<'a> {
+pub(super) struct FlowopCall<'a> {
     /// Its number in the thread.
     pub(super) index: usize,
     pub(super) op: Op,
@@ -187,7 +187,7 @@ impl Runner {
             match &flowop.body {
                 Body::Composite(inner) => frames.push(Frame::new(inner)),
                 Body::Simple(index, op, arguments) => {
-                    let doing = Doing { index: *index, op: *op, arguments };
+                    let doing = FlowopCall { index: *index, op: *op, arguments };
                     match self.step(doing).await {
                         Ok(()) => {}
                         Err(Stop::Failed(why)) => {
@@ -203,7 +203,7 @@ impl Runner {
         }
     }
 
-    async fn step(&mut self, doing: Doing<'_>) -> Step {
+    async fn step(&mut self, doing: FlowopCall<'_>) -> Step {
         match doing.op {
             Op::Openfile => self.open_file(doing).await,
             Op::Createfile => self.create_file(doing).await,
@@ -248,7 +248,7 @@ impl Runner {
     }
 
     /// Notes that a flowop was done.
-    pub(super) fn record(&mut self, doing: Doing<'_>, began: Nanos, bytes: u64) {
+    pub(super) fn record(&mut self, doing: FlowopCall<'_>, began: Nanos, bytes: u64) {
         let latency = self.now().saturating_sub(began);
         self.memories[doing.index].counts.add(doing.op, bytes);
         self.shared.stats.record(self.thread, doing.index, self.process, (latency, bytes));
@@ -269,12 +269,12 @@ impl Shared {
         self.running.set(self.running.get().saturating_sub(1));
         let is_last = self.running.get() == 0;
         let ending = match (stop, self.workload.quit) {
-            (Stop::Failed(why), _) => Some(Ending::Failed(why)),
-            (_, QuitMode::FirstDone) | (Stop::Done, QuitMode::Timeout) => Some(Ending::Finished),
-            (_, QuitMode::AllDone) => is_last.then_some(Ending::Finished),
+            (Stop::Failed(why), _) => Some(RunEnd::Failed(why)),
+            (_, QuitMode::FirstDone) | (Stop::Done, QuitMode::Timeout) => Some(RunEnd::Finished),
+            (_, QuitMode::AllDone) => is_last.then_some(RunEnd::Finished),
             (Stop::NoFile(why), QuitMode::Timeout) => {
                 let advice = "use more entries, fewer seconds, or \"set mode quit firstdone\"";
-                Some(Ending::Failed(format!("{why}; {advice}")))
+                Some(RunEnd::Failed(format!("{why}; {advice}")))
             }
         };
         if let Some(ending) = ending {
@@ -283,7 +283,7 @@ impl Shared {
     }
 
     /// Ends the run, if it has not ended.
-    pub(super) fn end(&self, ending: Ending) {
+    pub(super) fn end(&self, ending: RunEnd) {
         let mut ended = self.ended.borrow_mut();
         if ended.is_none() {
             self.stats.close();

@@ -1,7 +1,7 @@
 //! Work that is done to its end once it has begun.
 //!
 //! A future may be dropped at any of its waiting points: by a time limit, by the first of two, with its
-//! task. What it guards may then be half changed. An [`Unbroken`] goes on as a task of its own.
+//! task. What it guards may then be half changed. An [`Uncancellable`] goes on as a task of its own.
 
 use crate::handle::Handle;
 use crate::task::BoxFuture;
@@ -9,9 +9,9 @@ use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-/// A future that goes on when it is dropped. Made by [`Handle::unbroken`].
+/// A future that goes on when it is dropped. Made by [`Handle::uncancellable`].
 #[must_use = "a future does nothing unless awaited"]
-pub struct Unbroken<T: 'static> {
+pub struct Uncancellable<T: 'static> {
     handle: Handle,
     name: &'static str,
     begun: bool,
@@ -22,16 +22,16 @@ pub struct Unbroken<T: 'static> {
 impl Handle {
     /// Does work as part of the task that awaits it, and, if that goes away before the end, in a task
     /// of this name. Work that has not begun is dropped as any other.
-    pub fn unbroken<T: 'static>(
+    pub fn uncancellable<T: 'static>(
         &self,
         name: &'static str,
         work: impl Future<Output = T> + 'static,
-    ) -> Unbroken<T> {
-        Unbroken { handle: self.clone(), name, begun: false, work: Some(Box::pin(work)) }
+    ) -> Uncancellable<T> {
+        Uncancellable { handle: self.clone(), name, begun: false, work: Some(Box::pin(work)) }
     }
 }
 
-impl<T> Future for Unbroken<T> {
+impl<T> Future for Uncancellable<T> {
     type Output = T;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<T> {
@@ -44,7 +44,7 @@ impl<T> Future for Unbroken<T> {
     }
 }
 
-impl<T> Drop for Unbroken<T> {
+impl<T> Drop for Uncancellable<T> {
     fn drop(&mut self) {
         if let Some(work) = self.work.take_if(|_| self.begun) {
             drop(self.handle.spawn(self.name, work));

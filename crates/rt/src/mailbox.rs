@@ -1,4 +1,4 @@
-//! The letter box: what reaches the executor from outside a poll, wakes through a standard [`Waker`] and
+//! The mailbox: what reaches the executor from outside a poll, wakes through a standard [`Waker`] and
 //! calls from other threads, on whatever an executor lets them have.
 //!
 //! Everything sent is taken in the order it was sent. Between two polls the executor looks at one
@@ -15,33 +15,37 @@ use std::time::Duration;
 use thiserror::Error;
 
 /// One thing sent to the executor.
-pub(crate) enum Note<C> {
+pub(crate) enum Message<C> {
     /// Wake this task.
     Wake(TaskId),
     /// Call this on the executor's thread.
     Call(Box<dyn FnOnce(&C) + Send>),
 }
 
-struct Notes<C> {
-    queue: VecDeque<Note<C>>,
+struct Messages<C> {
+    queue: VecDeque<Message<C>>,
     closed: bool,
 }
 
-/// The executor's letter box.
-pub(crate) struct Inbox<C> {
+/// The executor's mailbox.
+pub(crate) struct Mailbox<C> {
     full: AtomicBool,
-    notes: Mutex<Notes<C>>,
+    messages: Mutex<Messages<C>>,
     bell: Condvar,
 }
 
-impl<C> Default for Inbox<C> {
+impl<C> Default for Mailbox<C> {
     fn default() -> Self {
-        let notes = Notes { queue: VecDeque::new(), closed: false };
-        Self { full: AtomicBool::default(), notes: Mutex::new(notes), bell: Condvar::default() }
+        let messages = Messages { queue: VecDeque::new(), closed: false };
+        Self {
+            full: AtomicBool::default(),
+            messages: Mutex::new(messages),
+            bell: Condvar::default(),
+        }
     }
 }
 
-impl<C> Inbox<C> {
+impl<C> Mailbox<C> {
     /// Whether something waits to be taken.
     #[inline]
     pub(crate) fn is_full(&self) -> bool {
@@ -49,34 +53,34 @@ impl<C> Inbox<C> {
     }
 
     /// Takes everything sent so far.
-    pub(crate) fn take(&self) -> VecDeque<Note<C>> {
-        let mut notes = lock(&self.notes);
+    pub(crate) fn take(&self) -> VecDeque<Message<C>> {
+        let mut messages = lock(&self.messages);
         self.full.store(false, Ordering::Release);
-        std::mem::take(&mut notes.queue)
+        std::mem::take(&mut messages.queue)
     }
 
     /// Refuses everything from now on.
-    pub(crate) fn close(&self) -> VecDeque<Note<C>> {
-        lock(&self.notes).closed = true;
+    pub(crate) fn close(&self) -> VecDeque<Message<C>> {
+        lock(&self.messages).closed = true;
         self.take()
     }
 
     /// Waits until something is sent, at most for `span`.
     pub(crate) fn wait(&self, span: Option<Duration>) {
-        let notes = lock(&self.notes);
-        let empty = |notes: &mut Notes<C>| notes.queue.is_empty();
+        let messages = lock(&self.messages);
+        let empty = |messages: &mut Messages<C>| messages.queue.is_empty();
         match span {
-            Some(span) => drop(self.bell.wait_timeout_while(notes, span, empty)),
-            None => drop(self.bell.wait_while(notes, empty)),
+            Some(span) => drop(self.bell.wait_timeout_while(messages, span, empty)),
+            None => drop(self.bell.wait_while(messages, empty)),
         }
     }
 
-    pub(crate) fn send(&self, note: Note<C>) -> Result<(), Stopped> {
-        let mut notes = lock(&self.notes);
-        if notes.closed {
+    pub(crate) fn send(&self, message: Message<C>) -> Result<(), Stopped> {
+        let mut messages = lock(&self.messages);
+        if messages.closed {
             return Err(Stopped);
         }
-        notes.queue.push_back(note);
+        messages.queue.push_back(message);
         self.full.store(true, Ordering::Release);
         self.bell.notify_one();
         Ok(())
@@ -92,7 +96,7 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// What stands behind a task's standard waker.
 struct TaskWaker<C> {
     task: TaskId,
-    inbox: Arc<Inbox<C>>,
+    mailbox: Arc<Mailbox<C>>,
 }
 
 impl<C: 'static> Wake for TaskWaker<C> {
@@ -102,13 +106,13 @@ impl<C: 'static> Wake for TaskWaker<C> {
 
     fn wake_by_ref(self: &Arc<Self>) {
         // A stopped executor has no task left to wake.
-        let _ = self.inbox.send(Note::Wake(self.task));
+        let _ = self.mailbox.send(Message::Wake(self.task));
     }
 }
 
 /// The standard waker of a task.
-pub(crate) fn waker<C: 'static>(task: TaskId, inbox: &Arc<Inbox<C>>) -> Waker {
-    Arc::new(TaskWaker { task, inbox: Arc::clone(inbox) }).into()
+pub(crate) fn waker<C: 'static>(task: TaskId, mailbox: &Arc<Mailbox<C>>) -> Waker {
+    Arc::new(TaskWaker { task, mailbox: Arc::clone(mailbox) }).into()
 }
 
 /// The executor is gone, or the receiving end of a channel is.
