@@ -4,7 +4,7 @@
 use super::counts::Counts;
 use super::format::BLOCK_BYTES;
 use super::journal::FileJournal;
-use super::namei::New;
+use super::namei::NewInode;
 use super::options::DataMode;
 use super::volume::Volume;
 use crate::contract::{
@@ -45,7 +45,7 @@ impl Ext4 {
         caller: Caller,
         dir: Ino,
         name: &[u8],
-        what: New,
+        what: NewInode,
         mode: u16,
     ) -> Result<Attr> {
         let name = name.to_vec();
@@ -135,11 +135,11 @@ impl FileSystem for Ext4 {
     }
 
     async fn create(&self, caller: Caller, dir: Ino, name: &[u8], mode: u16) -> Result<Attr> {
-        self.make(caller, dir, name, New::File, mode).await
+        self.make(caller, dir, name, NewInode::File, mode).await
     }
 
     async fn mkdir(&self, caller: Caller, dir: Ino, name: &[u8], mode: u16) -> Result<Attr> {
-        self.make(caller, dir, name, New::Directory, mode).await
+        self.make(caller, dir, name, NewInode::Directory, mode).await
     }
 
     async fn symlink(&self, caller: Caller, dir: Ino, name: &[u8], target: &[u8]) -> Result<Attr> {
@@ -147,7 +147,7 @@ impl FileSystem for Ext4 {
             0 => Err(FsError::NoEntry),
             len if len > TARGET_MAX => Err(FsError::NameTooLong),
             _ if target.contains(&0) => Err(FsError::Invalid("a target has no NUL")),
-            _ => self.make(caller, dir, name, New::Symlink(target.to_vec()), 0o777).await,
+            _ => self.make(caller, dir, name, NewInode::Symlink(target.to_vec()), 0o777).await,
         }
     }
 

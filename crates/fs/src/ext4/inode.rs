@@ -27,7 +27,7 @@ pub(crate) struct Inode {
     core: FileCore<Self>,
     pub(crate) raw: RefCell<format::Inode>,
     /// The running transaction writes it into the table once it is done.
-    pub(crate) late: Cell<bool>,
+    pub(crate) deferred: Cell<bool>,
     /// Extents found lately, as long as the tree has not changed.
     pub(crate) found: FoundExtents,
     /// The transaction that last changed anything, and what a reader of the content needs.
@@ -60,7 +60,7 @@ impl Inode {
             seed,
             core: FileCore::new(rt, cache, inode.clone(), owner, raw.size),
             raw: RefCell::new(raw),
-            late: Cell::new(false),
+            deferred: Cell::new(false),
             found: FoundExtents::default(),
             sync_tid: Cell::new(None),
             datasync_tid: Cell::new(None),
@@ -91,7 +91,7 @@ impl Inode {
     /// Whether nothing needs it in memory but the cache of inodes.
     pub(crate) fn is_idle(&self) -> bool {
         let told = !self.pages.is_busy() && !self.pages.has_error();
-        self.opens.get() == 0 && self.links() > 0 && told && !self.late.get()
+        self.opens.get() == 0 && self.links() > 0 && told && !self.deferred.get()
     }
 
     pub(crate) fn attr(&self) -> Attr {

@@ -95,7 +95,7 @@ impl Volume {
             return Err(corrupt("size beyond the last block of a file", place));
         }
         if raw.has(flag::EXTENTS) {
-            self.own.check_node(&ExtentNode::parse(&raw.map, place)?, place)?;
+            self.system_zone.check_node(&ExtentNode::parse(&raw.map, place)?, place)?;
         }
         // Whoever read it first meanwhile is right.
         if let Some(known) = self.inodes.get(number) {
@@ -156,7 +156,7 @@ impl Volume {
         self.write_inode(tx, inode, true).await
     }
 
-    /// Looks at what the table holds of an inode behind its fields; of a late inode these are older.
+    /// Looks at what the table holds of an inode behind its fields; of a deferred inode these are older.
     pub(crate) async fn with_slot<R>(
         &self,
         inode: &Inode,

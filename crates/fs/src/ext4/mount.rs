@@ -16,10 +16,10 @@ use super::journal::{
 };
 use super::options::MountOptions;
 use super::orphan_file::OrphanFile;
-use super::own::OwnBlocks;
 use super::raw::Ext4Image;
 use super::sync::VolumeHook;
-use super::volume::{Group, Late, Volume};
+use super::system_zone::SystemZone;
+use super::volume::{DeferredMetadata, Group, Volume};
 use crate::cache::flush_in_background;
 use crate::contract::{FsError, Result, Timestamp};
 use crate::image::{BlockBytes, ImageReader};
@@ -185,10 +185,10 @@ impl Ext4 {
         sb.mnt_count = sb.mnt_count.saturating_add(1);
         sb.mtime = Timestamp::at(options.epoch_s, rt.now()).seconds as u32;
         write_superblock(&device, &sb).await?;
-        let own = OwnBlocks::new(&sb, groups.iter().map(|group| &group.desc), &log)?;
+        let system_zone = SystemZone::new(&sb, groups.iter().map(|group| &group.desc), &log)?;
         let buffers = Buffers::new(rt, device.clone(), options.buffers);
         let journal = Journal::open(rt, &buffers, log, journal_config(&sb, &options)).await?;
-        let parts = (buffers, journal, own);
+        let parts = (buffers, journal, system_zone);
         let volume = Rc::new(new_volume(rt, device, parts, options, sb, groups));
         start_tasks(&volume);
         let files = records.len() as u32;
@@ -216,7 +216,7 @@ fn journal_config(sb: &Superblock, options: &MountOptions) -> Config {
 fn new_volume(
     rt: &Handle,
     device: AsyncDevice,
-    (buffers, journal, own): (Buffers, Journal, OwnBlocks),
+    (buffers, journal, system_zone): (Buffers, Journal, SystemZone),
     options: MountOptions,
     sb: Superblock,
     groups: Vec<Group>,
@@ -232,19 +232,19 @@ fn new_volume(
         options,
         sb: RefCell::new(sb),
         groups: RefCell::new(groups),
-        own,
+        system_zone,
         free_blocks: Cell::new(free_blocks),
         free_inodes: Cell::new(free_inodes),
         last_tid: Cell::new(None),
         held: RefCell::default(),
         spare_bitmap: Cell::default(),
-        late: Late::default(),
+        deferred: DeferredMetadata::default(),
         held_blocks: Cell::new(0),
         ordered: RefCell::default(),
         namespace: RwLock::new(rt, "names", ()),
         orphans: Mutex::new(rt, "orphans", Vec::new()),
         making_bitmap: Mutex::new(rt, "new bitmap", ()),
-        half_done: Rc::default(),
+        partial_update: Rc::default(),
         files: RefCell::default(),
         changes: RefCell::default(),
     }
@@ -335,7 +335,7 @@ impl Volume {
             sb.set_features(features);
             sb.free_blocks_count = self.free_blocks.get();
             sb.free_inodes_count = self.free_inodes.get() as u32;
-            if self.half_done.get() {
+            if self.partial_update.get() {
                 sb.state |= STATE_ERRORS;
             }
             sb.wtime = self.env.now().seconds as u32;

@@ -4,7 +4,7 @@
 //! takes `namespace` alone and may then lock in any order. All are held while a transaction is begun,
 //! and a commit needs none of them.
 
-use super::dir::{Found, Vacancy};
+use super::dir::{Found, FreeSlot};
 use super::format::{Place, mode};
 use super::inode::Inode;
 use super::inodes::LINKS_MAX;
@@ -34,14 +34,14 @@ pub(super) fn check_name(name: &[u8]) -> Result<()> {
 }
 
 /// What a new name is to lead to.
-pub(crate) enum New {
+pub(crate) enum NewInode {
     File,
     Directory,
     /// With its target.
     Symlink(Vec<u8>),
 }
 
-impl New {
+impl NewInode {
     const fn type_bits(&self) -> u16 {
         match self {
             Self::File => mode::REGULAR,
@@ -110,24 +110,24 @@ impl Volume {
         caller: Caller,
         dir: Ino,
         name: &[u8],
-        what: &New,
+        what: &NewInode,
         permissions: u16,
     ) -> Result<Rc<Inode>> {
         let _namespace = self.namespace.read().await;
         let dir = self.dir_of(dir).await?;
         let _alone = dir.i_rwsem.write().await;
         Self::check_alive(&dir)?;
-        let vacancy = self.vacancy(&dir, name).await?;
+        let free_slot = self.free_slot(&dir, name).await?;
         check_name(name)?;
         dir.check_addable()?;
-        if matches!(what, New::Directory) {
+        if matches!(what, NewInode::Directory) {
             self.may_add_subdir(&dir)?;
         }
         let _reservation = self.reserve(caller, NAME_BLOCKS)?;
         let tx = self.begin(NAME_CREDITS, 0).await?;
         let file_mode = what.type_bits() | permissions & !mode::TYPE;
         let inode = self.new_inode(&tx, caller, &dir, file_mode).await?;
-        let made = self.fill_new(&tx, &dir, vacancy, &inode, name, what).await;
+        let made = self.fill_new(&tx, &dir, free_slot, &inode, name, what).await;
         if made.is_ok() {
             self.note_new(&tx, &dir, &inode, name);
         } else {
@@ -147,18 +147,18 @@ impl Volume {
         &self,
         tx: &Tx,
         dir: &Inode,
-        vacancy: Vacancy,
+        free_slot: FreeSlot,
         inode: &Inode,
         name: &[u8],
-        what: &New,
+        what: &NewInode,
     ) -> Result<()> {
         match what {
-            New::File => {}
-            New::Directory => Box::pin(self.make_dir(tx, inode, dir.number)).await?,
-            New::Symlink(target) => Box::pin(self.set_target(tx, inode, target)).await?,
+            NewInode::File => {}
+            NewInode::Directory => Box::pin(self.make_dir(tx, inode, dir.number)).await?,
+            NewInode::Symlink(target) => Box::pin(self.set_target(tx, inode, target)).await?,
         }
-        self.add_name(tx, dir, vacancy, name, inode.number, what.type_bits()).await?;
-        if matches!(what, New::Directory) {
+        self.add_name(tx, dir, free_slot, name, inode.number, what.type_bits()).await?;
+        if matches!(what, NewInode::Directory) {
             self.add_subdir(dir);
         }
         dir.touch(self.env.now(), true);
@@ -213,7 +213,7 @@ impl Volume {
         }
         let _alone = dir.i_rwsem.write().await;
         Self::check_alive(&dir)?;
-        let vacancy = self.vacancy(&dir, name).await?;
+        let free_slot = self.free_slot(&dir, name).await?;
         check_name(name)?;
         dir.check_addable()?;
         inode.check_changeable()?;
@@ -226,9 +226,9 @@ impl Volume {
         let _reservation = self.reserve(caller, NAME_BLOCKS)?;
         let tx = self.begin(NAME_CREDITS, 0).await?;
         let file_mode = inode.raw.borrow().mode;
-        self.add_name(&tx, &dir, vacancy, name, inode.number, file_mode).await?;
+        self.add_name(&tx, &dir, free_slot, name, inode.number, file_mode).await?;
         if !self.omits(OmittedRule::RecordLink) {
-            self.bar_record(&tx, inode.number);
+            self.exclude_record(&tx, inode.number);
         }
         inode.raw.borrow_mut().links_count += 1;
         inode.touch(self.env.now(), false);
@@ -267,7 +267,7 @@ impl Volume {
             _ => {}
         }
         let tx = self.begin(NAME_CREDITS, 0).await?;
-        self.bar_record(&tx, dir.number);
+        self.exclude_record(&tx, dir.number);
         self.remove_found(&tx, &dir, &found).await?;
         let orphan = inode.opens.get() == 0 || !self.omits(OmittedRule::OpenUnlink);
         self.lose_link(&tx, &dir, &inode, orphan).await?;
@@ -288,7 +288,7 @@ impl Volume {
         orphan: bool,
     ) -> Result<()> {
         if !self.omits(OmittedRule::RecordUnlink) {
-            self.bar_record(tx, inode.number);
+            self.exclude_record(tx, inode.number);
         }
         let links = if inode.is_dir() { 0 } else { inode.links().saturating_sub(1) };
         if inode.is_dir() {

@@ -45,7 +45,7 @@ impl Volume {
     pub(crate) async fn empty_orphan_file(self: &Rc<Self>, file: OrphanFile) -> Result<()> {
         for block in file.blocks {
             let place = Place::InodeBlock { inode: file.number, block };
-            self.own.check(block..block + 1, place)?;
+            self.system_zone.check(block..block + 1, place)?;
             let buffer = self.read_block(block).await?;
             let named =
                 buffer.with(|bytes| parse_orphan_block(&bytes[..], block, file.seed, place))?;

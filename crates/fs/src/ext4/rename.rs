@@ -151,8 +151,8 @@ impl Volume {
                 self.lose_link(&tx, &to.dir, victim, orphan).await?;
             }
             None => {
-                let vacancy = self.vacancy(&to.dir, to.name).await?;
-                self.add_name(&tx, &to.dir, vacancy, to.name, moved.number, file_mode).await?;
+                let free_slot = self.free_slot(&to.dir, to.name).await?;
+                self.add_name(&tx, &to.dir, free_slot, to.name, moved.number, file_mode).await?;
             }
         }
         self.remove_name(&tx, &from.dir, from.name).await?;
@@ -175,7 +175,7 @@ impl Volume {
         self.retarget(&tx, &from.dir, from.name, other.number, other_mode).await?;
         self.change_parent(&tx, moved, &from.dir, &to.dir).await?;
         self.change_parent(&tx, other, &to.dir, &from.dir).await?;
-        self.bar_record(&tx, other.number);
+        self.exclude_record(&tx, other.number);
         other.touch(self.env.now(), false);
         self.write_inode(&tx, other, true).await?;
         self.finish_rename(&tx, [moved, &from.dir, &to.dir]).await?;
@@ -199,11 +199,11 @@ impl Volume {
         from.touch(self.env.now(), true);
         to.touch(self.env.now(), true);
         if !self.omits(OmittedRule::RecordRename) {
-            self.bar_record(tx, moved.number);
+            self.exclude_record(tx, moved.number);
         }
         self.write_synced(tx, moved, OmittedRule::RenameSync).await?;
         for dir in [from, to] {
-            self.bar_record(tx, dir.number);
+            self.exclude_record(tx, dir.number);
             self.write_inode(tx, dir, true).await?;
         }
         Ok(())

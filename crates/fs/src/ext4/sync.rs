@@ -37,7 +37,7 @@ pub(crate) struct VolumeHook(pub(crate) Weak<Volume>);
 impl CommitHook for VolumeHook {
     fn complete(&self) -> std::result::Result<(), JournalError> {
         let gone = || JournalError::Aborted("the file system is gone".to_owned());
-        self.0.upgrade().ok_or_else(gone)?.write_late();
+        self.0.upgrade().ok_or_else(gone)?.write_deferred();
         Ok(())
     }
 

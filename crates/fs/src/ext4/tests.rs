@@ -92,13 +92,13 @@ fn a_shared_block_of_attributes_is_given_up_by_each() {
 
 /// Inodes that stay in memory until their transaction is done leave it then.
 #[test]
-fn late_inodes_leave_memory_with_their_transaction() {
+fn deferred_inodes_leave_memory_with_their_transaction() {
     on_volume(MountOptions { inodes: 16, ..MountOptions::default() }, async |_, fs| {
         let known = || fs.0.inodes.len();
         for file in 0..400 {
             create(fs, &format!("file{file}")).await;
         }
-        assert!(known() >= 400, "all are late");
+        assert!(known() >= 400, "all are deferred");
         assert_eq!(fs.syncfs(ME).await, Ok(()));
         create(fs, "one more").await;
         assert!(known() <= 16, "{} inodes in memory", known());

@@ -35,12 +35,12 @@ pub(crate) fn verify<E>(
 pub(crate) struct Tx {
     handle: TransactionHandle,
     changed: Cell<bool>,
-    half_done: Rc<Cell<bool>>,
+    partial_update: Rc<Cell<bool>>,
 }
 
 impl Tx {
-    pub(crate) const fn new(handle: TransactionHandle, half_done: Rc<Cell<bool>>) -> Self {
-        Self { handle, changed: Cell::new(false), half_done }
+    pub(crate) const fn new(handle: TransactionHandle, partial_update: Rc<Cell<bool>>) -> Self {
+        Self { handle, changed: Cell::new(false), partial_update }
     }
 
     /// The transaction.
@@ -130,7 +130,7 @@ impl Tx {
 impl Drop for Tx {
     fn drop(&mut self) {
         if self.changed.get() {
-            self.half_done.set(true);
+            self.partial_update.set(true);
         }
     }
 }

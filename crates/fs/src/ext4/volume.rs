@@ -9,8 +9,8 @@ use super::format::{
 use super::inode::Inode;
 use super::journal::{Buffers, FileJournal, Journal, Tid};
 use super::options::MountOptions;
-use super::own::OwnBlocks;
 use super::rules::OmittedRule;
+use super::system_zone::SystemZone;
 use super::tx::{BufferRef, Tx};
 use crate::contract::Result;
 use crate::vfs::{InodeCache, VolumeEnv};
@@ -25,10 +25,10 @@ use std::rc::Rc;
 pub(crate) struct Group {
     pub(crate) desc: GroupDescriptor,
     /// Blocks freed by transactions that have not committed.
-    pub(crate) held: Option<HeldBits>,
+    pub(crate) held: Option<FreedBits>,
     /// No free run is longer, as far as is known.
     pub(crate) longest_at_most: u32,
-    pub(crate) late: Option<LateGroup>,
+    pub(crate) deferred: Option<DeferredGroup>,
     /// Whether the checksums of the bitmaps were looked at.
     checked: [Cell<bool>; 2],
 }
@@ -39,20 +39,20 @@ impl Group {
             desc,
             held: None,
             longest_at_most: u32::MAX,
-            late: None,
+            deferred: None,
             checked: Default::default(),
         }
     }
 }
 
-/// What of a group is late: its descriptor, and the checksums of these bitmaps.
+/// What of a group is deferred: its descriptor, and the checksums of these bitmaps.
 #[derive(Default)]
-pub(crate) struct LateGroup {
+pub(crate) struct DeferredGroup {
     pub(crate) bitmaps: [Option<BufferRef>; 2],
 }
 
-/// An inode that is, or was, late, and where it is written.
-pub(crate) struct LateInode {
+/// An inode that is, or was, deferred, and where it is written.
+pub(crate) struct DeferredInode {
     pub(crate) number: u32,
     pub(crate) buffer: BufferRef,
     pub(crate) slot: Range<usize>,
@@ -60,11 +60,11 @@ pub(crate) struct LateInode {
 
 /// What the running transaction writes once it is done.
 #[derive(Default)]
-pub(crate) struct Late {
+pub(crate) struct DeferredMetadata {
     pub(crate) superblock: RefCell<Option<BufferRef>>,
-    /// Groups, with the blocks of their descriptors. A group is late once.
+    /// Groups, with the blocks of their descriptors. A group is deferred once.
     pub(crate) groups: RefCell<Vec<(u32, BufferRef)>>,
-    pub(crate) inodes: RefCell<Vec<LateInode>>,
+    pub(crate) inodes: RefCell<Vec<DeferredInode>>,
 }
 
 /// The two bitmaps of a group.
@@ -85,14 +85,14 @@ impl Bitmap {
 }
 
 /// Freed blocks of a group as a bitmap.
-pub(crate) struct HeldBits {
+pub(crate) struct FreedBits {
     pub(crate) bitmap: Box<[u8; 4096]>,
     /// Bits that are yet to be cleared.
     pub(crate) count: u32,
 }
 
 /// Freed blocks of a group, and the transaction that freed them.
-pub(crate) type Held = (Tid, u32, Range<u32>);
+pub(crate) type FreedExtent = (Tid, u32, Range<u32>);
 
 /// Files that have new data which a transaction must find on the device.
 pub(crate) type Ordered = BTreeMap<u32, BTreeMap<u32, Rc<Inode>>>;
@@ -105,14 +105,14 @@ pub(crate) struct Volume {
     pub(crate) options: MountOptions,
     pub(crate) sb: RefCell<Superblock>,
     pub(crate) groups: RefCell<Vec<Group>>,
-    pub(crate) late: Late,
+    pub(crate) deferred: DeferredMetadata,
     /// Blocks that no file can have.
-    pub(crate) own: OwnBlocks,
+    pub(crate) system_zone: SystemZone,
     pub(crate) free_blocks: Cell<u64>,
     pub(crate) free_inodes: Cell<u64>,
     /// The newest transaction that anything was part of.
     pub(crate) last_tid: Cell<Option<Tid>>,
-    pub(crate) held: RefCell<VecDeque<Held>>,
+    pub(crate) held: RefCell<VecDeque<FreedExtent>>,
     /// How many blocks these are.
     pub(crate) held_blocks: Cell<u64>,
     /// A bitmap of zeroes, for the next group that holds blocks.
@@ -127,7 +127,7 @@ pub(crate) struct Volume {
     pub(crate) making_bitmap: Mutex<()>,
     pub(crate) generations: RefCell<Stream>,
     /// Whether an error left an operation half done, so that the volume has to be checked.
-    pub(crate) half_done: Rc<Cell<bool>>,
+    pub(crate) partial_update: Rc<Cell<bool>>,
     /// Takes file-level records, if the mount asked for it.
     pub(crate) files: RefCell<Option<FileJournal>>,
     pub(crate) changes: RefCell<Changes>,
@@ -161,7 +161,7 @@ impl Volume {
         // The first large file costs the superblock, too.
         let spare = u32::from(!self.has(format::Feature::LARGE_FILE));
         let credits = credits + spare + self.journal.revoke_credits(revokes);
-        let tx = Tx::new(self.journal.start(credits).await?, Rc::clone(&self.half_done));
+        let tx = Tx::new(self.journal.start(credits).await?, Rc::clone(&self.partial_update));
         self.last_tid.set(Some(tx.tid()));
         Ok(tx)
     }
@@ -209,7 +209,7 @@ impl Volume {
 
     async fn bitmap(&self, tx: &Tx, group: u32, which: Bitmap) -> Result<BufferRef> {
         if self.groups.borrow()[group as usize].desc.has(which.flag()) {
-            Box::pin(self.have_bitmap(tx, group, which)).await?;
+            Box::pin(self.init_bitmap(tx, group, which)).await?;
         }
         let buffer = self.read_block(self.bitmap_block(group, which)).await?;
         self.check_bitmap(group, which, &buffer)?;
@@ -217,7 +217,7 @@ impl Volume {
     }
 
     /// Makes the bitmap of a group that never had one, unless somebody else does.
-    async fn have_bitmap(&self, tx: &Tx, group: u32, which: Bitmap) -> Result<()> {
+    async fn init_bitmap(&self, tx: &Tx, group: u32, which: Bitmap) -> Result<()> {
         let _alone = self.making_bitmap.lock().await;
         if self.groups.borrow()[group as usize].desc.has(which.flag()) {
             let bitmap = self.make_bitmap(tx, group, which)?;
@@ -250,7 +250,7 @@ impl Volume {
         let here = sb.group_blocks(group);
         let behind = here.end..here.start + 8 * 4096;
         let bit = |block: u64| (block - here.start) as u32;
-        let own = self.own.within(here.clone()).chain(std::iter::once(behind));
+        let own = self.system_zone.within(here.clone()).chain(std::iter::once(behind));
         let bits = own.map(|run| bit(run.start)..bit(run.end));
         bits.filter(|bits| !bits.is_empty()).collect()
     }

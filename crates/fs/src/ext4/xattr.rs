@@ -50,7 +50,7 @@ impl Volume {
     /// How many inodes share a block of attributes, and the attributes.
     async fn xattr_block(&self, inode: &Inode, block: u64) -> Result<(u32, Vec<Xattr>)> {
         let place = Place::InodeBlock { inode: inode.number, block };
-        self.own.check(block..block + 1, place)?;
+        self.system_zone.check(block..block + 1, place)?;
         let buffer = self.read_block(block).await?;
         self.in_xattr_block(&buffer, place)
     }
@@ -151,7 +151,7 @@ impl Volume {
         bytes: &mut [u8; BLOCK_BYTES],
     ) -> Result<()> {
         if !self.omits(OmittedRule::RecordXattr) {
-            self.bar_record(tx, inode.number);
+            self.exclude_record(tx, inode.number);
         }
         let old = inode.raw.borrow().file_acl;
         let own = old != 0 && self.xattr_block(inode, old).await?.0 == 1;
@@ -182,14 +182,14 @@ impl Volume {
     /// Gives up the inode's block of attributes; the caller writes the inode.
     pub(crate) async fn drop_xattr_block(&self, tx: &Tx, inode: &Inode) -> Result<()> {
         if !self.omits(OmittedRule::RecordXattr) {
-            self.bar_record(tx, inode.number);
+            self.exclude_record(tx, inode.number);
         }
         let block = inode.raw.borrow().file_acl;
         if block == 0 {
             return Ok(());
         }
         let place = Place::InodeBlock { inode: inode.number, block };
-        self.own.check(block..block + 1, place)?;
+        self.system_zone.check(block..block + 1, place)?;
         let buffer = self.read_block(block).await?;
         tx.access(&buffer).await?;
         // From here to the change nothing waits: others who share the block may be giving it up, too.

@@ -14,7 +14,7 @@ use crate::contract::{FsError, Result};
 use crate::ext4::format::{GROUP_BLOCK_UNINIT, Place};
 use crate::ext4::rules::OmittedRule;
 use crate::ext4::tx::{BufferRef, Tx};
-use crate::ext4::volume::{Bitmap, HeldBits, Volume, corrupt};
+use crate::ext4::volume::{Bitmap, FreedBits, Volume, corrupt};
 use std::ops::Range;
 
 impl Volume {
@@ -108,7 +108,7 @@ impl Volume {
         let Some(run) = run else { return Ok(None) };
         let first = self.sb.borrow().group_first_block(group);
         let blocks = first + u64::from(run.start)..first + u64::from(run.end);
-        self.own.check(blocks.clone(), Place::BlockBitmap(group))?;
+        self.system_zone.check(blocks.clone(), Place::BlockBitmap(group))?;
         self.change_block_bits(tx, group, &bitmap, run, true).await?;
         Ok(Some(blocks))
     }
@@ -136,7 +136,7 @@ impl Volume {
 
     /// Gives blocks back; they are held until the transaction has committed.
     pub(crate) async fn free_blocks(&self, tx: &Tx, blocks: Range<u64>) -> Result<()> {
-        self.own.check(blocks.clone(), Place::Block(blocks.start))?;
+        self.system_zone.check(blocks.clone(), Place::Block(blocks.start))?;
         let mut from = blocks.start;
         while from < blocks.end {
             let group = self.sb.borrow().group_of(from);
@@ -188,7 +188,7 @@ impl Volume {
         let mut groups = self.groups.borrow_mut();
         let held = groups[group as usize].held.get_or_insert_with(|| {
             let spare = self.spare_bitmap.take();
-            HeldBits { bitmap: spare.unwrap_or_else(|| Box::new([0; 4096])), count: 0 }
+            FreedBits { bitmap: spare.unwrap_or_else(|| Box::new([0; 4096])), count: 0 }
         });
         bits::fill(&mut held.bitmap[..], bits.clone(), true);
         held.count += bits.len() as u32;

@@ -126,7 +126,7 @@ impl Volume {
         let place = self.sb.borrow().inode_place(inode);
         let InodePlace { group, index } =
             place.ok_or_else(|| corrupt("inode number", Place::Inode(inode)))?;
-        self.bar_record(tx, inode);
+        self.exclude_record(tx, inode);
         let bitmap = self.inode_bitmap(tx, group).await?;
         tx.access(&bitmap).await?;
         if !bitmap.with(|bytes| bits::all(bytes, index..index + 1, true)) {

@@ -13,7 +13,7 @@ const TABLE_RUN_BLOCKS: u64 = 64;
 
 /// What is remembered of an inode in use.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Seen {
+pub(super) struct InodeFacts {
     /// Type of file.
     pub(super) file_type: u16,
     /// What the inode says about its names.
@@ -28,7 +28,7 @@ pub(super) struct Seen {
     pub(super) orphan: bool,
 }
 
-impl Seen {
+impl InodeFacts {
     pub(super) const fn is_dir(&self) -> bool {
         self.file_type == mode::DIR
     }
@@ -48,7 +48,7 @@ pub(super) struct Volume {
     pub(super) sb: Superblock,
     pub(super) groups: Vec<GroupDescriptor>,
     pub(super) space: Space,
-    pub(super) inodes: BTreeMap<u32, Seen>,
+    pub(super) inodes: BTreeMap<u32, InodeFacts>,
     pub(super) directories: Vec<Directory>,
     /// Blocks of each group that the format does not keep for itself.
     pub(super) unkept: Vec<u32>,

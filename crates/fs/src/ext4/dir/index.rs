@@ -5,7 +5,7 @@ use super::super::format::{IndexNode, NameHash, Place};
 use super::super::inode::Inode;
 use super::super::tx::{BufferRef, Holds, Tx, verify};
 use super::super::volume::{Volume, corrupt};
-use super::{Found, Search, Vacancy};
+use super::{Found, FreeSlot, Search};
 use crate::contract::Result;
 use smallvec::{SmallVec, smallvec};
 
@@ -120,7 +120,7 @@ impl Volume {
         {
             return Ok(Search::Found(found));
         }
-        Ok(Search::Vacant(Vacancy { way: Some((hash, path)), room }))
+        Ok(Search::Vacant(FreeSlot { way: Some((hash, path)), room }))
     }
 
     /// Finds a name in the blocks behind the first that may hold its hash.

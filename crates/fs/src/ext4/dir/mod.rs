@@ -39,7 +39,7 @@ impl Found {
 
 /// Where a name that is not there can go, until its directory changes.
 #[derive(Default)]
-pub(crate) struct Vacancy {
+pub(crate) struct FreeSlot {
     /// Its hash and the way to its block, in an indexed directory.
     way: Option<(u32, IndexPath)>,
     /// The record with room for it, and its block; none if a block has to be made.
@@ -49,7 +49,7 @@ pub(crate) struct Vacancy {
 /// What a look for a name shows.
 pub(crate) enum Search {
     Found(Found),
-    Vacant(Vacancy),
+    Vacant(FreeSlot),
 }
 
 /// A name to be added: itself, its inode and type.
@@ -113,20 +113,22 @@ impl Volume {
         if self.is_indexed(dir) {
             if name == b"." || name == b".." {
                 let found = self.find_dot(dir, name).await?;
-                return Ok(found.map_or_else(|| Search::Vacant(Vacancy::default()), Search::Found));
+                return Ok(found.map_or_else(|| Search::Vacant(FreeSlot::default()), Search::Found));
             }
             return self.search_indexed(dir, name).await;
         }
-        let mut vacancy = Vacancy::default();
+        let mut free_slot = FreeSlot::default();
         for logical in 0..Self::blocks_of(dir) {
             let buffer = self.names(dir, logical).await?;
             match self.search_in(&buffer, name) {
                 Ok(found) => return Ok(Search::Found(found)),
-                Err(Some(room)) if vacancy.room.is_none() => vacancy.room = Some((buffer, room)),
+                Err(Some(room)) if free_slot.room.is_none() => {
+                    free_slot.room = Some((buffer, room))
+                }
                 Err(_) => {}
             }
         }
-        Ok(Search::Vacant(vacancy))
+        Ok(Search::Vacant(free_slot))
     }
 
     /// Where a name stands, if it is there.
@@ -141,10 +143,10 @@ impl Volume {
     ///
     /// # Errors
     /// [`FsError::Exists`] when it is there.
-    pub(crate) async fn vacancy(&self, dir: &Inode, name: &[u8]) -> Result<Vacancy> {
+    pub(crate) async fn free_slot(&self, dir: &Inode, name: &[u8]) -> Result<FreeSlot> {
         match self.search(dir, name).await? {
             Search::Found(_) => Err(FsError::Exists),
-            Search::Vacant(vacancy) => Ok(vacancy),
+            Search::Vacant(free_slot) => Ok(free_slot),
         }
     }
 
@@ -180,7 +182,7 @@ impl Volume {
         .await
     }
 
-    /// Adds a name in a directory that has not changed since the vacancy was found.
+    /// Adds a name in a directory that has not changed since the slot was found.
     ///
     /// # Errors
     /// [`FsError::NoSpace`] when the volume, or the index, is full.
@@ -188,17 +190,17 @@ impl Volume {
         &self,
         tx: &Tx,
         dir: &Inode,
-        vacancy: Vacancy,
+        free_slot: FreeSlot,
         name: &[u8],
         inode: u32,
         file_mode: u16,
     ) -> Result<()> {
         let entry = (name, inode, file_type_of(file_mode));
-        match vacancy {
-            Vacancy { room: Some((buffer, room)), .. } => {
+        match free_slot {
+            FreeSlot { room: Some((buffer, room)), .. } => {
                 self.insert_into(tx, dir, &buffer, room, entry).await
             }
-            Vacancy { way, .. } => Box::pin(self.add_with_block(tx, dir, way, entry)).await,
+            FreeSlot { way, .. } => Box::pin(self.add_with_block(tx, dir, way, entry)).await,
         }
     }
 
@@ -210,15 +212,15 @@ impl Volume {
         way: Option<(u32, IndexPath)>,
         entry: NewName<'_>,
     ) -> Result<()> {
-        let mut vacancy = Vacancy { way, room: None };
-        if vacancy.way.is_none() && Self::blocks_of(dir) == 1 && self.has(Feature::DIR_INDEX) {
+        let mut free_slot = FreeSlot { way, room: None };
+        if free_slot.way.is_none() && Self::blocks_of(dir) == 1 && self.has(Feature::DIR_INDEX) {
             self.make_index(tx, dir).await?;
-            vacancy = self.vacancy(dir, entry.0).await?;
+            free_slot = self.free_slot(dir, entry.0).await?;
         }
-        if let Some((buffer, room)) = vacancy.room {
+        if let Some((buffer, room)) = free_slot.room {
             return self.insert_into(tx, dir, &buffer, room, entry).await;
         }
-        if let Some((hash, path)) = vacancy.way {
+        if let Some((hash, path)) = free_slot.way {
             return self.add_by_split(tx, dir, hash, path, entry).await;
         }
         let (_, buffer) = self.append_block(tx, dir).await?;

@@ -65,7 +65,7 @@ fn split_off(entries: &mut ExtentEntries, at: usize) -> ExtentEntries {
 }
 
 /// What a change of a node means for the node above.
-enum Above {
+enum ParentUpdate {
     Nothing,
     /// The node begins elsewhere now.
     Key(u32),
@@ -113,7 +113,7 @@ impl Volume {
         let node = buffer.with(|bytes| ExtentNode::parse(bytes, place))?;
         verify(buffer, Holds::Extents, seed, |bytes| {
             check_extent_block(bytes, seed, place)?;
-            self.own.check_node(&node, place)
+            self.system_zone.check_node(&node, place)
         })?;
         Ok(node)
     }
@@ -161,17 +161,17 @@ impl Volume {
                 }
                 None => {
                     self.store_root(tx, inode, step.node).await?;
-                    Above::Nothing
+                    ParentUpdate::Nothing
                 }
             };
             let Some(parent) = steps.last_mut() else { break };
             let ExtentEntries::Index { entries, .. } = &mut parent.node.entries else { break };
             match above {
-                Above::Nothing => break,
-                Above::Key(key) if entries[parent.child].logical == key => break,
-                Above::Key(key) => entries[parent.child].logical = key,
-                Above::Gone => drop(entries.remove(parent.child)),
-                Above::Also(entry) => entries.insert(parent.child + 1, entry),
+                ParentUpdate::Nothing => break,
+                ParentUpdate::Key(key) if entries[parent.child].logical == key => break,
+                ParentUpdate::Key(key) => entries[parent.child].logical = key,
+                ParentUpdate::Gone => drop(entries.remove(parent.child)),
+                ParentUpdate::Also(entry) => entries.insert(parent.child + 1, entry),
             }
         }
         self.shrink_root(tx, inode).await
@@ -183,15 +183,15 @@ impl Volume {
         inode: &Inode,
         buffer: &BufferRef,
         mut node: ExtentNode,
-    ) -> Result<Above> {
+    ) -> Result<ParentUpdate> {
         if count(&node.entries) == 0 {
             self.free_metadata(tx, inode, buffer.block()).await?;
-            return Ok(Above::Gone);
+            return Ok(ParentUpdate::Gone);
         }
-        let mut above = first_key(&node.entries).map_or(Above::Nothing, Above::Key);
+        let mut above = first_key(&node.entries).map_or(ParentUpdate::Nothing, ParentUpdate::Key);
         if count(&node.entries) > usize::from(node.max) {
             let behind = split_off(&mut node.entries, usize::from(node.max) / 2 + 1);
-            above = Above::Also(self.new_node(tx, inode, behind, buffer.block()).await?);
+            above = ParentUpdate::Also(self.new_node(tx, inode, behind, buffer.block()).await?);
         }
         tx.access(buffer).await?;
         let seed = inode.seed;

@@ -63,7 +63,7 @@ impl Volume {
             return Err(corrupt("record of a file: inode", place));
         }
         for (block, _) in &record.nodes {
-            self.own.check(*block..block + 1, place)?;
+            self.system_zone.check(*block..block + 1, place)?;
         }
         let blocks = self.blocks_of_tree(&raw, place, &record.nodes).await?;
         Ok(File { record, raw, blocks })
@@ -80,7 +80,7 @@ impl Volume {
         let mut blocks = Blocks::default();
         let mut left = vec![ExtentNode::parse(&raw.map, place)?];
         while let Some(node) = left.pop() {
-            self.own.check_node(&node, place)?;
+            self.system_zone.check_node(&node, place)?;
             match node.entries {
                 ExtentEntries::Leaf(extents) => {
                     blocks.data.extend(extents.iter().map(|extent| extent.start..extent.end()));
@@ -187,8 +187,8 @@ impl Volume {
             Search::Found(_) => {
                 Err(corrupt("record of a file: its name is taken", Place::Inode(*parent)))
             }
-            Search::Vacant(vacancy) => {
-                self.add_name(tx, &dir, vacancy, name, file.record.inode, file.raw.mode).await?;
+            Search::Vacant(free_slot) => {
+                self.add_name(tx, &dir, free_slot, name, file.record.inode, file.raw.mode).await?;
                 dir.touch(self.env.now(), true);
                 self.write_inode(tx, &dir, true).await
             }

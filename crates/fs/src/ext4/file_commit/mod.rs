@@ -15,15 +15,15 @@ use std::collections::BTreeMap;
 #[derive(Default)]
 pub(crate) struct Changes {
     /// Inodes of which a record could not tell all, until this transaction is committed.
-    barred: BTreeMap<u32, Tid>,
+    excluded: BTreeMap<u32, Tid>,
     /// The name that each new file got.
     names: BTreeMap<u32, (Tid, NewName)>,
 }
 
 impl Changes {
     /// A record cannot tell what this transaction did to an inode.
-    pub(crate) fn bar(&mut self, inode: u32, tid: Tid) {
-        self.barred.insert(inode, tid);
+    pub(crate) fn exclude(&mut self, inode: u32, tid: Tid) {
+        self.excluded.insert(inode, tid);
     }
 
     /// A file is new, and has this name.
@@ -33,18 +33,18 @@ impl Changes {
 
     /// Transactions up to `tid` are committed.
     pub(crate) fn forget(&mut self, tid: Tid) {
-        self.barred.retain(|_, of| !tid.reached(*of));
+        self.excluded.retain(|_, of| !tid.reached(*of));
         self.names.retain(|_, (of, _)| !tid.reached(*of));
     }
 
     /// The names for a record of a file; `None` if no record can tell what the file is.
     fn names_of(&self, inode: u32) -> Option<Vec<NewName>> {
-        if self.barred.contains_key(&inode) {
+        if self.excluded.contains_key(&inode) {
             return None;
         }
         match self.names.get(&inode) {
             None => Some(Vec::new()),
-            Some((_, name)) if self.barred.contains_key(&name.parent) => None,
+            Some((_, name)) if self.excluded.contains_key(&name.parent) => None,
             Some((_, name)) => Some(vec![name.clone()]),
         }
     }
@@ -58,19 +58,19 @@ mod tests {
         NewName { parent, kind: 1, name: b"new".to_vec() }
     }
 
-    /// A file is barred by what happened to it and, as long as it is new, to its directory; until the
+    /// A file is excluded by what happened to it and, as long as it is new, to its directory; until the
     /// transaction is committed.
     #[test]
-    fn changes_bar_records_until_committed() {
+    fn changes_exclude_records_until_committed() {
         let mut changes = Changes::default();
         assert_eq!(changes.names_of(12), Some(Vec::new()));
         changes.name(12, Tid(7), name(2));
         assert_eq!(changes.names_of(12), Some(vec![name(2)]));
-        changes.bar(2, Tid(8));
+        changes.exclude(2, Tid(8));
         assert_eq!((changes.names_of(12), changes.names_of(13)), (None, Some(Vec::new())));
         changes.forget(Tid(7));
         assert_eq!(changes.names_of(12), Some(Vec::new()));
-        changes.bar(12, Tid(8));
+        changes.exclude(12, Tid(8));
         assert_eq!(changes.names_of(12), None);
         changes.forget(Tid(8));
         assert_eq!(changes.names_of(12), Some(Vec::new()));

@@ -36,9 +36,9 @@ impl Volume {
     }
 
     /// No record can tell what this transaction does to an inode.
-    pub(crate) fn bar_record(&self, tx: &Tx, inode: u32) {
+    pub(crate) fn exclude_record(&self, tx: &Tx, inode: u32) {
         if self.keeps_changes() {
-            self.changes.borrow_mut().bar(inode, tx.tid());
+            self.changes.borrow_mut().exclude(inode, tx.tid());
         }
     }
 
@@ -53,7 +53,7 @@ impl Volume {
         let mut changes = self.changes.borrow_mut();
         match inode.kind() {
             Kind::File => changes.name(inode.number, tx.tid(), name),
-            _ => changes.bar(inode.number, tx.tid()),
+            _ => changes.exclude(inode.number, tx.tid()),
         }
     }
 

@@ -23,7 +23,7 @@ use std::sync::Arc;
 
 /// What a transaction has to do with a buffer.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub(super) enum Claim {
+pub(super) enum JournalMembership {
     /// Nothing.
     #[default]
     None,
@@ -44,8 +44,8 @@ pub(super) struct State {
     pub(super) owner: Option<Owner>,
     /// The content is still on its way from the device.
     pub(super) reading: bool,
-    pub(super) running: Claim,
-    pub(super) committing: Claim,
+    pub(super) running: JournalMembership,
+    pub(super) committing: JournalMembership,
     /// The content to be logged, if the running transaction has changed it since.
     pub(super) frozen: Option<LogCopy>,
     /// The committing transaction has not written it to the log yet.
@@ -78,7 +78,7 @@ impl State {
 
     /// Whether no transaction under way claims it.
     pub(super) fn is_settled(&self) -> bool {
-        self.running == Claim::None && self.committing == Claim::None
+        self.running == JournalMembership::None && self.committing == JournalMembership::None
     }
 
     /// Keeps the content for the committing transaction, before it changes; says whether it had to.
@@ -234,7 +234,7 @@ impl Buffer {
     /// Changes what the running transaction has claimed.
     pub(crate) fn complete(&self, change: impl FnOnce(&mut BlockMut<'_>)) {
         let mut state = self.state.borrow_mut();
-        debug_assert_eq!(state.running, Claim::Dirty, "block {}", self.block);
+        debug_assert_eq!(state.running, JournalMembership::Dirty, "block {}", self.block);
         change(&mut state.block_mut());
     }
 

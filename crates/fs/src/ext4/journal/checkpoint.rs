@@ -15,7 +15,7 @@ use nandscape_rt::sync::MutexGuard;
 use std::rc::Rc;
 
 /// What keeps a committed transaction in the log.
-enum Held {
+enum PinnedLog {
     /// Nothing any more.
     Free,
     /// Buffers that can be written home.
@@ -57,21 +57,23 @@ impl Shared {
         loop {
             self.alive()?;
             match self.held(tid) {
-                Held::Free => return Ok(()),
-                Held::Home(buffers) => self.write_home(buffers, Flags::SYNC).await?,
-                Held::Changed(tid) => self.commit(tid).await?,
-                Held::OnTheirWay => self.homed.notified().await,
+                PinnedLog::Free => return Ok(()),
+                PinnedLog::Home(buffers) => self.write_home(buffers, Flags::SYNC).await?,
+                PinnedLog::Changed(tid) => self.commit(tid).await?,
+                PinnedLog::OnTheirWay => self.homed.notified().await,
             }
         }
     }
 
-    fn held(&self, tid: Tid) -> Held {
+    fn held(&self, tid: Tid) -> PinnedLog {
         let mut state = self.state.borrow_mut();
         let running = state.running.as_ref().map(|running| running.tid);
         let under_way = state.committing.map(|committing| committing.tid).or(running);
-        let Some(front) = state.logged.front().map(|front| front.tid) else { return Held::Free };
+        let Some(front) = state.logged.front().map(|front| front.tid) else {
+            return PinnedLog::Free;
+        };
         let Some(logged) = state.logged.get_mut(tid.since(front) as usize) else {
-            return Held::Free;
+            return PinnedLog::Free;
         };
         logged.buffers.retain(|buffer| buffer.state.borrow().checkpoint == Some(tid));
         let free = |buffer: &&Rc<Buffer>| {
@@ -81,10 +83,10 @@ impl Shared {
         let home: Vec<_> = logged.buffers.iter().filter(free).cloned().collect();
         let changed = logged.buffers.iter().any(|buffer| !buffer.state.borrow().is_settled());
         match under_way {
-            _ if !home.is_empty() => Held::Home(home),
-            _ if logged.buffers.is_empty() => Held::Free,
-            Some(tid) if changed => Held::Changed(tid),
-            _ => Held::OnTheirWay,
+            _ if !home.is_empty() => PinnedLog::Home(home),
+            _ if logged.buffers.is_empty() => PinnedLog::Free,
+            Some(tid) if changed => PinnedLog::Changed(tid),
+            _ => PinnedLog::OnTheirWay,
         }
     }
 

@@ -2,7 +2,7 @@
 //! to the log. After `jbd2_journal_commit_transaction` in `fs/jbd2/commit.c`; its phases are the
 //! functions called by [`commit_running`], in order.
 
-use super::buffer::{Buffer, Claim, LogCopy};
+use super::buffer::{Buffer, JournalMembership, LogCopy};
 use super::buffers::Runs;
 use super::disk::{BLOCK_BYTES, Commit, Descriptor, Position, Tag, encode_revokes, escape};
 use super::error::JournalError;
@@ -154,7 +154,7 @@ impl Shared {
         for buffer in running.buffers {
             let mut buffer_state = buffer.state.borrow_mut();
             buffer_state.committing = std::mem::take(&mut buffer_state.running);
-            buffer_state.to_log = buffer_state.committing == Claim::Dirty;
+            buffer_state.to_log = buffer_state.committing == JournalMembership::Dirty;
             let list = if buffer_state.to_log { &mut dirty } else { &mut forgotten };
             list.push(Rc::clone(&buffer));
         }

@@ -1,25 +1,25 @@
 //! What a transaction writes once, when everything in it is done: the superblock, descriptors of
 //! groups with the checksums of their bitmaps, and inodes. Memory holds the newest of each.
 //!
-//! An operation that changed one claims its block for the transaction, and notes that it is late. The
-//! commit asks for what is late when no handle is open any more ([`Volume::write_late`]), as jbd2's
+//! An operation that changed one claims its block for the transaction, and notes that its encoding is deferred. The
+//! commit asks for what is deferred when no handle is open any more ([`Volume::write_deferred`]), as jbd2's
 //! triggers have it. Until then the block in memory is behind: whoever looks for an inode in the table
-//! looks in memory first, where a late one stays ([`Inode::is_idle`]).
+//! looks in memory first, where a deferred one stays ([`Inode::is_idle`]).
 
 use super::format::{Editable, SUPERBLOCK_AT, SUPERBLOCK_BYTES};
 use super::inode::Inode;
 use super::tx::{BufferRef, Tx};
-use super::volume::{Bitmap, LateGroup, LateInode, Volume};
+use super::volume::{Bitmap, DeferredGroup, DeferredInode, Volume};
 use crate::contract::Result;
 use std::ops::Range;
 
 impl Volume {
     /// Writes the superblock with this transaction.
     pub(crate) async fn write_superblock(&self, tx: &Tx) -> Result<()> {
-        if self.late.superblock.borrow().is_none() {
+        if self.deferred.superblock.borrow().is_none() {
             let buffer = self.read_block(0).await?;
             tx.claim(&buffer).await?;
-            self.late.superblock.replace(Some(buffer));
+            self.deferred.superblock.replace(Some(buffer));
         }
         Ok(())
     }
@@ -32,65 +32,65 @@ impl Volume {
         which: Bitmap,
         bitmap: &BufferRef,
     ) -> Result<()> {
-        if self.groups.borrow()[group as usize].late.is_none() {
+        if self.groups.borrow()[group as usize].deferred.is_none() {
             let (block, _) = self.sb.borrow().desc_place(group);
             let buffer = self.read_block(block).await?;
             tx.claim(&buffer).await?;
             self.note_group(group, buffer);
         }
-        if let Some(late) = &mut self.groups.borrow_mut()[group as usize].late {
-            late.bitmaps[which as usize].get_or_insert_with(|| bitmap.clone());
+        if let Some(deferred) = &mut self.groups.borrow_mut()[group as usize].deferred {
+            deferred.bitmaps[which as usize].get_or_insert_with(|| bitmap.clone());
         }
         Ok(())
     }
 
-    /// Notes that a group is late, unless somebody else did while its block was awaited.
+    /// Notes that a group is deferred, unless somebody else did while its block was awaited.
     fn note_group(&self, group: u32, buffer: BufferRef) {
-        let late = &mut self.groups.borrow_mut()[group as usize].late;
-        if late.is_none() {
-            *late = Some(LateGroup::default());
-            self.late.groups.borrow_mut().push((group, buffer));
+        let deferred = &mut self.groups.borrow_mut()[group as usize].deferred;
+        if deferred.is_none() {
+            *deferred = Some(DeferredGroup::default());
+            self.deferred.groups.borrow_mut().push((group, buffer));
         }
     }
 
     /// Writes what an inode is into the table with this transaction.
     pub(super) async fn write_slot(&self, tx: &Tx, inode: &Inode) -> Result<()> {
-        if !inode.late.get() {
+        if !inode.deferred.get() {
             let number = inode.number;
             let (block, slot) = self.inode_slot(number)?;
             let buffer = self.read_block(block).await?;
             tx.claim(&buffer).await?;
-            if !inode.late.replace(true) {
-                self.late.inodes.borrow_mut().push(LateInode { number, buffer, slot });
+            if !inode.deferred.replace(true) {
+                self.deferred.inodes.borrow_mut().push(DeferredInode { number, buffer, slot });
             }
         }
         Ok(())
     }
 
-    /// Writes it now, if it is late, since memory is about to forget it. The transaction has its block.
+    /// Writes it now, if it is deferred, since memory is about to forget it. The transaction has its block.
     pub(super) async fn write_slot_now(&self, inode: &Inode) -> Result<()> {
         let (block, slot) = self.inode_slot(inode.number)?;
         let buffer = self.read_block(block).await?;
-        if inode.late.take() {
+        if inode.deferred.take() {
             encode_inode(inode, &buffer, slot);
         }
         Ok(())
     }
 
-    /// Writes all that is late into its blocks. No handle is open: it is all of one transaction.
-    pub(super) fn write_late(&self) {
-        if let Some(buffer) = self.late.superblock.take() {
+    /// Writes all that is deferred into its blocks. No handle is open: it is all of one transaction.
+    pub(super) fn write_deferred(&self) {
+        if let Some(buffer) = self.deferred.superblock.take() {
             self.encode_superblock(&buffer);
         }
-        for (group, buffer) in self.late.groups.borrow_mut().drain(..) {
+        for (group, buffer) in self.deferred.groups.borrow_mut().drain(..) {
             self.encode_group(group, &buffer);
         }
-        if self.late.inodes.borrow().len() >= self.options.inodes {
-            // Those that could not be let go because they were late now can.
+        if self.deferred.inodes.borrow().len() >= self.options.inodes {
+            // Those that could not be let go because they were deferred now can.
             self.inodes.retry_eviction();
         }
-        for LateInode { number, buffer, slot } in self.late.inodes.borrow_mut().drain(..) {
-            if let Some(inode) = self.inodes.get(number).filter(|inode| inode.late.take()) {
+        for DeferredInode { number, buffer, slot } in self.deferred.inodes.borrow_mut().drain(..) {
+            if let Some(inode) = self.inodes.get(number).filter(|inode| inode.deferred.take()) {
                 encode_inode(&inode, &buffer, slot);
             }
         }
@@ -108,8 +108,8 @@ impl Volume {
     fn encode_group(&self, group: u32, buffer: &BufferRef) {
         let sb = self.sb.borrow();
         let info = &mut self.groups.borrow_mut()[group as usize];
-        let Some(late) = info.late.take() else { return };
-        for (which, bitmap) in [Bitmap::Blocks, Bitmap::Inodes].into_iter().zip(late.bitmaps) {
+        let Some(deferred) = info.deferred.take() else { return };
+        for (which, bitmap) in [Bitmap::Blocks, Bitmap::Inodes].into_iter().zip(deferred.bitmaps) {
             if let Some(bitmap) = bitmap {
                 bitmap.complete(|bits| match which {
                     Bitmap::Blocks => info.desc.seal_block_bitmap(bits, &sb),
