@@ -90,10 +90,10 @@ impl DataPath for Volume {
             return Ok(PageLocation::At(Lba(start), blocks));
         }
         // The newest content may still be in the journal only.
-        let logged = |block: &u64| self.buffers.cached(*block).is_some();
+        let logged = |block: &u64| self.meta.buffers.cached(*block).is_some();
         match (start..start + blocks).position(|block| logged(&block)) {
             Some(0) => {
-                let buffer = self.buffers.cached(start);
+                let buffer = self.meta.buffers.cached(start);
                 let on_device = PageLocation::At(Lba(start), 1);
                 Ok(buffer.map_or(on_device, |buffer| PageLocation::Known(buffer.content())))
             }
@@ -170,7 +170,7 @@ impl DataPath for Volume {
         if !self.holds_blocks() {
             return Ok(false);
         }
-        self.journal.commit_all().await?;
+        self.meta.journal.commit_all().await?;
         Ok(true)
     }
 
@@ -260,7 +260,7 @@ impl DataPath for Volume {
     }
 
     async fn commit_all(&self) -> Result<()> {
-        Ok(self.journal.commit_all().await?)
+        Ok(self.meta.journal.commit_all().await?)
     }
 }
 

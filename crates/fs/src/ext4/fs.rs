@@ -92,9 +92,9 @@ impl Ext4 {
 
 impl MountedFs for Ext4 {
     fn counts(&self) -> FsCounts {
-        let files = self.0.files.borrow();
+        let files = self.0.file_commit.journal.borrow();
         let (records, record_blocks) = files.as_ref().map_or((0, 0), FileJournal::written);
-        let journal = self.0.journal.counts();
+        let journal = self.0.meta.journal.counts();
         FsCounts {
             fsync_times: self.0.env.fsync_times.get(),
             lookups: self.0.env.cache.lookups(),
@@ -106,13 +106,13 @@ impl MountedFs for Ext4 {
     fn memory(&self) -> FsMemory {
         FsMemory {
             cached_pages: self.0.env.cache.resident(),
-            metadata_bytes: (self.0.buffers.len() * BLOCK_BYTES) as u64,
+            metadata_bytes: (self.0.meta.buffers.len() * BLOCK_BYTES) as u64,
             inodes: self.0.inodes.len() as u64,
         }
     }
 
     fn fault(&self) -> Option<String> {
-        self.0.journal.aborted()
+        self.0.meta.journal.aborted()
     }
 }
 
@@ -312,8 +312,8 @@ impl FileSystem for Ext4 {
     }
 
     async fn statfs(&self, _caller: Caller) -> Result<StatFs> {
-        let sb = self.0.sb.borrow();
-        let free = self.0.free_blocks.get().saturating_sub(self.0.env.space.reserved());
+        let sb = self.0.meta.sb.borrow();
+        let free = self.0.meta.alloc.free_blocks.get().saturating_sub(self.0.env.space.reserved());
         Ok(StatFs {
             block_bytes: 4096,
             blocks: sb.blocks_count.saturating_sub(sb.overhead_clusters.into()),
@@ -321,7 +321,7 @@ impl FileSystem for Ext4 {
             available: free.saturating_sub(sb.r_blocks_count),
             kept: self.0.metadata_pool().min(free),
             files: sb.inodes_count.into(),
-            files_free: self.0.free_inodes.get(),
+            files_free: self.0.meta.alloc.free_inodes.get(),
         })
     }
 

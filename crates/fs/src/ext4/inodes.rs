@@ -23,17 +23,17 @@ const SIZE_SMALL: u64 = i32::MAX as u64;
 impl Volume {
     /// The block of the inode table that holds an inode, and its bytes there.
     pub(crate) fn inode_slot(&self, number: u32) -> Result<(u64, Range<usize>)> {
-        let sb = self.sb.borrow();
+        let sb = self.meta.sb.borrow();
         let place = sb.inode_place(number);
         let place = place.ok_or_else(|| corrupt("inode number", Place::Inode(number)))?;
-        let table = self.groups.borrow()[place.group as usize].desc.inode_table;
+        let table = self.meta.alloc.groups.borrow()[place.group as usize].desc.inode_table;
         let at = place.offset(&sb);
         Ok((table + place.block(&sb), at..at + sb.inode_bytes()))
     }
 
     /// Whether an inode may have a name: neither the root nor one that the format keeps for itself.
     pub(crate) fn is_ordinary(&self, number: u32) -> bool {
-        let sb = self.sb.borrow();
+        let sb = self.meta.sb.borrow();
         (sb.first_ino..=sb.inodes_count).contains(&number) && !sb.is_orphan_file(number)
     }
 
@@ -78,8 +78,8 @@ impl Volume {
         }
         let (block, slot) = self.inode_slot(number)?;
         let buffer = self.read_block(block).await?;
-        let raw =
-            buffer.with(|bytes| format::Inode::parse(&bytes[slot], number, &self.sb.borrow()))?;
+        let raw = buffer
+            .with(|bytes| format::Inode::parse(&bytes[slot], number, &self.meta.sb.borrow()))?;
         if raw.mode == 0 || raw.links_count < links {
             return Err(FsError::NoEntry);
         }
@@ -95,17 +95,17 @@ impl Volume {
             return Err(corrupt("size beyond the last block of a file", place));
         }
         if raw.has(flag::EXTENTS) {
-            self.system_zone.check_node(&ExtentNode::parse(&raw.map, place)?, place)?;
+            self.meta.alloc.system_zone.check_node(&ExtentNode::parse(&raw.map, place)?, place)?;
         }
         // Whoever read it first meanwhile is right.
         if let Some(known) = self.inodes.get(number) {
             return Ok(known);
         }
-        let seed = raw.seed(number, &self.sb.borrow());
+        let seed = raw.seed(number, &self.meta.sb.borrow());
         let inode = Inode::new(&self.env.rt, &self.env.cache, number, raw, seed);
         // What changed it last is not known any more; it cannot be newer than this.
-        inode.sync_tid.set(self.last_tid.get());
-        inode.datasync_tid.set(self.last_tid.get());
+        inode.sync_tid.set(self.meta.last_tid.get());
+        inode.datasync_tid.set(self.meta.last_tid.get());
         Ok(self.keep_inode(inode))
     }
 
@@ -202,7 +202,7 @@ impl Volume {
         let buffer = self.read_block(block).await?;
         tx.edit_parts(&buffer, |block| block.part(slot).fill(0)).await?;
         let raw = self.new_raw(caller, parent, file_mode);
-        let seed = raw.seed(number, &self.sb.borrow());
+        let seed = raw.seed(number, &self.meta.sb.borrow());
         Ok(self.keep_inode(Inode::new(&self.env.rt, &self.env.cache, number, raw, seed)))
     }
 
@@ -215,10 +215,10 @@ impl Volume {
             uid: caller.uid,
             gid: if inherits { parent.raw.borrow().gid } else { caller.gid },
             links_count: if is_dir { 2 } else { 1 },
-            generation: self.generations.borrow_mut().bits() as u32,
+            generation: self.meta.alloc.generations.borrow_mut().bits() as u32,
             ..format::Inode::default()
         };
-        if self.sb.borrow().inode_bytes() >= INODE_BYTES_KNOWN {
+        if self.meta.sb.borrow().inode_bytes() >= INODE_BYTES_KNOWN {
             raw.extra_isize = (INODE_BYTES_KNOWN - INODE_BYTES_OLD) as u16;
         }
         let now = kept(&raw, self.env.now());

@@ -1,7 +1,7 @@
 //! ext4 with JBD2: images that e2fsprogs and the Linux kernel accept, and that they made for us.
 //!
 //! [`mod@format`] knows bytes, [`journal`] makes changes of several blocks one, and the rest here is the
-//! file system in operation: a `Volume` with its allocators (`alloc`), extent trees (`extents`),
+//! file system in operation: a `Volume` with its allocators (`meta`), extent trees (`extents`),
 //! directories (`dir`), names (`namei`, `rename`), content (`data_path`, which answers what
 //! `crate::vfs` asks; `logged`, `truncate`) and mounts (`mount`, `orphan`). [`mkfs`] makes file systems and [`check`] and [`dump`]
 //! examine them; they share only the formats with the rest.
@@ -13,11 +13,9 @@ pub mod journal;
 pub mod mkfs;
 pub mod raw;
 
-mod alloc;
 mod config;
 mod counts;
 mod data_path;
-mod deferred_metadata;
 mod dir;
 mod error;
 mod extents;
@@ -30,6 +28,7 @@ mod inodes;
 mod knobs;
 mod live_log;
 mod logged;
+mod meta;
 mod mount;
 mod namei;
 mod options;

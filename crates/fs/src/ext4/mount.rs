@@ -4,6 +4,7 @@
 //! superblock's features, the journal's recovery, the superblock and the descriptors once more, the mark
 //! that recovery is needed, the list of orphans.
 
+use super::file_commit::FileCommit;
 use super::format::{
     BLOCK_BYTES, ERRORS_NOTED, Feature, FormatError, GroupDescriptor, JOURNAL_INODE, Place,
     STATE_ERRORS, SUPERBLOCK_AT, SUPERBLOCK_BYTES, Superblock,
@@ -14,12 +15,16 @@ use super::journal::{
     Buffers, Config, FileRecord, Journal, LogExtents, Recovered, discard, file_records,
     recover_omitting,
 };
+use super::meta::Meta;
+use super::meta::alloc::Allocator;
+use super::meta::deferred_metadata::DeferredMetadata;
+use super::meta::group::Group;
 use super::options::MountOptions;
 use super::orphan_file::OrphanFile;
 use super::raw::Ext4Image;
 use super::sync::VolumeHook;
 use super::system_zone::SystemZone;
-use super::volume::{DeferredMetadata, Group, Volume};
+use super::volume::Volume;
 use crate::cache::flush_in_background;
 use crate::contract::{FsError, Result, Timestamp};
 use crate::image::{BlockBytes, ImageReader};
@@ -28,7 +33,7 @@ use crate::vfs::writeback::FileBacking;
 use crate::vfs::{InodeCache, VolumeEnv};
 use nandscape_block::{AsyncDevice, Bio, Flags, Fua, Lba, Payload, SectorData};
 use nandscape_rt::sync::{Mutex, RwLock};
-use nandscape_rt::{BoxFuture, Handle, Stream};
+use nandscape_rt::{BoxFuture, Handle};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -188,8 +193,9 @@ impl Ext4 {
         let system_zone = SystemZone::new(&sb, groups.iter().map(|group| &group.desc), &log)?;
         let buffers = Buffers::new(rt, device.clone(), options.buffers);
         let journal = Journal::open(rt, &buffers, log, journal_config(&sb, &options)).await?;
-        let parts = (buffers, journal, system_zone);
-        let volume = Rc::new(new_volume(rt, device, parts, options, sb, groups));
+        let alloc = Allocator::new(rt, groups, system_zone, options.seed);
+        let parts = (buffers, journal, alloc);
+        let volume = Rc::new(new_volume(rt, device, parts, options, sb));
         start_tasks(&volume);
         let files = records.len() as u32;
         match volume.complete_recovery(orphan_file, records).await {
@@ -216,42 +222,33 @@ fn journal_config(sb: &Superblock, options: &MountOptions) -> Config {
 fn new_volume(
     rt: &Handle,
     device: AsyncDevice,
-    (buffers, journal, system_zone): (Buffers, Journal, SystemZone),
+    (buffers, journal, alloc): (Buffers, Journal, Allocator),
     options: MountOptions,
     sb: Superblock,
-    groups: Vec<Group>,
 ) -> Volume {
-    let free_blocks = groups.iter().map(|group| u64::from(group.desc.free_blocks_count)).sum();
-    let free_inodes = groups.iter().map(|group| u64::from(group.desc.free_inodes_count)).sum();
-    Volume {
-        env: VolumeEnv::new(rt, device, options.cache.clone(), options.epoch_s),
+    let meta = Meta {
+        sb: RefCell::new(sb),
         buffers,
         journal,
-        generations: RefCell::new(Stream::new(options.seed, "ext4 generations")),
+        alloc,
+        deferred: DeferredMetadata::default(),
+        last_tid: Cell::new(None),
+        partial_update: Rc::default(),
+    };
+    Volume {
+        env: VolumeEnv::new(rt, device, options.cache.clone(), options.epoch_s),
+        meta,
         inodes: InodeCache::new(options.inodes),
         options,
-        sb: RefCell::new(sb),
-        groups: RefCell::new(groups),
-        system_zone,
-        free_blocks: Cell::new(free_blocks),
-        free_inodes: Cell::new(free_inodes),
-        last_tid: Cell::new(None),
-        held: RefCell::default(),
-        spare_bitmap: Cell::default(),
-        deferred: DeferredMetadata::default(),
-        held_blocks: Cell::new(0),
-        ordered: RefCell::default(),
         namespace: RwLock::new(rt, "names", ()),
         orphans: Mutex::new(rt, "orphans", Vec::new()),
-        making_bitmap: Mutex::new(rt, "new bitmap", ()),
-        partial_update: Rc::default(),
-        files: RefCell::default(),
-        changes: RefCell::default(),
+        ordered: RefCell::default(),
+        file_commit: FileCommit::default(),
     }
 }
 
 fn start_tasks(volume: &Rc<Volume>) {
-    volume.journal.start_commits(VolumeHook(Rc::downgrade(volume)));
+    volume.meta.journal.start_commits(VolumeHook(Rc::downgrade(volume)));
     let (env, backing) = (&volume.env, FileBacking(Rc::clone(volume)));
     drop(env.rt.spawn_daemon("flusher", flush_in_background(env.cache.clone(), backing)));
     let home = Rc::clone(volume);
@@ -259,12 +256,12 @@ fn start_tasks(volume: &Rc<Volume>) {
         loop {
             home.env.rt.sleep(home.options.home_period).await;
             let (now, age) = (home.env.rt.now(), home.options.home_age);
-            if home.env.calls.check_open().is_err() || home.journal.aborted().is_some() {
+            if home.env.calls.check_open().is_err() || home.meta.journal.aborted().is_some() {
                 return;
             }
             if now >= age {
                 // An error aborts the journal, which every call then says.
-                let _ = home.journal.write_back(now - age).await;
+                let _ = home.meta.journal.write_back(now - age).await;
             }
         }
     }));
@@ -292,13 +289,13 @@ impl Volume {
         let first = self.finish_orphans(|inode| !is_recorded(inode)).await?;
         if first > 0 {
             // File-level records begin in an empty log.
-            self.journal.flush().await?;
+            self.meta.journal.flush().await?;
         }
         self.apply_files(records).await?;
         self.reload_orphans().await?;
         let recorded = self.finish_orphans(|_| true).await?;
         if recorded > 0 {
-            self.journal.flush().await?;
+            self.meta.journal.flush().await?;
         }
         self.start_files().await?;
         Ok(first + recorded)
@@ -308,7 +305,7 @@ impl Volume {
     fn detach(&self) {
         self.env.calls.close();
         self.env.cache.stop();
-        self.journal.abandon();
+        self.meta.journal.abandon();
     }
 
     /// Writes everything out and leaves the volume clean.
@@ -327,15 +324,15 @@ impl Volume {
         }
         result = result.and(sync_all(self, &self.inodes).await);
         self.env.cache.stop();
-        self.journal.stop().await?;
+        self.meta.journal.stop().await?;
         let sb = {
-            let mut sb = self.sb.borrow_mut();
+            let mut sb = self.meta.sb.borrow_mut();
             let mut features = sb.features();
             features.set(Feature::NEEDS_RECOVERY, false);
             sb.set_features(features);
-            sb.free_blocks_count = self.free_blocks.get();
-            sb.free_inodes_count = self.free_inodes.get() as u32;
-            if self.partial_update.get() {
+            sb.free_blocks_count = self.meta.alloc.free_blocks.get();
+            sb.free_inodes_count = self.meta.alloc.free_inodes.get() as u32;
+            if self.meta.partial_update.get() {
                 sb.state |= STATE_ERRORS;
             }
             sb.wtime = self.env.now().seconds as u32;

@@ -22,7 +22,7 @@ impl Volume {
             return Ok(());
         }
         inode.raw.borrow_mut().dtime = orphans.last().map_or(0, |head| head.number);
-        self.sb.borrow_mut().last_orphan = inode.number;
+        self.meta.sb.borrow_mut().last_orphan = inode.number;
         orphans.push(Rc::clone(inode));
         self.write_superblock(tx).await
     }
@@ -40,7 +40,7 @@ impl Volume {
         let next = std::mem::take(&mut inode.raw.borrow_mut().dtime);
         match orphans.get(at).map(Rc::clone) {
             None => {
-                self.sb.borrow_mut().last_orphan = next;
+                self.meta.sb.borrow_mut().last_orphan = next;
                 self.write_superblock(tx).await
             }
             Some(before) => {
@@ -55,13 +55,13 @@ impl Volume {
     /// On a volume with errors it may say anything: as in Linux it is dropped, and its inodes are e2fsck's to
     /// find.
     pub(crate) async fn load_orphans(&self) -> Result<()> {
-        if self.sb.borrow().state & STATE_ERRORS != 0 {
+        if self.meta.sb.borrow().state & STATE_ERRORS != 0 {
             return self.drop_orphans().await;
         }
         let mut found = Vec::new();
-        let mut next = self.sb.borrow().last_orphan;
+        let mut next = self.meta.sb.borrow().last_orphan;
         while next != 0 {
-            let endless = found.len() as u32 > self.sb.borrow().inodes_count;
+            let endless = found.len() as u32 > self.meta.sb.borrow().inodes_count;
             if endless || !self.is_ordinary(next) {
                 return Err(FsError::corrupt("list of orphans", "superblock"));
             }
@@ -77,11 +77,11 @@ impl Volume {
     }
 
     async fn drop_orphans(&self) -> Result<()> {
-        if self.sb.borrow().last_orphan == 0 {
+        if self.meta.sb.borrow().last_orphan == 0 {
             return Ok(());
         }
         let tx = self.begin(1, 0).await?;
-        self.sb.borrow_mut().last_orphan = 0;
+        self.meta.sb.borrow_mut().last_orphan = 0;
         self.write_superblock(&tx).await?;
         tx.stop();
         Ok(())

@@ -45,13 +45,13 @@ impl Volume {
     pub(crate) async fn empty_orphan_file(self: &Rc<Self>, file: OrphanFile) -> Result<()> {
         for block in file.blocks {
             let place = Place::InodeBlock { inode: file.number, block };
-            self.system_zone.check(block..block + 1, place)?;
+            self.meta.alloc.system_zone.check(block..block + 1, place)?;
             let buffer = self.read_block(block).await?;
             let named =
                 buffer.with(|bytes| parse_orphan_block(&bytes[..], block, file.seed, place))?;
             for number in named {
                 let tx = self.begin(4, 0).await?;
-                let sound = self.sb.borrow().state & STATE_ERRORS == 0;
+                let sound = self.meta.sb.borrow().state & STATE_ERRORS == 0;
                 if sound && !self.is_ordinary(number) {
                     return Err(corrupt("orphan file", place));
                 }
@@ -66,7 +66,7 @@ impl Volume {
         }
         if self.has(Feature::ORPHAN_PRESENT) {
             let tx = self.begin(1, 0).await?;
-            self.sb.borrow_mut().set_feature(Feature::ORPHAN_PRESENT, false);
+            self.meta.sb.borrow_mut().set_feature(Feature::ORPHAN_PRESENT, false);
             self.write_superblock(&tx).await?;
             tx.stop();
         }

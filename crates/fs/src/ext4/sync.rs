@@ -25,8 +25,8 @@ impl Volume {
             Recorded::Before => return Ok(false),
             Recorded::Not => {}
         }
-        let barrier = self.journal.will_send_barrier(tid);
-        self.journal.commit(tid).await?;
+        let barrier = self.meta.journal.will_send_barrier(tid);
+        self.meta.journal.commit(tid).await?;
         Ok(barrier || self.omits(OmittedRule::BarrierSent))
     }
 }

@@ -51,7 +51,7 @@ async fn share_attributes(volume: &Volume, files: &[Ino]) -> Result<(), FsError>
         let (_, xattrs) = parse_xattr_block(bytes, Place::Block(block))?;
         let mut shared = [0; BLOCK_BYTES];
         assert!(encode_xattr_block(&mut shared, files.len() as u32, &xattrs));
-        seal_xattr_block(&mut shared, block, volume.sb.borrow().csum_seed());
+        seal_xattr_block(&mut shared, block, volume.meta.sb.borrow().csum_seed());
         bytes.copy_from_slice(&shared);
         Ok::<_, FormatError>(())
     });
@@ -172,7 +172,7 @@ fn write_hints_reach_the_device() {
 
 /// A record of an inode.
 fn record(volume: &Volume, number: u32, raw: &Inode, nodes: &[(u64, ExtentNode)]) -> FileRecord {
-    let sb = volume.sb.borrow();
+    let sb = volume.meta.sb.borrow();
     let mut image = vec![0; sb.inode_bytes()];
     raw.encode(&mut image, raw.seed(number, &sb));
     let block = |(at, node): &(u64, ExtentNode)| {
@@ -202,7 +202,7 @@ fn records_that_no_file_can_have_are_refused() {
         let page = Data::Bytes(vec![1; BLOCK_BYTES]);
         fs.write(ME, file, 0, page, Io::Buffered).await.expect("room");
         fs.syncfs(ME).await.expect("power is on");
-        let (number, sb) = (file.0 as u32, volume.sb.borrow().clone());
+        let (number, sb) = (file.0 as u32, volume.meta.sb.borrow().clone());
         let raw = volume.inode_of(file).await.expect("a file").raw.borrow().clone();
         let sound = || record(volume, number, &raw, &[]);
         let wrong = "record of a file: inode";
@@ -217,7 +217,8 @@ fn records_that_no_file_can_have_are_refused() {
         raw.encode(&mut longer.image, raw.seed(number, &sb));
         assert_eq!(refusal(volume, longer).await, Some(wrong));
         let empty = ExtentNode::block_of(ExtentEntries::Leaf(Vec::new()));
-        let (own, anybodys) = (volume.groups.borrow()[0].desc.inode_table, sb.blocks_count - 1);
+        let (own, anybodys) =
+            (volume.meta.alloc.groups.borrow()[0].desc.inode_table, sb.blocks_count - 1);
         for block in [0, own, sb.blocks_count] {
             let said =
                 refusal(volume, record(volume, number, &raw, &[(block, empty.clone())])).await;

@@ -50,13 +50,13 @@ impl Volume {
     /// How many inodes share a block of attributes, and the attributes.
     async fn xattr_block(&self, inode: &Inode, block: u64) -> Result<(u32, Vec<Xattr>)> {
         let place = Place::InodeBlock { inode: inode.number, block };
-        self.system_zone.check(block..block + 1, place)?;
+        self.meta.alloc.system_zone.check(block..block + 1, place)?;
         let buffer = self.read_block(block).await?;
         self.in_xattr_block(&buffer, place)
     }
 
     fn in_xattr_block(&self, buffer: &BufferRef, place: Place) -> Result<(u32, Vec<Xattr>)> {
-        let seed = self.sb.borrow().csum_seed();
+        let seed = self.meta.sb.borrow().csum_seed();
         Ok(buffer.with(|bytes| {
             check_xattr_block(bytes, buffer.block(), seed, place)?;
             parse_xattr_block(bytes, place)
@@ -106,7 +106,7 @@ impl Volume {
     }
 
     async fn store_xattrs(&self, inode: &Inode, all: Vec<Xattr>) -> Result<()> {
-        if self.sb.borrow().inode_bytes() > INODE_BYTES_OLD {
+        if self.meta.sb.borrow().inode_bytes() > INODE_BYTES_OLD {
             // What was an inode of 128 bytes has no room for attributes until it has extra fields.
             let mut raw = inode.raw.borrow_mut();
             let known = (INODE_BYTES_KNOWN - INODE_BYTES_OLD) as u16;
@@ -164,7 +164,7 @@ impl Volume {
             inode.raw.borrow_mut().file_acl = block;
             (block, tx.fresh(block)?)
         };
-        seal_xattr_block(bytes, block, self.sb.borrow().csum_seed());
+        seal_xattr_block(bytes, block, self.meta.sb.borrow().csum_seed());
         if own && self.omits(OmittedRule::XattrLogged) {
             return self.write_unlogged(&buffer, bytes).await;
         }
@@ -189,7 +189,7 @@ impl Volume {
             return Ok(());
         }
         let place = Place::InodeBlock { inode: inode.number, block };
-        self.system_zone.check(block..block + 1, place)?;
+        self.meta.alloc.system_zone.check(block..block + 1, place)?;
         let buffer = self.read_block(block).await?;
         tx.access(&buffer).await?;
         // From here to the change nothing waits: others who share the block may be giving it up, too.
@@ -202,7 +202,7 @@ impl Volume {
         if !encode_xattr_block(&mut bytes, shared - 1, &xattrs) {
             return Err(corrupt("attributes", Place::Block(block)));
         }
-        seal_xattr_block(&mut bytes, block, self.sb.borrow().csum_seed());
+        seal_xattr_block(&mut bytes, block, self.meta.sb.borrow().csum_seed());
         tx.change(&buffer, |target| target.copy_from_slice(&*bytes))?;
         inode.add_blocks(-1);
         Ok(())

@@ -57,7 +57,7 @@ impl Volume {
     /// What the names of an indexed directory hash to.
     pub(super) fn hash_in(&self, dir: &Inode, root: &IndexNode, name: &[u8]) -> Result<NameHash> {
         let version = root.root.map_or(0, |root| root.hash_version);
-        Ok(self.hash_version(version, dir)?.hash(name, &self.sb.borrow().hash_seed))
+        Ok(self.hash_version(version, dir)?.hash(name, &self.meta.sb.borrow().hash_seed))
     }
 
     /// The way to the first block that may hold names of a hash.

@@ -45,7 +45,7 @@ impl Volume {
             return self.list_by_place(dir, cookie, count).await;
         }
         let mut entries = self.dots(dir).await?;
-        let version = self.sb.borrow().hash_version();
+        let version = self.meta.sb.borrow().hash_version();
         if self.is_indexed(dir) {
             self.collect_indexed(dir, cookie, count, &mut entries).await?;
         } else if let Some(version) = version {
@@ -76,7 +76,7 @@ impl Volume {
         entries: &mut Vec<DirEntry>,
     ) -> Result<()> {
         let place = Place::InodeBlock { inode: dir.number, block: buffer.block() };
-        let seed = self.sb.borrow().hash_seed;
+        let seed = self.meta.sb.borrow().hash_seed;
         buffer.with(|bytes| {
             for entry in dir_entries(bytes, self.has_checksums(), place) {
                 let entry = entry?;

@@ -72,7 +72,7 @@ impl Volume {
 
     /// The hash of a directory whose root says `version`.
     fn hash_version(&self, version: u8, dir: &Inode) -> Result<HashVersion> {
-        let unsigned = self.sb.borrow().flags & FLAG_UNSIGNED_HASH != 0;
+        let unsigned = self.meta.sb.borrow().flags & FLAG_UNSIGNED_HASH != 0;
         let known = HashVersion::of(version, unsigned);
         known.ok_or_else(|| corrupt("directory hash", Place::Inode(dir.number)))
     }

@@ -163,7 +163,7 @@ impl Volume {
         let buffer = self.names(dir, 0).await?;
         let parent = self.parent_of(dir).await?;
         let has_tail = self.has_checksums();
-        let version = self.sb.borrow().def_hash_version;
+        let version = self.meta.sb.borrow().def_hash_version;
         let root = IndexNode {
             root: Some(IndexRoot { hash_version: version, levels: 0 }),
             limit: index_limit(true, has_tail),

@@ -75,7 +75,7 @@ impl Volume {
 
     /// The first block of the inode's group, where a file begins.
     pub(crate) fn home_of(&self, inode: &Inode) -> u64 {
-        let sb = self.sb.borrow();
+        let sb = self.meta.sb.borrow();
         sb.inode_place(inode.number).map_or(0, |place| sb.group_first_block(place.group))
     }
 

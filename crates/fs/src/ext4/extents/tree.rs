@@ -113,7 +113,7 @@ impl Volume {
         let node = buffer.with(|bytes| ExtentNode::parse(bytes, place))?;
         verify(buffer, Holds::Extents, seed, |bytes| {
             check_extent_block(bytes, seed, place)?;
-            self.system_zone.check_node(&node, place)
+            self.meta.alloc.system_zone.check_node(&node, place)
         })?;
         Ok(node)
     }

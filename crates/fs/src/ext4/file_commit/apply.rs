@@ -50,20 +50,20 @@ impl Volume {
         for file in &files {
             self.apply(file).await?;
         }
-        Ok(self.journal.files_applied().await?)
+        Ok(self.meta.journal.files_applied().await?)
     }
 
     async fn read_record(&self, record: FileRecord) -> Result<File> {
         let place = Place::Inode(record.inode);
-        let raw = format::Inode::parse(&record.image, record.inode, &self.sb.borrow())?;
+        let raw = format::Inode::parse(&record.image, record.inode, &self.meta.sb.borrow())?;
         if raw.generation != record.generation
-            || record.image.len() != self.sb.borrow().inode_bytes()
+            || record.image.len() != self.meta.sb.borrow().inode_bytes()
             || !self.is_ordinary(record.inode)
         {
             return Err(corrupt("record of a file: inode", place));
         }
         for (block, _) in &record.nodes {
-            self.system_zone.check(*block..block + 1, place)?;
+            self.meta.alloc.system_zone.check(*block..block + 1, place)?;
         }
         let blocks = self.blocks_of_tree(&raw, place, &record.nodes).await?;
         Ok(File { record, raw, blocks })
@@ -80,7 +80,7 @@ impl Volume {
         let mut blocks = Blocks::default();
         let mut left = vec![ExtentNode::parse(&raw.map, place)?];
         while let Some(node) = left.pop() {
-            self.system_zone.check_node(&node, place)?;
+            self.meta.alloc.system_zone.check_node(&node, place)?;
             match node.entries {
                 ExtentEntries::Leaf(extents) => {
                     blocks.data.extend(extents.iter().map(|extent| extent.start..extent.end()));
@@ -121,7 +121,7 @@ impl Volume {
     }
 
     fn groups_in(&self, run: &Range<u64>) -> RangeInclusive<u32> {
-        let sb = self.sb.borrow();
+        let sb = self.meta.sb.borrow();
         sb.group_of(run.start)..=sb.group_of(run.end.max(1) - 1)
     }
 
@@ -162,7 +162,7 @@ impl Volume {
     async fn image(&self, File { record, raw, .. }: &File) -> Vec<u8> {
         let dtime = self.orphan_after(record.inode).await.unwrap_or(0);
         let raw = format::Inode { dtime, ..raw.clone() };
-        let seed = raw.seed(record.inode, &self.sb.borrow());
+        let seed = raw.seed(record.inode, &self.meta.sb.borrow());
         let mut image = record.image.clone();
         raw.encode(&mut image, seed);
         image
@@ -201,7 +201,7 @@ impl Volume {
         let (block, slot) = self.inode_slot(number)?;
         let buffer = self.read_block(block).await?;
         let bytes = buffer.with(|bytes| bytes[slot].to_vec());
-        let Ok(old) = format::Inode::parse(&bytes, number, &self.sb.borrow()) else {
+        let Ok(old) = format::Inode::parse(&bytes, number, &self.meta.sb.borrow()) else {
             return Ok(Blocks::default());
         };
         if old.generation != file.record.generation || old.links_count == 0 {

@@ -8,8 +8,17 @@ mod record;
 
 pub(crate) use record::Recorded;
 
-use super::journal::{NewName, Tid};
+use super::journal::{FileJournal, NewName, Tid};
+use std::cell::RefCell;
 use std::collections::BTreeMap;
+
+/// The file-level journal of a mount, and what its records must know.
+#[derive(Default)]
+pub(crate) struct FileCommit {
+    /// Takes file-level records, if the mount asked for it.
+    pub(crate) journal: RefCell<Option<FileJournal>>,
+    pub(crate) changes: RefCell<Changes>,
+}
 
 /// What happened to inodes in transactions that are not committed, as far as a record must know.
 #[derive(Default)]

@@ -29,8 +29,8 @@ impl Volume {
     /// Begins to take file-level records, if the mount asked for it.
     pub(crate) async fn start_files(&self) -> Result<()> {
         if let Commit::Ijournal { slots, slot_blocks } = self.options.commit {
-            let files = self.journal.enable_files(slots, slot_blocks).await?;
-            *self.files.borrow_mut() = Some(files);
+            let files = self.meta.journal.enable_files(slots, slot_blocks).await?;
+            *self.file_commit.journal.borrow_mut() = Some(files);
         }
         Ok(())
     }
@@ -38,7 +38,7 @@ impl Volume {
     /// No record can tell what this transaction does to an inode.
     pub(crate) fn exclude_record(&self, tx: &Tx, inode: u32) {
         if self.keeps_changes() {
-            self.changes.borrow_mut().exclude(inode, tx.tid());
+            self.file_commit.changes.borrow_mut().exclude(inode, tx.tid());
         }
     }
 
@@ -50,7 +50,7 @@ impl Volume {
         let file_mode = inode.raw.borrow().mode;
         let kind = file_type_of(file_mode);
         let name = NewName { parent: dir.number, kind, name: name.to_vec() };
-        let mut changes = self.changes.borrow_mut();
+        let mut changes = self.file_commit.changes.borrow_mut();
         match inode.kind() {
             Kind::File => changes.name(inode.number, tx.tid(), name),
             _ => changes.exclude(inode.number, tx.tid()),
@@ -63,12 +63,14 @@ impl Volume {
 
     /// Transactions up to `tid` are committed.
     pub(crate) fn forget_changes(&self, tid: Tid) {
-        self.changes.borrow_mut().forget(tid);
+        self.file_commit.changes.borrow_mut().forget(tid);
     }
 
     /// Makes a file durable by a record of its own, its data having been written out.
     pub(crate) async fn commit_file(&self, inode: &Inode) -> Result<Recorded> {
-        let Some(files) = self.files.borrow().clone() else { return Ok(Recorded::Not) };
+        let Some(files) = self.file_commit.journal.borrow().clone() else {
+            return Ok(Recorded::Not);
+        };
         if self.options.data == DataMode::Journal || self.names_to_record(inode).is_none() {
             return Ok(Recorded::Not);
         }
@@ -90,7 +92,11 @@ impl Volume {
         let able = inode.kind() == Kind::File && (1..=LINKS_MAX).contains(&inode.links());
         let orphans = self.orphans.try_lock()?;
         let is_orphan = orphans.iter().any(|other| other.number == inode.number);
-        if able && !is_orphan { self.changes.borrow().names_of(inode.number) } else { None }
+        if able && !is_orphan {
+            self.file_commit.changes.borrow().names_of(inode.number)
+        } else {
+            None
+        }
     }
 
     /// The record of a file as it is now, with so many nodes at most, and nothing if none can tell.

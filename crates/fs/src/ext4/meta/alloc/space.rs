@@ -19,12 +19,12 @@ impl Volume {
 
     /// Free blocks that may be reserved for the caller.
     pub(crate) fn available_blocks(&self, caller: Caller) -> u64 {
-        let root = if caller.uid == 0 { 0 } else { self.sb.borrow().r_blocks_count };
+        let root = if caller.uid == 0 { 0 } else { self.meta.sb.borrow().r_blocks_count };
         self.release_held();
         let counts = !self.omits(OmittedRule::Reservation);
         let reserved = if counts { self.env.space.reserved() } else { 0 };
-        let kept = reserved + self.held_blocks.get() + self.metadata_pool() + root;
-        self.free_blocks.get().saturating_sub(kept)
+        let kept = reserved + self.meta.alloc.freed.blocks.get() + self.metadata_pool() + root;
+        self.meta.alloc.free_blocks.get().saturating_sub(kept)
     }
 
     /// Reserves blocks for an operation that takes up to so many.

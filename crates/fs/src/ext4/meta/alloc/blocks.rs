@@ -12,9 +12,10 @@
 use super::bits::{self, View};
 use crate::contract::{FsError, Result};
 use crate::ext4::format::{GROUP_BLOCK_UNINIT, Place};
+use crate::ext4::meta::group::{Bitmap, FreedBits};
 use crate::ext4::rules::OmittedRule;
 use crate::ext4::tx::{BufferRef, Tx};
-use crate::ext4::volume::{Bitmap, FreedBits, Volume, corrupt};
+use crate::ext4::volume::{Volume, corrupt};
 use std::ops::Range;
 
 impl Volume {
@@ -25,12 +26,12 @@ impl Volume {
     pub(crate) async fn take_blocks(&self, tx: &Tx, goal: u64, wanted: u32) -> Result<Range<u64>> {
         self.release_held();
         let goal = if goal < self.blocks_count() { goal } else { 0 };
-        let home = self.sb.borrow().group_of(goal);
+        let home = self.meta.sb.borrow().group_of(goal);
         if let Some(run) = self.take_at(tx, goal, wanted).await? {
             return Ok(run);
         }
         let groups = self.group_count();
-        let mut least = wanted.min(self.sb.borrow().blocks_per_group);
+        let mut least = wanted.min(self.meta.sb.borrow().blocks_per_group);
         while least > 0 {
             for step in 0..groups {
                 let group = (home + step) % groups;
@@ -46,11 +47,11 @@ impl Volume {
 
     /// Takes what is free from `goal` on.
     async fn take_at(&self, tx: &Tx, goal: u64, wanted: u32) -> Result<Option<Range<u64>>> {
-        let group = self.sb.borrow().group_of(goal);
-        if self.groups.borrow()[group as usize].desc.free_blocks_count == 0 {
+        let group = self.meta.sb.borrow().group_of(goal);
+        if self.meta.alloc.groups.borrow()[group as usize].desc.free_blocks_count == 0 {
             return Ok(None);
         }
-        let start = (goal - self.sb.borrow().group_first_block(group)) as u32;
+        let start = (goal - self.meta.sb.borrow().group_first_block(group)) as u32;
         let end = self.blocks_in(group).min(start.saturating_add(wanted));
         self.search_and_take(tx, group, |view| {
             view.next_run(start..end, wanted).filter(|run| run.start == start)
@@ -67,12 +68,12 @@ impl Volume {
         wanted: u32,
         least: u32,
     ) -> Result<Option<Range<u64>>> {
-        let known = self.groups.borrow()[group as usize].longest_at_most;
-        let free = self.groups.borrow()[group as usize].desc.free_blocks_count;
+        let known = self.meta.alloc.groups.borrow()[group as usize].longest_at_most;
+        let free = self.meta.alloc.groups.borrow()[group as usize].desc.free_blocks_count;
         if free.min(known) < least {
             return Ok(None);
         }
-        let first = self.sb.borrow().group_first_block(group);
+        let first = self.meta.sb.borrow().group_first_block(group);
         let start = from.saturating_sub(first).min(u64::from(u32::MAX)) as u32;
         let end = self.blocks_in(group);
         let mut longest = 0;
@@ -86,7 +87,7 @@ impl Volume {
             })
             .await?;
         if taken.is_none() {
-            self.groups.borrow_mut()[group as usize].longest_at_most = longest;
+            self.meta.alloc.groups.borrow_mut()[group as usize].longest_at_most = longest;
         }
         Ok(taken)
     }
@@ -101,14 +102,14 @@ impl Volume {
         let bitmap = self.block_bitmap(tx, group).await?;
         tx.access(&bitmap).await?;
         let run = {
-            let groups = self.groups.borrow();
+            let groups = self.meta.alloc.groups.borrow();
             let held = groups[group as usize].held.as_ref();
             bitmap.with(|bytes| search(View::new(bytes, held.map(|held| &held.bitmap[..]))))
         };
         let Some(run) = run else { return Ok(None) };
-        let first = self.sb.borrow().group_first_block(group);
+        let first = self.meta.sb.borrow().group_first_block(group);
         let blocks = first + u64::from(run.start)..first + u64::from(run.end);
-        self.system_zone.check(blocks.clone(), Place::BlockBitmap(group))?;
+        self.meta.alloc.system_zone.check(blocks.clone(), Place::BlockBitmap(group))?;
         self.change_block_bits(tx, group, &bitmap, run, true).await?;
         Ok(Some(blocks))
     }
@@ -117,8 +118,8 @@ impl Volume {
     pub(crate) async fn claim_blocks(&self, tx: &Tx, blocks: Range<u64>) -> Result<()> {
         let mut from = blocks.start;
         while from < blocks.end {
-            let group = self.sb.borrow().group_of(from);
-            let here = self.sb.borrow().group_blocks(group);
+            let group = self.meta.sb.borrow().group_of(from);
+            let here = self.meta.sb.borrow().group_blocks(group);
             let end = blocks.end.min(here.end);
             let bits = (from - here.start) as u32..(end - here.start) as u32;
             let bitmap = self.block_bitmap(tx, group).await?;
@@ -136,11 +137,11 @@ impl Volume {
 
     /// Gives blocks back; they are held until the transaction has committed.
     pub(crate) async fn free_blocks(&self, tx: &Tx, blocks: Range<u64>) -> Result<()> {
-        self.system_zone.check(blocks.clone(), Place::Block(blocks.start))?;
+        self.meta.alloc.system_zone.check(blocks.clone(), Place::Block(blocks.start))?;
         let mut from = blocks.start;
         while from < blocks.end {
-            let group = self.sb.borrow().group_of(from);
-            let here = self.sb.borrow().group_blocks(group);
+            let group = self.meta.sb.borrow().group_of(from);
+            let here = self.meta.sb.borrow().group_blocks(group);
             let end = blocks.end.min(here.end);
             let bits = (from - here.start) as u32..(end - here.start) as u32;
             let bitmap = self.block_bitmap(tx, group).await?;
@@ -169,7 +170,7 @@ impl Volume {
         let count = bits.len() as u32;
         tx.change_parts(bitmap, |bytes| {
             bits::fill(bytes, bits.clone(), taken);
-            let info = &mut self.groups.borrow_mut()[group as usize];
+            let info = &mut self.meta.alloc.groups.borrow_mut()[group as usize];
             let free = &mut info.desc.free_blocks_count;
             *free = if taken { free.saturating_sub(count) } else { free.saturating_add(count) };
             info.desc.flags &= !GROUP_BLOCK_UNINIT;
@@ -177,50 +178,58 @@ impl Volume {
                 info.longest_at_most = u32::MAX;
             }
         })?;
-        let total = self.free_blocks.get();
+        let total = self.meta.alloc.free_blocks.get();
         let count = u64::from(count);
-        self.free_blocks.set(if taken { total - count.min(total) } else { total + count });
+        self.meta.alloc.free_blocks.set(if taken {
+            total - count.min(total)
+        } else {
+            total + count
+        });
         self.write_group(tx, group, Bitmap::Blocks, bitmap).await
     }
 
     /// Keeps freed blocks from being taken before the transaction has committed.
     fn hold(&self, tx: &Tx, group: u32, bits: Range<u32>) {
-        let mut groups = self.groups.borrow_mut();
+        let mut groups = self.meta.alloc.groups.borrow_mut();
         let held = groups[group as usize].held.get_or_insert_with(|| {
-            let spare = self.spare_bitmap.take();
+            let spare = self.meta.alloc.freed.spare.take();
             FreedBits { bitmap: spare.unwrap_or_else(|| Box::new([0; 4096])), count: 0 }
         });
         bits::fill(&mut held.bitmap[..], bits.clone(), true);
         held.count += bits.len() as u32;
-        self.held_blocks.set(self.held_blocks.get() + bits.len() as u64);
-        self.held.borrow_mut().push_back((tx.tid(), group, bits));
+        self.meta.alloc.freed.blocks.set(self.meta.alloc.freed.blocks.get() + bits.len() as u64);
+        self.meta.alloc.freed.queue.borrow_mut().push_back((tx.tid(), group, bits));
     }
 
     /// Lets go of blocks whose transaction has committed.
     pub(super) fn release_held(&self) {
-        let mut held = self.held.borrow_mut();
+        let mut held = self.meta.alloc.freed.queue.borrow_mut();
         while let Some((_, group, bits)) = held.pop_front_if(|(tid, ..)| self.is_committed(*tid)) {
-            let mut groups = self.groups.borrow_mut();
+            let mut groups = self.meta.alloc.groups.borrow_mut();
             let info = &mut groups[group as usize];
             info.longest_at_most = u32::MAX;
-            self.held_blocks.set(self.held_blocks.get() - bits.len() as u64);
+            self.meta
+                .alloc
+                .freed
+                .blocks
+                .set(self.meta.alloc.freed.blocks.get() - bits.len() as u64);
             if let Some(held) = &mut info.held {
                 held.count -= bits.len() as u32;
                 bits::fill(&mut held.bitmap[..], bits, false);
             }
             if let Some(held) = info.held.take_if(|held| held.count == 0) {
-                self.spare_bitmap.set(Some(held.bitmap));
+                self.meta.alloc.freed.spare.set(Some(held.bitmap));
             }
         }
     }
 
     /// Whether blocks are held that a commit would let go.
     pub(crate) fn holds_blocks(&self) -> bool {
-        !self.held.borrow().is_empty()
+        !self.meta.alloc.freed.queue.borrow().is_empty()
     }
 
     fn blocks_in(&self, group: u32) -> u32 {
-        let blocks = self.sb.borrow().group_blocks(group);
+        let blocks = self.meta.sb.borrow().group_blocks(group);
         (blocks.end - blocks.start) as u32
     }
 }

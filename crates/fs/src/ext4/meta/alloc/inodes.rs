@@ -5,8 +5,9 @@
 use super::bits::{self, View};
 use crate::contract::{FsError, Result};
 use crate::ext4::format::{GROUP_INODE_UNINIT, InodePlace, Place, ROOT_INODE};
+use crate::ext4::meta::group::Bitmap;
 use crate::ext4::tx::{BufferRef, Tx};
-use crate::ext4::volume::{Bitmap, Volume, corrupt};
+use crate::ext4::volume::{Volume, corrupt};
 
 impl Volume {
     /// Takes a free inode number for a file or directory in `parent`.
@@ -14,7 +15,7 @@ impl Volume {
     /// # Errors
     /// [`FsError::NoSpace`] when all are in use.
     pub(crate) async fn take_inode(&self, tx: &Tx, parent: u32, dir: bool) -> Result<u32> {
-        let home = self.sb.borrow().inode_place(parent).map_or(0, |place| place.group);
+        let home = self.meta.sb.borrow().inode_place(parent).map_or(0, |place| place.group);
         let first = match dir {
             true if parent == ROOT_INODE => self.least_crowded(home),
             true => self.near(home),
@@ -23,9 +24,9 @@ impl Volume {
         let groups = self.group_count();
         for step in 0..groups {
             let group = (first + step) % groups;
-            while self.groups.borrow()[group as usize].desc.free_inodes_count > 0 {
+            while self.meta.alloc.groups.borrow()[group as usize].desc.free_inodes_count > 0 {
                 if let Some(index) = self.take_inode_in(tx, group, dir).await? {
-                    return Ok(self.sb.borrow().inode_at(InodePlace { group, index }));
+                    return Ok(self.meta.sb.borrow().inode_at(InodePlace { group, index }));
                 }
             }
         }
@@ -34,10 +35,10 @@ impl Volume {
 
     /// The group for a directory at the top.
     fn least_crowded(&self, home: u32) -> u32 {
-        let groups = self.groups.borrow();
+        let groups = self.meta.alloc.groups.borrow();
         let count = groups.len() as u64;
-        let average_inodes = self.free_inodes.get() / count;
-        let average_blocks = self.free_blocks.get() / count;
+        let average_inodes = self.meta.alloc.free_inodes.get() / count;
+        let average_blocks = self.meta.alloc.free_blocks.get() / count;
         let roomy = |group: &u32| {
             let desc = &groups[*group as usize].desc;
             desc.free_inodes_count > 0
@@ -50,11 +51,11 @@ impl Volume {
 
     /// The group for a directory further down: from its parent's on, the first that is not crowded.
     fn near(&self, home: u32) -> u32 {
-        let groups = self.groups.borrow();
+        let groups = self.meta.alloc.groups.borrow();
         let count = groups.len() as u32;
-        let average_inodes = self.free_inodes.get() / u64::from(count);
-        let average_blocks = self.free_blocks.get() / u64::from(count);
-        let sb = self.sb.borrow();
+        let average_inodes = self.meta.alloc.free_inodes.get() / u64::from(count);
+        let average_blocks = self.meta.alloc.free_blocks.get() / u64::from(count);
+        let sb = self.meta.sb.borrow();
         let least_inodes = average_inodes.saturating_sub(u64::from(sb.inodes_per_group / 4));
         let least_blocks = average_blocks.saturating_sub(u64::from(sb.blocks_per_group / 4));
         let roomy = |group: &u32| {
@@ -71,13 +72,13 @@ impl Volume {
         let bitmap = self.inode_bitmap(tx, group).await?;
         tx.access(&bitmap).await?;
         let (per_group, first_ino) = {
-            let sb = self.sb.borrow();
+            let sb = self.meta.sb.borrow();
             (sb.inodes_per_group, sb.first_ino)
         };
         let start = if group == 0 { first_ino - 1 } else { 0 };
         let found = bitmap.with(|bytes| View::new(bytes, None).next_run(start..per_group, 1));
         let Some(index) = found.map(|run| run.start) else {
-            let full = self.groups.borrow()[group as usize].desc.free_inodes_count == 0;
+            let full = self.meta.alloc.groups.borrow()[group as usize].desc.free_inodes_count == 0;
             let what = "inode bitmap: fewer free inodes than counted";
             return if full { Ok(None) } else { Err(corrupt(what, Place::InodeBitmap(group))) };
         };
@@ -87,7 +88,7 @@ impl Volume {
 
     /// Takes this inode number, if it is free.
     pub(crate) async fn claim_inode(&self, tx: &Tx, inode: u32) -> Result<()> {
-        let place = self.sb.borrow().inode_place(inode);
+        let place = self.meta.sb.borrow().inode_place(inode);
         let InodePlace { group, index } =
             place.ok_or_else(|| corrupt("inode number", Place::Inode(inode)))?;
         let bitmap = self.inode_bitmap(tx, group).await?;
@@ -109,21 +110,21 @@ impl Volume {
     ) -> Result<()> {
         tx.change_parts(bitmap, |bytes| {
             bits::fill(bytes, index..index + 1, true);
-            let sb = self.sb.borrow();
-            let desc = &mut self.groups.borrow_mut()[group as usize].desc;
+            let sb = self.meta.sb.borrow();
+            let desc = &mut self.meta.alloc.groups.borrow_mut()[group as usize].desc;
             desc.free_inodes_count = desc.free_inodes_count.saturating_sub(1);
             desc.used_dirs_count += u32::from(dir);
             desc.itable_unused = desc.itable_unused.min(sb.inodes_per_group - index - 1);
             desc.flags &= !GROUP_INODE_UNINIT;
         })?;
-        self.free_inodes.set(self.free_inodes.get().saturating_sub(1));
+        self.meta.alloc.free_inodes.set(self.meta.alloc.free_inodes.get().saturating_sub(1));
         drop(self.block_bitmap(tx, group).await?);
         self.write_group(tx, group, Bitmap::Inodes, bitmap).await
     }
 
     /// Gives an inode number back.
     pub(crate) async fn free_inode(&self, tx: &Tx, inode: u32, dir: bool) -> Result<()> {
-        let place = self.sb.borrow().inode_place(inode);
+        let place = self.meta.sb.borrow().inode_place(inode);
         let InodePlace { group, index } =
             place.ok_or_else(|| corrupt("inode number", Place::Inode(inode)))?;
         self.exclude_record(tx, inode);
@@ -134,11 +135,11 @@ impl Volume {
         }
         tx.change_parts(&bitmap, |bytes| {
             bits::fill(bytes, index..index + 1, false);
-            let info = &mut self.groups.borrow_mut()[group as usize];
+            let info = &mut self.meta.alloc.groups.borrow_mut()[group as usize];
             info.desc.free_inodes_count += 1;
             info.desc.used_dirs_count = info.desc.used_dirs_count.saturating_sub(u32::from(dir));
         })?;
-        self.free_inodes.set(self.free_inodes.get() + 1);
+        self.meta.alloc.free_inodes.set(self.meta.alloc.free_inodes.get() + 1);
         self.write_group(tx, group, Bitmap::Inodes, &bitmap).await
     }
 }

@@ -6,20 +6,38 @@
 //! triggers have it. Until then the block in memory is behind: whoever looks for an inode in the table
 //! looks in memory first, where a deferred one stays ([`Inode::is_idle`]).
 
-use super::format::{Editable, SUPERBLOCK_AT, SUPERBLOCK_BYTES};
-use super::inode::Inode;
-use super::tx::{BufferRef, Tx};
-use super::volume::{Bitmap, DeferredGroup, DeferredInode, Volume};
+use super::group::{Bitmap, DeferredGroup};
 use crate::contract::Result;
+use crate::ext4::format::{Editable, SUPERBLOCK_AT, SUPERBLOCK_BYTES};
+use crate::ext4::inode::Inode;
+use crate::ext4::tx::{BufferRef, Tx};
+use crate::ext4::volume::Volume;
+use std::cell::RefCell;
 use std::ops::Range;
+
+/// An inode that is, or was, deferred, and where it is written.
+pub(crate) struct DeferredInode {
+    pub(crate) number: u32,
+    pub(crate) buffer: BufferRef,
+    pub(crate) slot: Range<usize>,
+}
+
+/// What the running transaction writes once it is done.
+#[derive(Default)]
+pub(crate) struct DeferredMetadata {
+    pub(crate) superblock: RefCell<Option<BufferRef>>,
+    /// Groups, with the blocks of their descriptors. A group is deferred once.
+    pub(crate) groups: RefCell<Vec<(u32, BufferRef)>>,
+    pub(crate) inodes: RefCell<Vec<DeferredInode>>,
+}
 
 impl Volume {
     /// Writes the superblock with this transaction.
     pub(crate) async fn write_superblock(&self, tx: &Tx) -> Result<()> {
-        if self.deferred.superblock.borrow().is_none() {
+        if self.meta.deferred.superblock.borrow().is_none() {
             let buffer = self.read_block(0).await?;
             tx.claim(&buffer).await?;
-            self.deferred.superblock.replace(Some(buffer));
+            self.meta.deferred.superblock.replace(Some(buffer));
         }
         Ok(())
     }
@@ -32,13 +50,13 @@ impl Volume {
         which: Bitmap,
         bitmap: &BufferRef,
     ) -> Result<()> {
-        if self.groups.borrow()[group as usize].deferred.is_none() {
-            let (block, _) = self.sb.borrow().desc_place(group);
+        if self.meta.alloc.groups.borrow()[group as usize].deferred.is_none() {
+            let (block, _) = self.meta.sb.borrow().desc_place(group);
             let buffer = self.read_block(block).await?;
             tx.claim(&buffer).await?;
             self.note_group(group, buffer);
         }
-        if let Some(deferred) = &mut self.groups.borrow_mut()[group as usize].deferred {
+        if let Some(deferred) = &mut self.meta.alloc.groups.borrow_mut()[group as usize].deferred {
             deferred.bitmaps[which as usize].get_or_insert_with(|| bitmap.clone());
         }
         Ok(())
@@ -46,29 +64,29 @@ impl Volume {
 
     /// Notes that a group is deferred, unless somebody else did while its block was awaited.
     fn note_group(&self, group: u32, buffer: BufferRef) {
-        let deferred = &mut self.groups.borrow_mut()[group as usize].deferred;
+        let deferred = &mut self.meta.alloc.groups.borrow_mut()[group as usize].deferred;
         if deferred.is_none() {
             *deferred = Some(DeferredGroup::default());
-            self.deferred.groups.borrow_mut().push((group, buffer));
+            self.meta.deferred.groups.borrow_mut().push((group, buffer));
         }
     }
 
     /// Writes what an inode is into the table with this transaction.
-    pub(super) async fn write_slot(&self, tx: &Tx, inode: &Inode) -> Result<()> {
+    pub(crate) async fn write_slot(&self, tx: &Tx, inode: &Inode) -> Result<()> {
         if !inode.deferred.get() {
             let number = inode.number;
             let (block, slot) = self.inode_slot(number)?;
             let buffer = self.read_block(block).await?;
             tx.claim(&buffer).await?;
             if !inode.deferred.replace(true) {
-                self.deferred.inodes.borrow_mut().push(DeferredInode { number, buffer, slot });
+                self.meta.deferred.inodes.borrow_mut().push(DeferredInode { number, buffer, slot });
             }
         }
         Ok(())
     }
 
     /// Writes it now, if it is deferred, since memory is about to forget it. The transaction has its block.
-    pub(super) async fn write_slot_now(&self, inode: &Inode) -> Result<()> {
+    pub(crate) async fn write_slot_now(&self, inode: &Inode) -> Result<()> {
         let (block, slot) = self.inode_slot(inode.number)?;
         let buffer = self.read_block(block).await?;
         if inode.deferred.take() {
@@ -78,18 +96,20 @@ impl Volume {
     }
 
     /// Writes all that is deferred into its blocks. No handle is open: it is all of one transaction.
-    pub(super) fn write_deferred(&self) {
-        if let Some(buffer) = self.deferred.superblock.take() {
+    pub(crate) fn write_deferred(&self) {
+        if let Some(buffer) = self.meta.deferred.superblock.take() {
             self.encode_superblock(&buffer);
         }
-        for (group, buffer) in self.deferred.groups.borrow_mut().drain(..) {
+        for (group, buffer) in self.meta.deferred.groups.borrow_mut().drain(..) {
             self.encode_group(group, &buffer);
         }
-        if self.deferred.inodes.borrow().len() >= self.options.inodes {
+        if self.meta.deferred.inodes.borrow().len() >= self.options.inodes {
             // Those that could not be let go because they were deferred now can.
             self.inodes.retry_eviction();
         }
-        for DeferredInode { number, buffer, slot } in self.deferred.inodes.borrow_mut().drain(..) {
+        for DeferredInode { number, buffer, slot } in
+            self.meta.deferred.inodes.borrow_mut().drain(..)
+        {
             if let Some(inode) = self.inodes.get(number).filter(|inode| inode.deferred.take()) {
                 encode_inode(&inode, &buffer, slot);
             }
@@ -100,14 +120,14 @@ impl Volume {
         buffer.complete(|block| {
             let mut bytes = [0; SUPERBLOCK_BYTES];
             bytes.copy_from_slice(&block.as_ref()[SUPERBLOCK_AT..][..SUPERBLOCK_BYTES]);
-            self.sb.borrow().encode(&mut bytes);
+            self.meta.sb.borrow().encode(&mut bytes);
             block.put(SUPERBLOCK_AT, &bytes);
         });
     }
 
     fn encode_group(&self, group: u32, buffer: &BufferRef) {
-        let sb = self.sb.borrow();
-        let info = &mut self.groups.borrow_mut()[group as usize];
+        let sb = self.meta.sb.borrow();
+        let info = &mut self.meta.alloc.groups.borrow_mut()[group as usize];
         let Some(deferred) = info.deferred.take() else { return };
         for (which, bitmap) in [Bitmap::Blocks, Bitmap::Inodes].into_iter().zip(deferred.bitmaps) {
             if let Some(bitmap) = bitmap {
