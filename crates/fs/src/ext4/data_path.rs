@@ -56,7 +56,7 @@ impl DataPath for Volume {
             Kind::Directory => return Err(FsError::IsDirectory),
             _ => return Err(FsError::Invalid("neither a file nor a directory")),
         }
-        let most = if self.has(Feature::HUGE_FILE) { SIZE_MAX } else { SIZE_MAX_IN_SECTORS };
+        let most = if self.meta.has(Feature::HUGE_FILE) { SIZE_MAX } else { SIZE_MAX_IN_SECTORS };
         offset.checked_add(len).filter(|end| *end <= most).ok_or(FsError::FileTooBig)
     }
 
@@ -116,7 +116,7 @@ impl DataPath for Volume {
         let grows = inode.raw.borrow().size < inode.size.get().min(end * PAGE);
         let (mut tx, mut new) = (None, false);
         if mapped.is_hole() || grows {
-            let begun = self.begin(MAP_CREDITS, 0).await?;
+            let begun = self.meta.begin(MAP_CREDITS, 0).await?;
             let _extents = inode.extent_lock.write().await;
             mapped = self.map_extent(inode, at, run.end() - at).await?;
             if let Mapped::Hole(pages) = mapped {
@@ -126,7 +126,7 @@ impl DataPath for Volume {
             let end = at + mapped.blocks();
             let size = inode.raw.borrow().size.max(inode.size.get().min(end * PAGE));
             inode.raw.borrow_mut().size = size;
-            self.write_inode(&begun, inode, true).await?;
+            self.meta.write_inode(&begun, inode, true).await?;
             tx = Some(begun);
         }
         let Mapped::Blocks { start, blocks, unwritten } = mapped else {
@@ -179,9 +179,9 @@ impl DataPath for Volume {
         if inode.is_touched(now) {
             return Ok(());
         }
-        let tx = self.begin(4, 0).await?;
+        let tx = self.meta.begin(4, 0).await?;
         inode.touch(now, true);
-        self.write_inode(&tx, inode, false).await?;
+        self.meta.write_inode(&tx, inode, false).await?;
         tx.stop();
         Ok(())
     }
@@ -206,24 +206,24 @@ impl DataPath for Volume {
     /// Until the length on disk covers it, what is written there is not the file's: after a power cut it
     /// must not show when the file grows again. So the file is an orphan meanwhile.
     async fn begin_growth(&self, inode: &Rc<Inode>) -> Result<()> {
-        let tx = self.begin(6, 0).await?;
+        let tx = self.meta.begin(6, 0).await?;
         if !self.omits(OmittedRule::AppendOrphan) {
             self.add_orphan(&tx, inode).await?;
         }
-        self.write_inode(&tx, inode, true).await?;
+        self.meta.write_inode(&tx, inode, true).await?;
         tx.stop();
         Ok(())
     }
 
     async fn end_growth(&self, inode: &Rc<Inode>, end: u64) -> Result<()> {
-        let tx = self.begin(8, 0).await?;
+        let tx = self.meta.begin(8, 0).await?;
         inode.set_size(inode.size.get().max(end));
         {
             let mut raw = inode.raw.borrow_mut();
             raw.size = raw.size.max(end);
         }
         self.remove_orphan(&tx, inode).await?;
-        self.write_inode(&tx, inode, !self.omits(OmittedRule::FdatasyncSize)).await?;
+        self.meta.write_inode(&tx, inode, !self.omits(OmittedRule::FdatasyncSize)).await?;
         tx.stop();
         Ok(())
     }
@@ -284,7 +284,7 @@ impl Volume {
     async fn mark(&self, inode: &Inode, pages: &Pages, written: bool) -> Result<()> {
         let mut at = pages.start;
         while at < pages.end {
-            let tx = self.begin(MAP_CREDITS, 0).await?;
+            let tx = self.meta.begin(MAP_CREDITS, 0).await?;
             let extents = inode.extent_lock.write().await;
             let mapped = self.map_extent(inode, at, pages.end - at).await?;
             let end = at + mapped.blocks();
@@ -292,7 +292,7 @@ impl Volume {
                 self.convert(&tx, inode, &(at..end), !written).await?;
             }
             drop(extents);
-            self.write_inode(&tx, inode, true).await?;
+            self.meta.write_inode(&tx, inode, true).await?;
             tx.stop();
             at = end;
         }

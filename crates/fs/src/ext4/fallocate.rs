@@ -43,11 +43,11 @@ impl Volume {
                 (reserved, if grows { end } else { 0 })
             }
         };
-        let tx = self.begin(4, 0).await?;
+        let tx = self.meta.begin(4, 0).await?;
         inode.set_size(inode.size.get().max(size));
         inode.raw.borrow_mut().size = inode.size.get();
         inode.touch(self.env.now(), true);
-        self.write_inode(&tx, inode, !self.omits(OmittedRule::FdatasyncSize)).await?;
+        self.meta.write_inode(&tx, inode, !self.omits(OmittedRule::FdatasyncSize)).await?;
         tx.stop();
         done
     }
@@ -60,9 +60,9 @@ impl Volume {
         if !(offset..=end).contains(&size) || inode.raw.borrow().size >= size {
             return Ok(());
         }
-        let tx = self.begin(4, 0).await?;
+        let tx = self.meta.begin(4, 0).await?;
         inode.raw.borrow_mut().size = size;
-        self.write_inode(&tx, inode, true).await?;
+        self.meta.write_inode(&tx, inode, true).await?;
         tx.stop();
         Ok(())
     }
@@ -125,7 +125,7 @@ impl Volume {
     ) -> Result<u64> {
         let wanted = (range.end - range.start).min(MAP_BLOCKS);
         let reservation = self.reserve(caller, wanted)?;
-        let tx = self.begin(MAP_CREDITS, 0).await?;
+        let tx = self.meta.begin(MAP_CREDITS, 0).await?;
         let extents = inode.extent_lock.write().await;
         let mapped = self.map_extent(inode, range.start, wanted).await?;
         let Mapped::Hole(wanted) = mapped else { return Ok(mapped.blocks()) };
@@ -135,7 +135,7 @@ impl Volume {
         let blocks = taken.end - taken.start;
         self.map_blocks(&tx, inode, range.start, taken, unwritten).await?;
         drop(extents);
-        self.write_inode(&tx, inode, true).await?;
+        self.meta.write_inode(&tx, inode, true).await?;
         tx.stop();
         Ok(blocks)
     }

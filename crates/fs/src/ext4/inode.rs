@@ -69,6 +69,21 @@ impl Inode {
         })
     }
 
+    /// Counts a subdirectory more.
+    pub(crate) fn add_subdir(&self) {
+        let mut raw = self.raw.borrow_mut();
+        let many = raw.links_count == 1 || raw.links_count >= LINKS_MAX;
+        raw.links_count = if many { 1 } else { raw.links_count + 1 };
+    }
+
+    /// Counts a subdirectory less.
+    pub(crate) fn remove_subdir(&self) {
+        let mut raw = self.raw.borrow_mut();
+        if raw.links_count > 2 {
+            raw.links_count -= 1;
+        }
+    }
+
     /// Counts blocks that it gained or lost.
     pub(crate) fn add_blocks(&self, blocks: i64) {
         let mut raw = self.raw.borrow_mut();
@@ -148,7 +163,10 @@ impl Inode {
     }
 }
 
-/// The kind of file that a mode tells.
+/// Links that a file can have; a directory that has more counts them as 1 (`dir_nlink`).
+pub(crate) const LINKS_MAX: u16 = 65_000;
+
+/// The kind of file that a mode has.
 pub(crate) const fn kind_of(file_mode: u16) -> Kind {
     match file_mode & mode::TYPE {
         mode::REGULAR => Kind::File,

@@ -63,7 +63,7 @@ impl Volume {
         size: u64,
     ) -> Result<()> {
         let end = first + contents.len() as u64;
-        let tx = self.begin(16 + 6 * contents.len() as u32, 0).await?;
+        let tx = self.meta.begin(16 + 6 * contents.len() as u32, 0).await?;
         let extents = inode.extent_lock.write().await;
         let mut page = first;
         while page < end {
@@ -77,7 +77,7 @@ impl Volume {
         drop(extents);
         inode.set_size(size);
         inode.raw.borrow_mut().size = size;
-        self.write_inode(&tx, inode, true).await?;
+        self.meta.write_inode(&tx, inode, true).await?;
         tx.stop();
         Ok(())
     }

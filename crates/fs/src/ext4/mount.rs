@@ -234,6 +234,7 @@ fn new_volume(
         deferred: DeferredMetadata::default(),
         last_tid: Cell::new(None),
         partial_update: Rc::default(),
+        omit: options.omit,
     };
     Volume {
         env: VolumeEnv::new(rt, device, options.cache.clone(), options.epoch_s),

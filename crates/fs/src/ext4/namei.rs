@@ -6,8 +6,7 @@
 
 use super::dir::{Found, FreeSlot};
 use super::format::{Place, mode};
-use super::inode::Inode;
-use super::inodes::LINKS_MAX;
+use super::inode::{Inode, LINKS_MAX};
 use super::rules::OmittedRule;
 use super::tx::Tx;
 use super::volume::{Volume, corrupt};
@@ -85,7 +84,7 @@ impl Volume {
         let Some(found) = self.find(dir, name).await? else { return Ok(None) };
         let number = found.inode();
         let wrong = || corrupt("directory: a name leads nowhere", Place::Inode(dir.number));
-        if number == dir.number || !self.is_ordinary(number) {
+        if number == dir.number || !self.meta.is_ordinary(number) {
             return Err(wrong());
         }
         match self.inode(number).await {
@@ -121,10 +120,10 @@ impl Volume {
         check_name(name)?;
         dir.check_addable()?;
         if matches!(what, NewInode::Directory) {
-            self.may_add_subdir(&dir)?;
+            self.meta.may_add_subdir(&dir)?;
         }
         let _reservation = self.reserve(caller, NAME_BLOCKS)?;
-        let tx = self.begin(NAME_CREDITS, 0).await?;
+        let tx = self.meta.begin(NAME_CREDITS, 0).await?;
         let file_mode = what.type_bits() | permissions & !mode::TYPE;
         let inode = self.new_inode(&tx, caller, &dir, file_mode).await?;
         let made = self.fill_new(&tx, &dir, free_slot, &inode, name, what).await;
@@ -133,7 +132,7 @@ impl Volume {
         } else {
             inode.raw.borrow_mut().links_count = 0;
             self.add_orphan(&tx, &inode).await?;
-            self.write_inode(&tx, &inode, false).await?;
+            self.meta.write_inode(&tx, &inode, false).await?;
         }
         tx.stop();
         if made.is_err() {
@@ -159,11 +158,11 @@ impl Volume {
         }
         self.add_name(tx, dir, free_slot, name, inode.number, what.type_bits()).await?;
         if matches!(what, NewInode::Directory) {
-            self.add_subdir(dir);
+            dir.add_subdir();
         }
         dir.touch(self.env.now(), true);
-        self.write_inode(tx, dir, true).await?;
-        self.write_inode(tx, inode, true).await
+        self.meta.write_inode(tx, dir, true).await?;
+        self.meta.write_inode(tx, inode, true).await
     }
 
     /// Keeps the target of a symbolic link in the inode or, if it is long, in a block.
@@ -192,7 +191,7 @@ impl Volume {
         let crate::vfs::Mapped::Blocks { start, .. } = self.map_extent(inode, 0, 1).await? else {
             return Err(FsError::corrupt("symbolic link", format!("inode {}", inode.number)));
         };
-        let buffer = self.read_block(start).await?;
+        let buffer = self.meta.read_block(start).await?;
         let len = inode.size.get().min(4096) as usize;
         Ok(buffer.with(|bytes| bytes[..len].to_vec()))
     }
@@ -224,7 +223,7 @@ impl Volume {
             _ => {}
         }
         let _reservation = self.reserve(caller, NAME_BLOCKS)?;
-        let tx = self.begin(NAME_CREDITS, 0).await?;
+        let tx = self.meta.begin(NAME_CREDITS, 0).await?;
         let file_mode = inode.raw.borrow().mode;
         self.add_name(&tx, &dir, free_slot, name, inode.number, file_mode).await?;
         if !self.omits(OmittedRule::RecordLink) {
@@ -234,9 +233,9 @@ impl Volume {
         inode.touch(self.env.now(), false);
         dir.touch(self.env.now(), true);
         if !self.omits(OmittedRule::LinkCount) {
-            self.write_synced(&tx, &inode, OmittedRule::LinkSync).await?;
+            self.meta.write_synced(&tx, &inode, OmittedRule::LinkSync).await?;
         }
-        self.write_inode(&tx, &dir, true).await?;
+        self.meta.write_inode(&tx, &dir, true).await?;
         tx.stop();
         drop(_file);
         Ok(inode)
@@ -266,13 +265,13 @@ impl Volume {
             }
             _ => {}
         }
-        let tx = self.begin(NAME_CREDITS, 0).await?;
+        let tx = self.meta.begin(NAME_CREDITS, 0).await?;
         self.exclude_record(&tx, dir.number);
         self.remove_found(&tx, &dir, &found).await?;
         let orphan = inode.opens.get() == 0 || !self.omits(OmittedRule::OpenUnlink);
         self.lose_link(&tx, &dir, &inode, orphan).await?;
         dir.touch(self.env.now(), true);
-        self.write_inode(&tx, &dir, true).await?;
+        self.meta.write_inode(&tx, &dir, true).await?;
         tx.stop();
         drop((namespace, alone, file));
         self.delete_if_unused(&inode).await
@@ -292,14 +291,14 @@ impl Volume {
         }
         let links = if inode.is_dir() { 0 } else { inode.links().saturating_sub(1) };
         if inode.is_dir() {
-            self.remove_subdir(dir);
+            dir.remove_subdir();
         }
         inode.raw.borrow_mut().links_count = links;
         inode.touch(self.env.now(), false);
         if links == 0 && orphan {
             self.add_orphan(tx, inode).await?;
         }
-        self.write_inode(tx, inode, true).await
+        self.meta.write_inode(tx, inode, true).await
     }
 
     /// Frees an inode if its last name is gone and nobody has it open.

@@ -24,7 +24,7 @@ impl Volume {
         inode.raw.borrow_mut().dtime = orphans.last().map_or(0, |head| head.number);
         self.meta.sb.borrow_mut().last_orphan = inode.number;
         orphans.push(Rc::clone(inode));
-        self.write_superblock(tx).await
+        self.meta.write_superblock(tx).await
     }
 
     /// Takes an inode out of the list, unless it has lost its last name and is not freed yet; the caller
@@ -41,11 +41,11 @@ impl Volume {
         match orphans.get(at).map(Rc::clone) {
             None => {
                 self.meta.sb.borrow_mut().last_orphan = next;
-                self.write_superblock(tx).await
+                self.meta.write_superblock(tx).await
             }
             Some(before) => {
                 before.raw.borrow_mut().dtime = next;
-                self.write_inode(tx, &before, false).await
+                self.meta.write_inode(tx, &before, false).await
             }
         }
     }
@@ -62,7 +62,7 @@ impl Volume {
         let mut next = self.meta.sb.borrow().last_orphan;
         while next != 0 {
             let endless = found.len() as u32 > self.meta.sb.borrow().inodes_count;
-            if endless || !self.is_ordinary(next) {
+            if endless || !self.meta.is_ordinary(next) {
                 return Err(FsError::corrupt("list of orphans", "superblock"));
             }
             let inode = self.orphan(next).await.map_err(|error| match error {
@@ -80,9 +80,9 @@ impl Volume {
         if self.meta.sb.borrow().last_orphan == 0 {
             return Ok(());
         }
-        let tx = self.begin(1, 0).await?;
+        let tx = self.meta.begin(1, 0).await?;
         self.meta.sb.borrow_mut().last_orphan = 0;
-        self.write_superblock(&tx).await?;
+        self.meta.write_superblock(&tx).await?;
         tx.stop();
         Ok(())
     }
@@ -131,10 +131,10 @@ impl Volume {
     /// Without [`OmittedRule::OrphanUnlink`] or [`OmittedRule::OrphanTruncate`]: an orphan stays as it is, and leaves
     /// the list.
     async fn leave_orphan(&self, inode: &Inode) -> Result<()> {
-        let tx = self.begin(8, 0).await?;
+        let tx = self.meta.begin(8, 0).await?;
         inode.deleted.set(inode.links() == 0);
         self.remove_orphan(&tx, inode).await?;
-        self.write_inode(&tx, inode, false).await?;
+        self.meta.write_inode(&tx, inode, false).await?;
         tx.stop();
         Ok(())
     }

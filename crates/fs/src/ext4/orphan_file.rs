@@ -46,28 +46,28 @@ impl Volume {
         for block in file.blocks {
             let place = Place::InodeBlock { inode: file.number, block };
             self.meta.alloc.system_zone.check(block..block + 1, place)?;
-            let buffer = self.read_block(block).await?;
+            let buffer = self.meta.read_block(block).await?;
             let named =
                 buffer.with(|bytes| parse_orphan_block(&bytes[..], block, file.seed, place))?;
             for number in named {
-                let tx = self.begin(4, 0).await?;
+                let tx = self.meta.begin(4, 0).await?;
                 let sound = self.meta.sb.borrow().state & STATE_ERRORS == 0;
-                if sound && !self.is_ordinary(number) {
+                if sound && !self.meta.is_ordinary(number) {
                     return Err(corrupt("orphan file", place));
                 }
                 if sound {
                     let inode = self.orphan(number).await?;
                     self.add_orphan(&tx, &inode).await?;
-                    self.write_inode(&tx, &inode, false).await?;
+                    self.meta.write_inode(&tx, &inode, false).await?;
                 }
                 tx.edit(&buffer, |bytes| clear_orphan(bytes, number, block, file.seed)).await?;
                 tx.stop();
             }
         }
-        if self.has(Feature::ORPHAN_PRESENT) {
-            let tx = self.begin(1, 0).await?;
+        if self.meta.has(Feature::ORPHAN_PRESENT) {
+            let tx = self.meta.begin(1, 0).await?;
             self.meta.sb.borrow_mut().set_feature(Feature::ORPHAN_PRESENT, false);
-            self.write_superblock(&tx).await?;
+            self.meta.write_superblock(&tx).await?;
             tx.stop();
         }
         Ok(())

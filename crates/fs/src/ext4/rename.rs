@@ -62,7 +62,7 @@ impl Volume {
         }
         self.check_victim(&from.dir, &moved, victim.as_deref()).await?;
         if moved.is_dir() && victim.is_none() && from.dir.number != to.dir.number {
-            self.may_add_subdir(&to.dir)?;
+            self.meta.may_add_subdir(&to.dir)?;
         }
         let _reservation = self.reserve(caller, NAME_BLOCKS)?;
         self.replace(&from, &to, &moved, victim.as_ref()).await?;
@@ -142,7 +142,7 @@ impl Volume {
         moved: &Rc<Inode>,
         victim: Option<&Rc<Inode>>,
     ) -> Result<()> {
-        let tx = self.begin(2 * NAME_CREDITS, 0).await?;
+        let tx = self.meta.begin(2 * NAME_CREDITS, 0).await?;
         let file_mode = moved.raw.borrow().mode;
         match victim {
             Some(victim) => {
@@ -169,7 +169,7 @@ impl Volume {
         moved: &Rc<Inode>,
         other: &Rc<Inode>,
     ) -> Result<()> {
-        let tx = self.begin(NAME_CREDITS, 0).await?;
+        let tx = self.meta.begin(NAME_CREDITS, 0).await?;
         let (moved_mode, other_mode) = (moved.raw.borrow().mode, other.raw.borrow().mode);
         self.retarget(&tx, &to.dir, to.name, moved.number, moved_mode).await?;
         self.retarget(&tx, &from.dir, from.name, other.number, other_mode).await?;
@@ -177,7 +177,7 @@ impl Volume {
         self.change_parent(&tx, other, &to.dir, &from.dir).await?;
         self.exclude_record(&tx, other.number);
         other.touch(self.env.now(), false);
-        self.write_inode(&tx, other, true).await?;
+        self.meta.write_inode(&tx, other, true).await?;
         self.finish_rename(&tx, [moved, &from.dir, &to.dir]).await?;
         tx.stop();
         Ok(())
@@ -189,8 +189,8 @@ impl Volume {
             return Ok(());
         }
         self.set_parent(tx, moved, to.number).await?;
-        self.remove_subdir(from);
-        self.add_subdir(to);
+        from.remove_subdir();
+        to.add_subdir();
         Ok(())
     }
 
@@ -201,10 +201,10 @@ impl Volume {
         if !self.omits(OmittedRule::RecordRename) {
             self.exclude_record(tx, moved.number);
         }
-        self.write_synced(tx, moved, OmittedRule::RenameSync).await?;
+        self.meta.write_synced(tx, moved, OmittedRule::RenameSync).await?;
         for dir in [from, to] {
             self.exclude_record(tx, dir.number);
-            self.write_inode(tx, dir, true).await?;
+            self.meta.write_inode(tx, dir, true).await?;
         }
         Ok(())
     }

@@ -17,7 +17,7 @@ impl Volume {
         data_only: bool,
     ) -> Result<bool> {
         let tid = if data_only { inode.datasync_tid.get() } else { inode.sync_tid.get() };
-        let Some(tid) = tid.filter(|tid| !self.is_committed(*tid)) else {
+        let Some(tid) = tid.filter(|tid| !self.meta.is_committed(*tid)) else {
             return Ok(self.omits(OmittedRule::FsyncFlush));
         };
         match self.commit_file(inode).await? {
@@ -37,7 +37,8 @@ pub(crate) struct VolumeHook(pub(crate) Weak<Volume>);
 impl CommitHook for VolumeHook {
     fn complete(&self) -> std::result::Result<(), JournalError> {
         let gone = || JournalError::Aborted("the file system is gone".to_owned());
-        self.0.upgrade().ok_or_else(gone)?.write_deferred();
+        let volume = self.0.upgrade().ok_or_else(gone)?;
+        volume.meta.deferred.encode(&volume.meta, &volume.inodes, volume.options.inodes);
         Ok(())
     }
 

@@ -45,8 +45,8 @@ async fn create(fs: &Ext4, name: &str) -> Ino {
 /// Has the others share the first file's block of attributes.
 async fn share_attributes(volume: &Volume, files: &[Ino]) -> Result<(), FsError> {
     let block = volume.inode_of(files[0]).await?.raw.borrow().file_acl;
-    let tx = volume.begin(16, 0).await?;
-    let buffer = volume.read_block(block).await?;
+    let tx = volume.meta.begin(16, 0).await?;
+    let buffer = volume.meta.read_block(block).await?;
     let edited = tx.edit(&buffer, |bytes| {
         let (_, xattrs) = parse_xattr_block(bytes, Place::Block(block))?;
         let mut shared = [0; BLOCK_BYTES];
@@ -60,7 +60,7 @@ async fn share_attributes(volume: &Volume, files: &[Ino]) -> Result<(), FsError>
         let inode = volume.inode_of(*other).await?;
         inode.raw.borrow_mut().file_acl = block;
         inode.add_blocks(1);
-        volume.write_inode(&tx, &inode, false).await?;
+        volume.meta.write_inode(&tx, &inode, false).await?;
     }
     tx.stop();
     Ok(())

@@ -31,11 +31,11 @@ impl Volume {
     pub(crate) async fn free_range(&self, inode: &Inode, range: Logical) -> Result<()> {
         let mut at = range.start;
         while at < range.end {
-            let tx = self.begin(STEP_CREDITS, STEP_REVOKES as u32 + 8).await?;
+            let tx = self.meta.begin(STEP_CREDITS, STEP_REVOKES as u32 + 8).await?;
             let map = inode.extent_lock.write().await;
             at = self.free_some(&tx, inode, &(at..range.end)).await?;
             drop(map);
-            self.write_inode(&tx, inode, true).await?;
+            self.meta.write_inode(&tx, inode, true).await?;
             tx.stop();
         }
         Ok(())
@@ -61,9 +61,9 @@ impl Volume {
     pub(crate) async fn cut_blocks(&self, inode: &Inode) -> Result<()> {
         let first = inode.size.get().div_ceil(4096);
         self.free_range(inode, first..1 << 32).await?;
-        let tx = self.begin(8, 0).await?;
+        let tx = self.meta.begin(8, 0).await?;
         self.remove_orphan(&tx, inode).await?;
-        self.write_inode(&tx, inode, true).await?;
+        self.meta.write_inode(&tx, inode, true).await?;
         tx.stop();
         Ok(())
     }
@@ -75,7 +75,7 @@ impl Volume {
         if shrinks {
             content::zero_tail(self, inode, size).await?;
         }
-        let tx = self.begin(10, 0).await?;
+        let tx = self.meta.begin(10, 0).await?;
         if shrinks {
             // Before the pages are gone: one that is under way may get a block behind the new end.
             self.add_orphan(&tx, inode).await?;
@@ -85,7 +85,7 @@ impl Volume {
         inode.set_size(size);
         inode.raw.borrow_mut().size = size;
         inode.touch(self.env.now(), true);
-        self.write_inode(&tx, inode, !self.omits(OmittedRule::FdatasyncSize)).await?;
+        self.meta.write_inode(&tx, inode, !self.omits(OmittedRule::FdatasyncSize)).await?;
         tx.stop();
         if shrinks { self.cut(inode).await } else { Ok(()) }
     }
@@ -114,7 +114,7 @@ impl Volume {
         if inode.raw.borrow().has(super::format::flag::EXTENTS) {
             self.free_range(inode, 0..1 << 32).await?;
         }
-        let tx = self.begin(24, 2).await?;
+        let tx = self.meta.begin(24, 2).await?;
         self.drop_xattr_block(&tx, inode).await?;
         self.remove_orphan(&tx, inode).await?;
         let is_dir = inode.raw.borrow().mode & mode::TYPE == mode::DIR;
@@ -123,8 +123,8 @@ impl Volume {
             raw.dtime = self.env.now().seconds as u32;
             raw.size = 0;
         }
-        self.write_inode(&tx, inode, false).await?;
-        self.write_slot_now(inode).await?;
+        self.meta.write_inode(&tx, inode, false).await?;
+        self.meta.write_slot_now(inode).await?;
         // Before the number is free: from then on it may be another inode's.
         self.inodes.remove(inode.number);
         self.free_inode(&tx, inode.number, is_dir).await?;

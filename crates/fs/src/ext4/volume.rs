@@ -2,7 +2,6 @@
 
 pub(crate) use super::error::corrupt;
 use super::file_commit::FileCommit;
-use super::format::{self, Place};
 use super::inode::Inode;
 use super::journal::Tid;
 use super::meta::Meta;
@@ -39,58 +38,7 @@ pub(crate) struct Volume {
 impl Volume {
     /// Whether this rule is left out.
     pub(crate) fn omits(&self, rule: OmittedRule) -> bool {
-        self.options.omit == Some(rule)
-    }
-
-    pub(crate) fn blocks_count(&self) -> u64 {
-        self.meta.sb.borrow().blocks_count
-    }
-
-    pub(crate) fn group_count(&self) -> u32 {
-        self.meta.alloc.groups.borrow().len() as u32
-    }
-
-    pub(crate) fn has(&self, feature: format::Feature) -> bool {
-        self.meta.sb.borrow().has(feature)
-    }
-
-    /// Whether blocks carry checksums.
-    pub(crate) fn has_checksums(&self) -> bool {
-        self.has(format::Feature::METADATA_CSUM)
-    }
-
-    /// Begins an operation that changes up to `credits` metadata blocks and revokes up to `revokes`.
-    pub(crate) async fn begin(&self, credits: u32, revokes: u32) -> Result<Tx> {
-        // The first large file costs the superblock, too.
-        let spare = u32::from(!self.has(format::Feature::LARGE_FILE));
-        let credits = credits + spare + self.meta.journal.revoke_credits(revokes);
-        let tx =
-            Tx::new(self.meta.journal.start(credits).await?, Rc::clone(&self.meta.partial_update));
-        self.meta.last_tid.set(Some(tx.tid()));
-        Ok(tx)
-    }
-
-    /// A metadata block.
-    pub(crate) async fn read_block(&self, block: u64) -> Result<BufferRef> {
-        if block >= self.blocks_count() {
-            return Err(corrupt("block number", Place::Block(block)));
-        }
-        Ok(self.meta.buffers.get(block).await?)
-    }
-
-    pub(crate) fn is_committed(&self, tid: Tid) -> bool {
-        self.meta.journal.committed().reached(tid)
-    }
-
-    /// Says in the superblock that a feature is in use, as Linux does with the first inode that needs it.
-    pub(crate) async fn need(&self, tx: &Tx, feature: format::Feature) -> Result<()> {
-        if self.has(feature) {
-            return Ok(());
-        }
-        let mut features = self.meta.sb.borrow().features();
-        features.set(feature, true);
-        self.meta.sb.borrow_mut().set_features(features);
-        self.write_superblock(tx).await
+        self.meta.omits(rule)
     }
 
     /// The block bitmap of a group; made if there never was one.
@@ -101,6 +49,10 @@ impl Volume {
     /// The inode bitmap of a group; made if there never was one.
     pub(crate) async fn inode_bitmap(&self, tx: &Tx, group: u32) -> Result<BufferRef> {
         self.bitmap(tx, group, Bitmap::Inodes).await
+    }
+
+    pub(crate) fn group_count(&self) -> u32 {
+        self.meta.alloc.groups.borrow().len() as u32
     }
 
     fn bitmap_block(&self, group: u32, which: Bitmap) -> u64 {
@@ -115,7 +67,7 @@ impl Volume {
         if self.meta.alloc.groups.borrow()[group as usize].desc.has(which.flag()) {
             Box::pin(self.init_bitmap(tx, group, which)).await?;
         }
-        let buffer = self.read_block(self.bitmap_block(group, which)).await?;
+        let buffer = self.meta.read_block(self.bitmap_block(group, which)).await?;
         self.check_bitmap(group, which, &buffer)?;
         Ok(buffer)
     }
@@ -125,7 +77,7 @@ impl Volume {
         let _alone = self.meta.alloc.making_bitmap.lock().await;
         if self.meta.alloc.groups.borrow()[group as usize].desc.has(which.flag()) {
             let bitmap = self.make_bitmap(tx, group, which)?;
-            self.write_group(tx, group, which, &bitmap).await?;
+            self.meta.write_group(tx, group, which, &bitmap).await?;
         }
         Ok(())
     }

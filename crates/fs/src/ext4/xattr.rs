@@ -39,7 +39,8 @@ impl Volume {
     async fn xattrs(&self, inode: &Inode) -> Result<(Vec<Xattr>, Vec<Xattr>)> {
         let extra = inode.raw.borrow().extra_isize;
         let place = Place::Inode(inode.number);
-        let body = self.with_slot(inode, |bytes| parse_inode_xattrs(bytes, extra, place)).await??;
+        let body =
+            self.meta.with_slot(inode, |bytes| parse_inode_xattrs(bytes, extra, place)).await??;
         let block = inode.raw.borrow().file_acl;
         if block == 0 {
             return Ok((body, Vec::new()));
@@ -51,7 +52,7 @@ impl Volume {
     async fn xattr_block(&self, inode: &Inode, block: u64) -> Result<(u32, Vec<Xattr>)> {
         let place = Place::InodeBlock { inode: inode.number, block };
         self.meta.alloc.system_zone.check(block..block + 1, place)?;
-        let buffer = self.read_block(block).await?;
+        let buffer = self.meta.read_block(block).await?;
         self.in_xattr_block(&buffer, place)
     }
 
@@ -113,7 +114,7 @@ impl Volume {
             raw.extra_isize = if raw.extra_isize == 0 { known } else { raw.extra_isize };
         }
         let extra = inode.raw.borrow().extra_isize;
-        let slot = self.with_slot(inode, <[u8]>::to_vec).await?;
+        let slot = self.meta.with_slot(inode, <[u8]>::to_vec).await?;
         let mut scratch = slot.clone();
         let (mut body, mut rest) = (Vec::new(), Vec::new());
         for xattr in all {
@@ -126,19 +127,20 @@ impl Volume {
         if !encode_xattr_block(&mut block, 1, &rest) {
             return Err(FsError::NoSpace);
         }
-        let tx = self.begin(XATTR_CREDITS, 2).await?;
+        let tx = self.meta.begin(XATTR_CREDITS, 2).await?;
         if rest.is_empty() {
             self.drop_xattr_block(&tx, inode).await?;
         } else {
             self.store_xattr_block(&tx, inode, &mut block).await?;
         }
-        self.need(&tx, Feature::EXT_ATTR).await?;
+        self.meta.need(&tx, Feature::EXT_ATTR).await?;
         inode.touch(self.env.now(), false);
-        self.edit_slot(&tx, inode, |bytes| {
-            let fits = encode_inode_xattrs(bytes, extra, &body);
-            debug_assert!(fits, "tried above");
-        })
-        .await?;
+        self.meta
+            .edit_slot(&tx, inode, |bytes| {
+                let fits = encode_inode_xattrs(bytes, extra, &body);
+                debug_assert!(fits, "tried above");
+            })
+            .await?;
         tx.stop();
         Ok(())
     }
@@ -156,7 +158,7 @@ impl Volume {
         let old = inode.raw.borrow().file_acl;
         let own = old != 0 && self.xattr_block(inode, old).await?.0 == 1;
         let (block, buffer) = if own {
-            (old, self.read_block(old).await?)
+            (old, self.meta.read_block(old).await?)
         } else {
             // First, since there may be none: then nothing has changed.
             let block = self.take_metadata(tx, inode, self.home_of(inode)).await?;
@@ -190,7 +192,7 @@ impl Volume {
         }
         let place = Place::InodeBlock { inode: inode.number, block };
         self.meta.alloc.system_zone.check(block..block + 1, place)?;
-        let buffer = self.read_block(block).await?;
+        let buffer = self.meta.read_block(block).await?;
         tx.access(&buffer).await?;
         // From here to the change nothing waits: others who share the block may be giving it up, too.
         let (shared, xattrs) = self.in_xattr_block(&buffer, place)?;

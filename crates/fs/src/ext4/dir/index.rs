@@ -39,7 +39,7 @@ impl Volume {
     pub(super) async fn index_root(&self, dir: &Inode) -> Result<(BufferRef, IndexNode)> {
         let buffer = self.dir_block(dir, 0).await?;
         let place = Place::InodeBlock { inode: dir.number, block: buffer.block() };
-        let (has_tail, seed) = (self.has_checksums(), dir.seed);
+        let (has_tail, seed) = (self.meta.has_checksums(), dir.seed);
         let root = buffer.with(|bytes| IndexNode::parse_root(bytes, has_tail, place))?;
         verify(&buffer, Holds::Index, seed, |bytes| root.check(bytes, seed, place))?;
         Ok((buffer, root))
@@ -48,7 +48,7 @@ impl Volume {
     async fn index_node(&self, dir: &Inode, logical: u64) -> Result<(BufferRef, IndexNode)> {
         let buffer = self.dir_block(dir, logical).await?;
         let place = Place::InodeBlock { inode: dir.number, block: buffer.block() };
-        let (has_tail, seed) = (self.has_checksums(), dir.seed);
+        let (has_tail, seed) = (self.meta.has_checksums(), dir.seed);
         let node = buffer.with(|bytes| IndexNode::parse_node(bytes, has_tail, place))?;
         verify(&buffer, Holds::Index, seed, |bytes| node.check(bytes, seed, place))?;
         Ok((buffer, node))
@@ -143,7 +143,7 @@ impl Volume {
         buffer: &BufferRef,
         edit: impl FnOnce(&mut [u8]),
     ) -> Result<()> {
-        let (has_tail, seed) = (self.has_checksums(), dir.seed);
+        let (has_tail, seed) = (self.meta.has_checksums(), dir.seed);
         let place = Place::InodeBlock { inode: dir.number, block: buffer.block() };
         tx.edit(buffer, |bytes| {
             edit(bytes);

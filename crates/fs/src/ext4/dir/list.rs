@@ -41,7 +41,8 @@ impl Volume {
         count: usize,
     ) -> Result<Vec<DirEntry>> {
         let count = count.max(1);
-        if !self.has(Feature::DIR_INDEX) || (!self.is_indexed(dir) && Self::blocks_of(dir) > 1) {
+        if !self.meta.has(Feature::DIR_INDEX) || (!self.is_indexed(dir) && Self::blocks_of(dir) > 1)
+        {
             return self.list_by_place(dir, cookie, count).await;
         }
         let mut entries = self.dots(dir).await?;
@@ -78,7 +79,7 @@ impl Volume {
         let place = Place::InodeBlock { inode: dir.number, block: buffer.block() };
         let seed = self.meta.sb.borrow().hash_seed;
         buffer.with(|bytes| {
-            for entry in dir_entries(bytes, self.has_checksums(), place) {
+            for entry in dir_entries(bytes, self.meta.has_checksums(), place) {
                 let entry = entry?;
                 if entry.inode == 0 || entry.name == b"." || entry.name == b".." {
                     continue;
@@ -124,7 +125,7 @@ impl Volume {
             let buffer = self.names(dir, logical).await?;
             let place = Place::InodeBlock { inode: dir.number, block: buffer.block() };
             buffer.with(|bytes| {
-                for entry in dir_entries(bytes, self.has_checksums(), place) {
+                for entry in dir_entries(bytes, self.meta.has_checksums(), place) {
                     let entry = entry?;
                     let at = logical * BLOCK_BYTES as u64 + entry.at as u64 + 1;
                     if entry.inode != 0 && at > cookie {

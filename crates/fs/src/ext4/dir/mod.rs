@@ -67,7 +67,7 @@ pub(super) const fn kind_shown(file_type: u8) -> Kind {
 
 impl Volume {
     fn is_indexed(&self, dir: &Inode) -> bool {
-        self.has(Feature::DIR_INDEX) && dir.raw.borrow().has(flag::INDEX)
+        self.meta.has(Feature::DIR_INDEX) && dir.raw.borrow().has(flag::INDEX)
     }
 
     /// The hash of a directory whose root says `version`.
@@ -87,7 +87,7 @@ impl Volume {
         let crate::vfs::Mapped::Blocks { start, unwritten: false, .. } = mapped else {
             return Err(corrupt("directory: hole", Place::Inode(dir.number)));
         };
-        self.read_block(start).await
+        self.meta.read_block(start).await
     }
 
     /// A block of names.
@@ -97,14 +97,14 @@ impl Volume {
         let seed = dir.seed;
         verify(&buffer, Holds::Names, seed, |bytes| {
             check_dir_block(bytes, seed, place)?;
-            check_records(bytes, self.has_checksums(), place)
+            check_records(bytes, self.meta.has_checksums(), place)
         })?;
         Ok(buffer)
     }
 
     /// Looks for a name in a block of names.
     fn search_in(&self, buffer: &BufferRef, name: &[u8]) -> Result<Found, Option<Room>> {
-        let found = buffer.with(|bytes| search_name(bytes, name, self.has_checksums()));
+        let found = buffer.with(|bytes| search_name(bytes, name, self.meta.has_checksums()));
         found.map(|at| Found::new(buffer, at))
     }
 
@@ -213,7 +213,8 @@ impl Volume {
         entry: NewName<'_>,
     ) -> Result<()> {
         let mut free_slot = FreeSlot { way, room: None };
-        if free_slot.way.is_none() && Self::blocks_of(dir) == 1 && self.has(Feature::DIR_INDEX) {
+        if free_slot.way.is_none() && Self::blocks_of(dir) == 1 && self.meta.has(Feature::DIR_INDEX)
+        {
             self.make_index(tx, dir).await?;
             free_slot = self.free_slot(dir, entry.0).await?;
         }
@@ -224,7 +225,7 @@ impl Volume {
             return self.add_by_split(tx, dir, hash, path, entry).await;
         }
         let (_, buffer) = self.append_block(tx, dir).await?;
-        let has_tail = self.has_checksums();
+        let has_tail = self.meta.has_checksums();
         tx.change(&buffer, |bytes| init_dir_block(bytes, has_tail))?;
         self.insert_somewhere(tx, dir, &buffer, entry).await
     }
@@ -268,14 +269,14 @@ impl Volume {
         self.map_blocks(tx, dir, logical, taken, false).await?;
         dir.set_size((logical + 1) * BLOCK_BYTES as u64);
         dir.raw.borrow_mut().size = dir.size.get();
-        self.write_inode(tx, dir, true).await?;
+        self.meta.write_inode(tx, dir, true).await?;
         Ok((logical, buffer))
     }
 
     /// Makes the first block of a new directory.
     pub(crate) async fn make_dir(&self, tx: &Tx, dir: &Inode, parent: u32) -> Result<()> {
         let (_, buffer) = self.append_block(tx, dir).await?;
-        let has_tail = self.has_checksums();
+        let has_tail = self.meta.has_checksums();
         self.edit_names(tx, dir, &buffer, |block| {
             init_first_dir_block(block.whole(), dir.number, parent, has_tail);
         })

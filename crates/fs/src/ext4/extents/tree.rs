@@ -98,7 +98,7 @@ impl Volume {
             let child = behind.saturating_sub(1);
             let (depth, block) = (*depth, entries[child].node);
             steps.push(Step { buffer, node, child });
-            let below = self.read_block(block).await?;
+            let below = self.meta.read_block(block).await?;
             node = self.parse_node(inode, &below, block)?;
             if node.depth() + 1 != depth {
                 return Err(corrupt("extent tree: depth", Place::Block(block)));
@@ -251,7 +251,7 @@ impl Volume {
         let root = ExtentNode::parse(&inode.raw.borrow().map, Place::Inode(inode.number))?;
         let ExtentEntries::Index { depth: 1, entries } = &root.entries else { return Ok(()) };
         let &[only] = &entries[..] else { return Ok(()) };
-        let buffer = self.read_block(only.node).await?;
+        let buffer = self.meta.read_block(only.node).await?;
         let below = self.parse_node(inode, &buffer, only.node)?;
         if count(&below.entries) > usize::from(ROOT_ENTRIES) {
             return Ok(());

@@ -58,7 +58,7 @@ impl Volume {
         let raw = format::Inode::parse(&record.image, record.inode, &self.meta.sb.borrow())?;
         if raw.generation != record.generation
             || record.image.len() != self.meta.sb.borrow().inode_bytes()
-            || !self.is_ordinary(record.inode)
+            || !self.meta.is_ordinary(record.inode)
         {
             return Err(corrupt("record of a file: inode", place));
         }
@@ -91,7 +91,7 @@ impl Volume {
                         let below = match known.get(&entry.node) {
                             Some(bytes) => ExtentNode::parse(&bytes[..], place)?,
                             None => {
-                                let buffer = self.read_block(entry.node).await?;
+                                let buffer = self.meta.read_block(entry.node).await?;
                                 buffer.with(|bytes| ExtentNode::parse(bytes, place))?
                             }
                         };
@@ -108,12 +108,12 @@ impl Volume {
 
     /// Takes what a record names: the inode number, and its blocks.
     async fn take_named(&self, file: &File) -> Result<()> {
-        let tx = self.begin(GROUP_CREDITS * 2, 0).await?;
+        let tx = self.meta.begin(GROUP_CREDITS * 2, 0).await?;
         self.claim_inode(&tx, file.record.inode).await?;
         tx.stop();
         for run in file.blocks.all() {
             let groups = self.groups_in(&run).count() as u32;
-            let tx = self.begin(GROUP_CREDITS * 2 * groups, 0).await?;
+            let tx = self.meta.begin(GROUP_CREDITS * 2 * groups, 0).await?;
             self.claim_blocks(&tx, run).await?;
             tx.stop();
         }
@@ -135,14 +135,14 @@ impl Volume {
         let groups: BTreeSet<u32> = lost.iter().flat_map(|run| self.groups_in(run)).collect();
         let names = NAME_CREDITS * record.names.len() as u32;
         let credits = 4 + names + record.nodes.len() as u32 + GROUP_CREDITS * groups.len() as u32;
-        let tx = self.begin(credits, old.nodes.len() as u32).await?;
+        let tx = self.meta.begin(credits, old.nodes.len() as u32).await?;
         for (block, content) in &record.nodes {
             let buffer = tx.fresh(*block)?;
             tx.change(&buffer, |bytes| bytes.copy_from_slice(&content[..]))?;
         }
         let image = self.image(file).await;
-        let (block, slot) = self.inode_slot(record.inode)?;
-        let buffer = self.read_block(block).await?;
+        let (block, slot) = self.meta.inode_slot(record.inode)?;
+        let buffer = self.meta.read_block(block).await?;
         tx.edit(&buffer, |bytes| bytes[slot].copy_from_slice(&image)).await?;
         for name in &record.names {
             self.apply_name(&tx, file, name).await?;
@@ -190,7 +190,7 @@ impl Volume {
             Search::Vacant(free_slot) => {
                 self.add_name(tx, &dir, free_slot, name, file.record.inode, file.raw.mode).await?;
                 dir.touch(self.env.now(), true);
-                self.write_inode(tx, &dir, true).await
+                self.meta.write_inode(tx, &dir, true).await
             }
         }
     }
@@ -198,8 +198,8 @@ impl Volume {
     /// The blocks that the file has on the volume now; none if it is new there.
     async fn blocks_before(&self, file: &File) -> Result<Blocks> {
         let number = file.record.inode;
-        let (block, slot) = self.inode_slot(number)?;
-        let buffer = self.read_block(block).await?;
+        let (block, slot) = self.meta.inode_slot(number)?;
+        let buffer = self.meta.read_block(block).await?;
         let bytes = buffer.with(|bytes| bytes[slot].to_vec());
         let Ok(old) = format::Inode::parse(&bytes, number, &self.meta.sb.borrow()) else {
             return Ok(Blocks::default());

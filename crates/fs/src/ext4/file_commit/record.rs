@@ -2,8 +2,7 @@
 
 use crate::contract::{Kind, Result};
 use crate::ext4::format::{ExtentEntries, ExtentNode, Place, file_type_of};
-use crate::ext4::inode::Inode;
-use crate::ext4::inodes::LINKS_MAX;
+use crate::ext4::inode::{Inode, LINKS_MAX};
 use crate::ext4::journal::{FileRecord, NewName, Tid};
 use crate::ext4::options::{Commit, DataMode};
 use crate::ext4::tx::Tx;
@@ -105,7 +104,7 @@ impl Volume {
         let Some(nodes) = self.changed_nodes(inode, most).await? else {
             return Ok(None);
         };
-        let mut image = self.with_slot(inode, <[u8]>::to_vec).await?;
+        let mut image = self.meta.with_slot(inode, <[u8]>::to_vec).await?;
         // From here on nothing waits: the record is of one moment, and of one transaction.
         inode.raw.borrow().encode(&mut image, inode.seed);
         let Some(names) = self.names_to_record(inode) else { return Ok(None) };
@@ -121,7 +120,7 @@ impl Volume {
         while let Some(node) = left.pop() {
             let ExtentEntries::Index { depth, entries } = node.entries else { continue };
             for entry in entries {
-                let buffer = self.read_block(entry.node).await?;
+                let buffer = self.meta.read_block(entry.node).await?;
                 let place = Place::InodeBlock { inode: inode.number, block: entry.node };
                 let bytes = buffer.with(|bytes| Arc::new(*bytes));
                 if depth > 1 {

@@ -2,16 +2,17 @@
 //! groups with the checksums of their bitmaps, and inodes. Memory holds the newest of each.
 //!
 //! An operation that changed one claims its block for the transaction, and notes that its encoding is deferred. The
-//! commit asks for what is deferred when no handle is open any more ([`Volume::write_deferred`]), as jbd2's
-//! triggers have it. Until then the block in memory is behind: whoever looks for an inode in the table
-//! looks in memory first, where a deferred one stays ([`Inode::is_idle`]).
+//! commit asks for what is deferred when no handle is open any more ([`DeferredMetadata::encode`]), as jbd2's
+//! triggers have it. Until then the block in memory is behind: a reader of the table
+//! looks for an inode in memory first, where a deferred one stays ([`Inode::is_idle`]).
 
-use super::group::{Bitmap, DeferredGroup};
+use super::Meta;
+use super::group::{Bitmap, DeferredGroup, Group};
 use crate::contract::Result;
 use crate::ext4::format::{Editable, SUPERBLOCK_AT, SUPERBLOCK_BYTES};
 use crate::ext4::inode::Inode;
 use crate::ext4::tx::{BufferRef, Tx};
-use crate::ext4::volume::Volume;
+use crate::vfs::InodeCache;
 use std::cell::RefCell;
 use std::ops::Range;
 
@@ -31,13 +32,13 @@ pub(crate) struct DeferredMetadata {
     pub(crate) inodes: RefCell<Vec<DeferredInode>>,
 }
 
-impl Volume {
+impl Meta {
     /// Writes the superblock with this transaction.
     pub(crate) async fn write_superblock(&self, tx: &Tx) -> Result<()> {
-        if self.meta.deferred.superblock.borrow().is_none() {
+        if self.deferred.superblock.borrow().is_none() {
             let buffer = self.read_block(0).await?;
             tx.claim(&buffer).await?;
-            self.meta.deferred.superblock.replace(Some(buffer));
+            self.deferred.superblock.replace(Some(buffer));
         }
         Ok(())
     }
@@ -50,25 +51,16 @@ impl Volume {
         which: Bitmap,
         bitmap: &BufferRef,
     ) -> Result<()> {
-        if self.meta.alloc.groups.borrow()[group as usize].deferred.is_none() {
-            let (block, _) = self.meta.sb.borrow().desc_place(group);
+        if self.alloc.groups.borrow()[group as usize].deferred.is_none() {
+            let (block, _) = self.sb.borrow().desc_place(group);
             let buffer = self.read_block(block).await?;
             tx.claim(&buffer).await?;
-            self.note_group(group, buffer);
+            self.deferred.note_group(&self.alloc.groups, group, buffer);
         }
-        if let Some(deferred) = &mut self.meta.alloc.groups.borrow_mut()[group as usize].deferred {
+        if let Some(deferred) = &mut self.alloc.groups.borrow_mut()[group as usize].deferred {
             deferred.bitmaps[which as usize].get_or_insert_with(|| bitmap.clone());
         }
         Ok(())
-    }
-
-    /// Notes that a group is deferred, unless somebody else did while its block was awaited.
-    fn note_group(&self, group: u32, buffer: BufferRef) {
-        let deferred = &mut self.meta.alloc.groups.borrow_mut()[group as usize].deferred;
-        if deferred.is_none() {
-            *deferred = Some(DeferredGroup::default());
-            self.meta.deferred.groups.borrow_mut().push((group, buffer));
-        }
     }
 
     /// Writes what an inode is into the table with this transaction.
@@ -79,7 +71,7 @@ impl Volume {
             let buffer = self.read_block(block).await?;
             tx.claim(&buffer).await?;
             if !inode.deferred.replace(true) {
-                self.meta.deferred.inodes.borrow_mut().push(DeferredInode { number, buffer, slot });
+                self.deferred.inodes.borrow_mut().push(DeferredInode { number, buffer, slot });
             }
         }
         Ok(())
@@ -94,54 +86,64 @@ impl Volume {
         }
         Ok(())
     }
+}
 
-    /// Writes all that is deferred into its blocks. No handle is open: it is all of one transaction.
-    pub(crate) fn write_deferred(&self) {
-        if let Some(buffer) = self.meta.deferred.superblock.take() {
-            self.encode_superblock(&buffer);
+impl DeferredMetadata {
+    /// Notes that a group is deferred, unless another operation did while its block was awaited.
+    fn note_group(&self, groups: &RefCell<Vec<Group>>, group: u32, buffer: BufferRef) {
+        let deferred = &mut groups.borrow_mut()[group as usize].deferred;
+        if deferred.is_none() {
+            *deferred = Some(DeferredGroup::default());
+            self.groups.borrow_mut().push((group, buffer));
         }
-        for (group, buffer) in self.meta.deferred.groups.borrow_mut().drain(..) {
-            self.encode_group(group, &buffer);
+    }
+
+    /// Writes all that is deferred into its blocks. No handle is open: it is all of one transaction. `limit`:
+    /// inodes that the cache keeps.
+    pub(crate) fn encode(&self, meta: &Meta, inodes: &InodeCache<Inode>, limit: usize) {
+        if let Some(buffer) = self.superblock.take() {
+            encode_superblock(meta, &buffer);
         }
-        if self.meta.deferred.inodes.borrow().len() >= self.options.inodes {
-            // Those that could not be let go because they were deferred now can.
-            self.inodes.retry_eviction();
+        for (group, buffer) in self.groups.borrow_mut().drain(..) {
+            encode_group(meta, group, &buffer);
         }
-        for DeferredInode { number, buffer, slot } in
-            self.meta.deferred.inodes.borrow_mut().drain(..)
-        {
-            if let Some(inode) = self.inodes.get(number).filter(|inode| inode.deferred.take()) {
+        if self.inodes.borrow().len() >= limit {
+            // Those that could not be removed because they were deferred now can.
+            inodes.retry_eviction();
+        }
+        for DeferredInode { number, buffer, slot } in self.inodes.borrow_mut().drain(..) {
+            if let Some(inode) = inodes.get(number).filter(|inode| inode.deferred.take()) {
                 encode_inode(&inode, &buffer, slot);
             }
         }
     }
+}
 
-    fn encode_superblock(&self, buffer: &BufferRef) {
-        buffer.complete(|block| {
-            let mut bytes = [0; SUPERBLOCK_BYTES];
-            bytes.copy_from_slice(&block.as_ref()[SUPERBLOCK_AT..][..SUPERBLOCK_BYTES]);
-            self.meta.sb.borrow().encode(&mut bytes);
-            block.put(SUPERBLOCK_AT, &bytes);
-        });
-    }
+fn encode_superblock(meta: &Meta, buffer: &BufferRef) {
+    buffer.complete(|block| {
+        let mut bytes = [0; SUPERBLOCK_BYTES];
+        bytes.copy_from_slice(&block.as_ref()[SUPERBLOCK_AT..][..SUPERBLOCK_BYTES]);
+        meta.sb.borrow().encode(&mut bytes);
+        block.put(SUPERBLOCK_AT, &bytes);
+    });
+}
 
-    fn encode_group(&self, group: u32, buffer: &BufferRef) {
-        let sb = self.meta.sb.borrow();
-        let info = &mut self.meta.alloc.groups.borrow_mut()[group as usize];
-        let Some(deferred) = info.deferred.take() else { return };
-        for (which, bitmap) in [Bitmap::Blocks, Bitmap::Inodes].into_iter().zip(deferred.bitmaps) {
-            if let Some(bitmap) = bitmap {
-                bitmap.complete(|bits| match which {
-                    Bitmap::Blocks => info.desc.seal_block_bitmap(bits, &sb),
-                    Bitmap::Inodes => info.desc.seal_inode_bitmap(bits, &sb),
-                });
-            }
+fn encode_group(meta: &Meta, group: u32, buffer: &BufferRef) {
+    let sb = meta.sb.borrow();
+    let info = &mut meta.alloc.groups.borrow_mut()[group as usize];
+    let Some(deferred) = info.deferred.take() else { return };
+    for (which, bitmap) in [Bitmap::Blocks, Bitmap::Inodes].into_iter().zip(deferred.bitmaps) {
+        if let Some(bitmap) = bitmap {
+            bitmap.complete(|bits| match which {
+                Bitmap::Blocks => info.desc.seal_block_bitmap(bits, &sb),
+                Bitmap::Inodes => info.desc.seal_inode_bitmap(bits, &sb),
+            });
         }
-        let (_, at) = sb.desc_place(group);
-        buffer.complete(|block| {
-            info.desc.encode(block.part(at..at + sb.desc_bytes()), group, &sb);
-        });
     }
+    let (_, at) = sb.desc_place(group);
+    buffer.complete(|block| {
+        info.desc.encode(block.part(at..at + sb.desc_bytes()), group, &sb);
+    });
 }
 
 fn encode_inode(inode: &Inode, buffer: &BufferRef, slot: Range<usize>) {

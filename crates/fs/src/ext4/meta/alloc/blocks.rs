@@ -25,7 +25,7 @@ impl Volume {
     /// [`FsError::NoSpace`] when every free block is held, or none is left.
     pub(crate) async fn take_blocks(&self, tx: &Tx, goal: u64, wanted: u32) -> Result<Range<u64>> {
         self.release_held();
-        let goal = if goal < self.blocks_count() { goal } else { 0 };
+        let goal = if goal < self.meta.blocks_count() { goal } else { 0 };
         let home = self.meta.sb.borrow().group_of(goal);
         if let Some(run) = self.take_at(tx, goal, wanted).await? {
             return Ok(run);
@@ -185,7 +185,7 @@ impl Volume {
         } else {
             total + count
         });
-        self.write_group(tx, group, Bitmap::Blocks, bitmap).await
+        self.meta.write_group(tx, group, Bitmap::Blocks, bitmap).await
     }
 
     /// Keeps freed blocks from being taken before the transaction has committed.
@@ -204,7 +204,9 @@ impl Volume {
     /// Lets go of blocks whose transaction has committed.
     pub(super) fn release_held(&self) {
         let mut held = self.meta.alloc.freed.queue.borrow_mut();
-        while let Some((_, group, bits)) = held.pop_front_if(|(tid, ..)| self.is_committed(*tid)) {
+        while let Some((_, group, bits)) =
+            held.pop_front_if(|(tid, ..)| self.meta.is_committed(*tid))
+        {
             let mut groups = self.meta.alloc.groups.borrow_mut();
             let info = &mut groups[group as usize];
             info.longest_at_most = u32::MAX;

@@ -119,7 +119,7 @@ impl Volume {
         })?;
         self.meta.alloc.free_inodes.set(self.meta.alloc.free_inodes.get().saturating_sub(1));
         drop(self.block_bitmap(tx, group).await?);
-        self.write_group(tx, group, Bitmap::Inodes, bitmap).await
+        self.meta.write_group(tx, group, Bitmap::Inodes, bitmap).await
     }
 
     /// Gives an inode number back.
@@ -140,6 +140,6 @@ impl Volume {
             info.desc.used_dirs_count = info.desc.used_dirs_count.saturating_sub(u32::from(dir));
         })?;
         self.meta.alloc.free_inodes.set(self.meta.alloc.free_inodes.get() + 1);
-        self.write_group(tx, group, Bitmap::Inodes, &bitmap).await
+        self.meta.write_group(tx, group, Bitmap::Inodes, &bitmap).await
     }
 }

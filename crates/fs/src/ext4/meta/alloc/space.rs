@@ -14,7 +14,7 @@ use crate::vfs::SpaceReservation;
 impl Volume {
     /// Blocks kept for metadata that delayed data will need.
     pub(crate) fn metadata_pool(&self) -> u64 {
-        (self.blocks_count() / 50).min(4096)
+        (self.meta.blocks_count() / 50).min(4096)
     }
 
     /// Free blocks that may be reserved for the caller.
