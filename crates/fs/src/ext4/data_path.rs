@@ -167,7 +167,7 @@ impl DataPath for Volume {
 
     /// A commit releases blocks that transactions freed.
     async fn gain_space(&self) -> Result<bool> {
-        if !self.holds_blocks() {
+        if !self.meta.alloc.holds_blocks() {
             return Ok(false);
         }
         self.meta.journal.commit_all().await?;
@@ -274,7 +274,7 @@ impl Volume {
         pages: u64,
     ) -> Result<Mapped> {
         let goal = self.goal(inode, logical).await?;
-        let taken = self.take_blocks(tx, goal, pages as u32).await?;
+        let taken = self.meta.alloc.take_blocks(&self.meta, tx, goal, pages as u32).await?;
         let (start, blocks) = (taken.start, taken.end - taken.start);
         self.map_blocks(tx, inode, logical, taken, false).await?;
         Ok(Mapped::Blocks { start, blocks, unwritten: false })

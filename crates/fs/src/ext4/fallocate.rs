@@ -130,7 +130,7 @@ impl Volume {
         let mapped = self.map_extent(inode, range.start, wanted).await?;
         let Mapped::Hole(wanted) = mapped else { return Ok(mapped.blocks()) };
         let goal = self.goal(inode, range.start).await?;
-        let taken = self.take_blocks(&tx, goal, wanted as u32).await?;
+        let taken = self.meta.alloc.take_blocks(&self.meta, &tx, goal, wanted as u32).await?;
         drop(reservation);
         let blocks = taken.end - taken.start;
         self.map_blocks(&tx, inode, range.start, taken, unwritten).await?;

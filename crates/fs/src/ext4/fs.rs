@@ -319,7 +319,7 @@ impl FileSystem for Ext4 {
             blocks: sb.blocks_count.saturating_sub(sb.overhead_clusters.into()),
             free,
             available: free.saturating_sub(sb.r_blocks_count),
-            kept: self.0.metadata_pool().min(free),
+            kept: self.0.meta.metadata_pool().min(free),
             files: sb.inodes_count.into(),
             files_free: self.0.meta.alloc.free_inodes.get(),
         })

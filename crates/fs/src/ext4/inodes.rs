@@ -116,7 +116,7 @@ impl Volume {
         file_mode: u16,
     ) -> Result<Rc<Inode>> {
         let is_dir = file_mode & mode::TYPE == mode::DIR;
-        let number = self.take_inode(tx, parent.number, is_dir).await?;
+        let number = self.meta.alloc.take_inode(&self.meta, tx, parent.number, is_dir).await?;
         if self.inodes.get(number).is_some() {
             let what = "inode bitmap: an inode in use is free";
             return Err(corrupt(what, Place::Inode(number)));

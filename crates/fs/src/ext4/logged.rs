@@ -94,7 +94,8 @@ impl Volume {
             }
             Mapped::Hole(wanted) => {
                 let goal = self.goal(inode, pages.start).await?;
-                let taken = self.take_blocks(tx, goal, wanted as u32).await?;
+                let taken =
+                    self.meta.alloc.take_blocks(&self.meta, tx, goal, wanted as u32).await?;
                 self.map_blocks(tx, inode, pages.start, taken.clone(), false).await?;
                 Ok(taken)
             }

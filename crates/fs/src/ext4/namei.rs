@@ -174,7 +174,7 @@ impl Volume {
                 super::format::ExtentNode::empty_root().encode(&mut raw.map);
                 raw.size = target.len() as u64;
             }
-            let taken = self.take_blocks(tx, self.home_of(inode), 1).await?;
+            let taken = self.meta.alloc.take_blocks(&self.meta, tx, self.home_of(inode), 1).await?;
             let buffer = tx.fresh(taken.start)?;
             tx.change(&buffer, |bytes| bytes[..target.len()].copy_from_slice(target))?;
             self.map_blocks(tx, inode, 0, taken, false).await?;

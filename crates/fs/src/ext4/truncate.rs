@@ -51,7 +51,7 @@ impl Volume {
             if revoked {
                 blocks.clone().try_for_each(|block| tx.forget(block))?;
             }
-            self.free_blocks(tx, blocks).await?;
+            self.meta.alloc.free_blocks(&self.meta, tx, blocks).await?;
         }
         Ok(next)
     }
@@ -127,7 +127,8 @@ impl Volume {
         self.meta.write_slot_now(inode).await?;
         // Before the number is free: from then on it may be another inode's.
         self.inodes.remove(inode.number);
-        self.free_inode(&tx, inode.number, is_dir).await?;
+        self.exclude_record(&tx, inode.number);
+        self.meta.alloc.free_inode(&self.meta, &tx, inode.number, is_dir).await?;
         tx.stop();
         Ok(())
     }

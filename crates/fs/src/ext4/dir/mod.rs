@@ -264,7 +264,7 @@ impl Volume {
             return Err(FsError::NoSpace);
         }
         let goal = self.goal(dir, logical).await?;
-        let taken = self.take_blocks(tx, goal, 1).await?;
+        let taken = self.meta.alloc.take_blocks(&self.meta, tx, goal, 1).await?;
         let buffer = tx.fresh(taken.start)?;
         self.map_blocks(tx, dir, logical, taken, false).await?;
         dir.set_size((logical + 1) * BLOCK_BYTES as u64);

@@ -263,7 +263,7 @@ impl Volume {
 
     /// Takes a block for a node, a directory or attributes, and charges the inode with it.
     pub(crate) async fn take_metadata(&self, tx: &Tx, inode: &Inode, goal: u64) -> Result<u64> {
-        let taken = self.take_blocks(tx, goal, 1).await?;
+        let taken = self.meta.alloc.take_blocks(&self.meta, tx, goal, 1).await?;
         inode.add_blocks(1);
         Ok(taken.start)
     }
@@ -271,7 +271,7 @@ impl Volume {
     /// Frees such a block.
     pub(crate) async fn free_metadata(&self, tx: &Tx, inode: &Inode, block: u64) -> Result<()> {
         tx.forget(block)?;
-        self.free_blocks(tx, block..block + 1).await?;
+        self.meta.alloc.free_blocks(&self.meta, tx, block..block + 1).await?;
         inode.add_blocks(-1);
         Ok(())
     }

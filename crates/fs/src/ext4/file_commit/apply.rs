@@ -109,12 +109,12 @@ impl Volume {
     /// Takes what a record names: the inode number, and its blocks.
     async fn take_named(&self, file: &File) -> Result<()> {
         let tx = self.meta.begin(GROUP_CREDITS * 2, 0).await?;
-        self.claim_inode(&tx, file.record.inode).await?;
+        self.meta.alloc.claim_inode(&self.meta, &tx, file.record.inode).await?;
         tx.stop();
         for run in file.blocks.all() {
             let groups = self.groups_in(&run).count() as u32;
             let tx = self.meta.begin(GROUP_CREDITS * 2 * groups, 0).await?;
-            self.claim_blocks(&tx, run).await?;
+            self.meta.alloc.claim_blocks(&self.meta, &tx, run).await?;
             tx.stop();
         }
         Ok(())
@@ -151,7 +151,7 @@ impl Volume {
             if old.nodes.contains(&run.start) {
                 tx.forget(run.start)?;
             }
-            self.free_blocks(&tx, run).await?;
+            self.meta.alloc.free_blocks(&self.meta, &tx, run).await?;
         }
         tx.stop();
         self.inodes.remove(record.inode);

@@ -1,5 +1,6 @@
 //! Who gets which block and which inode number.
 
+mod bitmaps;
 pub(crate) mod bits;
 mod blocks;
 mod inodes;
@@ -42,6 +43,10 @@ pub(crate) struct FreedBlocks {
 pub(crate) type FreedExtent = (Tid, u32, Range<u32>);
 
 impl Allocator {
+    pub(crate) fn group_count(&self) -> u32 {
+        self.groups.borrow().len() as u32
+    }
+
     /// Of a volume with these groups; `seed` is that of inode generations.
     pub(crate) fn new(rt: &Handle, groups: Vec<Group>, system_zone: SystemZone, seed: u64) -> Self {
         let free_blocks = groups.iter().map(|group| u64::from(group.desc.free_blocks_count)).sum();
