@@ -77,12 +77,12 @@ impl DataPath for Volume {
     }
 
     async fn map(&self, inode: &Inode, page: u64, most: u64) -> Result<Mapped> {
-        self.map_extent(inode, page, most).await
+        self.meta.map_extent(inode, page, most).await
     }
 
     async fn locate(&self, inode: &Rc<Inode>, page: u64, pages: u64) -> Result<PageLocation> {
         let _extents = inode.extent_lock.read().await;
-        let (start, blocks) = match self.map_extent(inode, page, pages).await? {
+        let (start, blocks) = match self.meta.map_extent(inode, page, pages).await? {
             Mapped::Blocks { start, blocks, unwritten: false } => (start, blocks),
             mapped => return Ok(PageLocation::Hole(mapped.blocks())),
         };
@@ -110,7 +110,7 @@ impl DataPath for Volume {
         sync: bool,
     ) -> Result<Submitted<MappedExtent>> {
         let extents = inode.extent_lock.read().await;
-        let mut mapped = self.map_extent(inode, at, run.end() - at).await?;
+        let mut mapped = self.meta.map_extent(inode, at, run.end() - at).await?;
         drop(extents);
         let end = at + mapped.blocks();
         let grows = inode.raw.borrow().size < inode.size.get().min(end * PAGE);
@@ -118,7 +118,7 @@ impl DataPath for Volume {
         if mapped.is_hole() || grows {
             let begun = self.meta.begin(MAP_CREDITS, 0).await?;
             let _extents = inode.extent_lock.write().await;
-            mapped = self.map_extent(inode, at, run.end() - at).await?;
+            mapped = self.meta.map_extent(inode, at, run.end() - at).await?;
             if let Mapped::Hole(pages) = mapped {
                 mapped = self.allocate_hole(&begun, inode, at, pages).await?;
                 new = true;
@@ -273,10 +273,10 @@ impl Volume {
         logical: u64,
         pages: u64,
     ) -> Result<Mapped> {
-        let goal = self.goal(inode, logical).await?;
+        let goal = self.meta.goal(inode, logical).await?;
         let taken = self.meta.alloc.take_blocks(&self.meta, tx, goal, pages as u32).await?;
         let (start, blocks) = (taken.start, taken.end - taken.start);
-        self.map_blocks(tx, inode, logical, taken, false).await?;
+        self.meta.map_blocks(tx, inode, logical, taken, false).await?;
         Ok(Mapped::Blocks { start, blocks, unwritten: false })
     }
 
@@ -286,10 +286,10 @@ impl Volume {
         while at < pages.end {
             let tx = self.meta.begin(MAP_CREDITS, 0).await?;
             let extents = inode.extent_lock.write().await;
-            let mapped = self.map_extent(inode, at, pages.end - at).await?;
+            let mapped = self.meta.map_extent(inode, at, pages.end - at).await?;
             let end = at + mapped.blocks();
             if matches!(mapped, Mapped::Blocks { unwritten, .. } if unwritten == written) {
-                self.convert(&tx, inode, &(at..end), !written).await?;
+                self.meta.convert(&tx, inode, &(at..end), !written).await?;
             }
             drop(extents);
             self.meta.write_inode(&tx, inode, true).await?;

@@ -104,7 +104,7 @@ impl Volume {
         let mut at = range.start;
         while at < range.end {
             let extents = inode.extent_lock.read().await;
-            let mapped = self.map_extent(inode, at, range.end - at).await?;
+            let mapped = self.meta.map_extent(inode, at, range.end - at).await?;
             drop(extents);
             if let Mapped::Hole(blocks) = mapped {
                 at += self.allocate_some(caller, inode, &(at..at + blocks), unwritten).await?;
@@ -127,13 +127,13 @@ impl Volume {
         let reservation = self.reserve(caller, wanted)?;
         let tx = self.meta.begin(MAP_CREDITS, 0).await?;
         let extents = inode.extent_lock.write().await;
-        let mapped = self.map_extent(inode, range.start, wanted).await?;
+        let mapped = self.meta.map_extent(inode, range.start, wanted).await?;
         let Mapped::Hole(wanted) = mapped else { return Ok(mapped.blocks()) };
-        let goal = self.goal(inode, range.start).await?;
+        let goal = self.meta.goal(inode, range.start).await?;
         let taken = self.meta.alloc.take_blocks(&self.meta, &tx, goal, wanted as u32).await?;
         drop(reservation);
         let blocks = taken.end - taken.start;
-        self.map_blocks(&tx, inode, range.start, taken, unwritten).await?;
+        self.meta.map_blocks(&tx, inode, range.start, taken, unwritten).await?;
         drop(extents);
         self.meta.write_inode(&tx, inode, true).await?;
         tx.stop();

@@ -47,7 +47,7 @@ impl Volume {
         let _extents = inode.extent_lock.read().await;
         let (mut at, mut holes) = (pages.start, 0);
         while at < pages.end {
-            let mapped = self.map_extent(inode, at, pages.end - at).await?;
+            let mapped = self.meta.map_extent(inode, at, pages.end - at).await?;
             at += mapped.blocks();
             holes += if mapped.is_hole() { mapped.blocks() } else { 0 };
         }
@@ -85,18 +85,20 @@ impl Volume {
     /// The blocks of the first page of a range and of as many after it as are contiguous; allocated now if
     /// they have none, and marked as written.
     async fn blocks_for(&self, tx: &Tx, inode: &Inode, pages: Pages) -> Result<Range<u64>> {
-        match self.map_extent(inode, pages.start, pages.end - pages.start).await? {
+        match self.meta.map_extent(inode, pages.start, pages.end - pages.start).await? {
             Mapped::Blocks { start, blocks, unwritten } => {
                 if unwritten {
-                    self.convert(tx, inode, &(pages.start..pages.start + blocks), false).await?;
+                    self.meta
+                        .convert(tx, inode, &(pages.start..pages.start + blocks), false)
+                        .await?;
                 }
                 Ok(start..start + blocks)
             }
             Mapped::Hole(wanted) => {
-                let goal = self.goal(inode, pages.start).await?;
+                let goal = self.meta.goal(inode, pages.start).await?;
                 let taken =
                     self.meta.alloc.take_blocks(&self.meta, tx, goal, wanted as u32).await?;
-                self.map_blocks(tx, inode, pages.start, taken.clone(), false).await?;
+                self.meta.map_blocks(tx, inode, pages.start, taken.clone(), false).await?;
                 Ok(taken)
             }
         }

@@ -174,10 +174,11 @@ impl Volume {
                 super::format::ExtentNode::empty_root().encode(&mut raw.map);
                 raw.size = target.len() as u64;
             }
-            let taken = self.meta.alloc.take_blocks(&self.meta, tx, self.home_of(inode), 1).await?;
+            let taken =
+                self.meta.alloc.take_blocks(&self.meta, tx, self.meta.home_of(inode), 1).await?;
             let buffer = tx.fresh(taken.start)?;
             tx.change(&buffer, |bytes| bytes[..target.len()].copy_from_slice(target))?;
-            self.map_blocks(tx, inode, 0, taken, false).await?;
+            self.meta.map_blocks(tx, inode, 0, taken, false).await?;
         }
         inode.set_size(target.len() as u64);
         Ok(())
@@ -188,7 +189,8 @@ impl Volume {
         if let Some(target) = inode.raw.borrow().fast_symlink() {
             return Ok(target.to_vec());
         }
-        let crate::vfs::Mapped::Blocks { start, .. } = self.map_extent(inode, 0, 1).await? else {
+        let crate::vfs::Mapped::Blocks { start, .. } = self.meta.map_extent(inode, 0, 1).await?
+        else {
             return Err(FsError::corrupt("symbolic link", format!("inode {}", inode.number)));
         };
         let buffer = self.meta.read_block(start).await?;

@@ -45,7 +45,7 @@ impl Volume {
     async fn free_some(&self, tx: &Tx, inode: &Inode, range: &Logical) -> Result<u64> {
         let revoked = self.is_journalled(inode);
         let limit = if revoked { STEP_REVOKES } else { u64::MAX };
-        let (parts, next) = self.unmap_some(tx, inode, range, STEP_EXTENTS, limit).await?;
+        let (parts, next) = self.meta.unmap_some(tx, inode, range, STEP_EXTENTS, limit).await?;
         for Extent { start, blocks, .. } in parts {
             let blocks = start..start + u64::from(blocks);
             if revoked {

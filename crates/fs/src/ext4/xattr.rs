@@ -161,7 +161,7 @@ impl Volume {
             (old, self.meta.read_block(old).await?)
         } else {
             // First, since there may be none: then nothing has changed.
-            let block = self.take_metadata(tx, inode, self.home_of(inode)).await?;
+            let block = self.meta.take_metadata(tx, inode, self.meta.home_of(inode)).await?;
             self.drop_xattr_block(tx, inode).await?;
             inode.raw.borrow_mut().file_acl = block;
             (block, tx.fresh(block)?)
@@ -198,7 +198,7 @@ impl Volume {
         let (shared, xattrs) = self.in_xattr_block(&buffer, place)?;
         inode.raw.borrow_mut().file_acl = 0;
         if shared == 1 {
-            return self.free_metadata(tx, inode, block).await;
+            return self.meta.free_metadata(tx, inode, block).await;
         }
         let mut bytes = Box::new([0; BLOCK_BYTES]);
         if !encode_xattr_block(&mut bytes, shared - 1, &xattrs) {

@@ -83,7 +83,7 @@ impl Volume {
 
     /// A block of a directory, unchecked.
     async fn dir_block(&self, dir: &Inode, logical: u64) -> Result<BufferRef> {
-        let mapped = self.map_extent(dir, logical, 1).await?;
+        let mapped = self.meta.map_extent(dir, logical, 1).await?;
         let crate::vfs::Mapped::Blocks { start, unwritten: false, .. } = mapped else {
             return Err(corrupt("directory: hole", Place::Inode(dir.number)));
         };
@@ -263,10 +263,10 @@ impl Volume {
         if logical >= 1 << 31 {
             return Err(FsError::NoSpace);
         }
-        let goal = self.goal(dir, logical).await?;
+        let goal = self.meta.goal(dir, logical).await?;
         let taken = self.meta.alloc.take_blocks(&self.meta, tx, goal, 1).await?;
         let buffer = tx.fresh(taken.start)?;
-        self.map_blocks(tx, dir, logical, taken, false).await?;
+        self.meta.map_blocks(tx, dir, logical, taken, false).await?;
         dir.set_size((logical + 1) * BLOCK_BYTES as u64);
         dir.raw.borrow_mut().size = dir.size.get();
         self.meta.write_inode(tx, dir, true).await?;

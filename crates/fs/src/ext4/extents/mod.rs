@@ -17,8 +17,8 @@ use super::format::{
     EXTENT_BLOCKS_MAX, Extent, ExtentEntries, ExtentNode, UNWRITTEN_BLOCKS_MAX, flag,
 };
 use super::inode::Inode;
+use super::meta::Meta;
 use super::tx::Tx;
-use super::volume::Volume;
 use crate::contract::Result;
 use crate::vfs::Mapped;
 use std::ops::Range;
@@ -29,7 +29,7 @@ fn has_no_blocks(inode: &Inode) -> bool {
     raw.has(flag::EXTENTS) && ExtentNode::is_empty_root(&raw.map)
 }
 
-impl Volume {
+impl Meta {
     /// What block `logical` of a file is mapped to, and how many behind it in the same way, at most
     /// `max`.
     pub(crate) async fn map_extent(&self, inode: &Inode, logical: u64, max: u64) -> Result<Mapped> {
@@ -75,7 +75,7 @@ impl Volume {
 
     /// The first block of the inode's group, where a file begins.
     pub(crate) fn home_of(&self, inode: &Inode) -> u64 {
-        let sb = self.meta.sb.borrow();
+        let sb = self.sb.borrow();
         sb.inode_place(inode.number).map_or(0, |place| sb.group_first_block(place.group))
     }
 

@@ -1,13 +1,14 @@
 //! The way down an extent tree, and changes on the way back up.
 
 use crate::contract::{FsError, Result};
+use crate::ext4::error::corrupt;
 use crate::ext4::format::{
     BLOCK_BYTES, DEPTH_MAX, Extent, ExtentEntries, ExtentIndex, ExtentNode, NODE_ENTRIES, Place,
     ROOT_ENTRIES, check_extent_block, flag, seal_extent_block,
 };
 use crate::ext4::inode::Inode;
+use crate::ext4::meta::Meta;
 use crate::ext4::tx::{BufferRef, Holds, Tx, verify};
-use crate::ext4::volume::{Volume, corrupt};
 use smallvec::SmallVec;
 
 /// A node on the way down.
@@ -75,7 +76,7 @@ enum ParentUpdate {
     Also(ExtentIndex),
 }
 
-impl Volume {
+impl Meta {
     fn root_of(inode: &Inode) -> Result<ExtentNode> {
         let raw = inode.raw.borrow();
         if !raw.has(flag::EXTENTS) {
@@ -98,7 +99,7 @@ impl Volume {
             let child = behind.saturating_sub(1);
             let (depth, block) = (*depth, entries[child].node);
             steps.push(Step { buffer, node, child });
-            let below = self.meta.read_block(block).await?;
+            let below = self.read_block(block).await?;
             node = self.parse_node(inode, &below, block)?;
             if node.depth() + 1 != depth {
                 return Err(corrupt("extent tree: depth", Place::Block(block)));
@@ -113,7 +114,7 @@ impl Volume {
         let node = buffer.with(|bytes| ExtentNode::parse(bytes, place))?;
         verify(buffer, Holds::Extents, seed, |bytes| {
             check_extent_block(bytes, seed, place)?;
-            self.meta.alloc.system_zone.check_node(&node, place)
+            self.alloc.system_zone.check_node(&node, place)
         })?;
         Ok(node)
     }
@@ -251,7 +252,7 @@ impl Volume {
         let root = ExtentNode::parse(&inode.raw.borrow().map, Place::Inode(inode.number))?;
         let ExtentEntries::Index { depth: 1, entries } = &root.entries else { return Ok(()) };
         let &[only] = &entries[..] else { return Ok(()) };
-        let buffer = self.meta.read_block(only.node).await?;
+        let buffer = self.read_block(only.node).await?;
         let below = self.parse_node(inode, &buffer, only.node)?;
         if count(&below.entries) > usize::from(ROOT_ENTRIES) {
             return Ok(());
@@ -263,7 +264,7 @@ impl Volume {
 
     /// Takes a block for a node, a directory or attributes, and charges the inode with it.
     pub(crate) async fn take_metadata(&self, tx: &Tx, inode: &Inode, goal: u64) -> Result<u64> {
-        let taken = self.meta.alloc.take_blocks(&self.meta, tx, goal, 1).await?;
+        let taken = self.alloc.take_blocks(self, tx, goal, 1).await?;
         inode.add_blocks(1);
         Ok(taken.start)
     }
@@ -271,7 +272,7 @@ impl Volume {
     /// Frees such a block.
     pub(crate) async fn free_metadata(&self, tx: &Tx, inode: &Inode, block: u64) -> Result<()> {
         tx.forget(block)?;
-        self.meta.alloc.free_blocks(&self.meta, tx, block..block + 1).await?;
+        self.alloc.free_blocks(self, tx, block..block + 1).await?;
         inode.add_blocks(-1);
         Ok(())
     }
