@@ -205,7 +205,7 @@ impl FileSystem for Ext4 {
         if dir.links() == 0 {
             return Ok(Vec::new());
         }
-        self.0.list(&dir, cookie, count).await
+        self.0.meta.list(&dir, cookie, count).await
     }
 
     async fn open(&self, _caller: Caller, ino: Ino, flags: OpenFlags) -> Result<Fh> {

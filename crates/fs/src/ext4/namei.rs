@@ -65,7 +65,7 @@ impl Volume {
         let _shared = dir.i_rwsem.read().await;
         Self::check_alive(&dir)?;
         if matches!(name, b"." | b"..") {
-            let found = self.find(&dir, name).await?.ok_or(FsError::NoEntry)?;
+            let found = self.meta.find(&dir, name).await?.ok_or(FsError::NoEntry)?;
             return self.inode_of(Ino(found.inode().into())).await;
         }
         self.named(&dir, name).await?.map(|(_, inode)| inode).ok_or(FsError::NoEntry)
@@ -81,7 +81,7 @@ impl Volume {
         dir: &Inode,
         name: &[u8],
     ) -> Result<Option<(Found, Rc<Inode>)>> {
-        let Some(found) = self.find(dir, name).await? else { return Ok(None) };
+        let Some(found) = self.meta.find(dir, name).await? else { return Ok(None) };
         let number = found.inode();
         let wrong = || corrupt("directory: a name leads nowhere", Place::Inode(dir.number));
         if number == dir.number || !self.meta.is_ordinary(number) {
@@ -97,7 +97,7 @@ impl Volume {
     /// What goes with a name that changes: a directory leads back to where its name stands, so that
     /// locks go down the tree.
     pub(super) async fn check_back(&self, dir: &Inode, inode: &Inode) -> Result<()> {
-        if inode.is_dir() && Box::pin(self.parent_of(inode)).await? != dir.number {
+        if inode.is_dir() && Box::pin(self.meta.parent_of(inode)).await? != dir.number {
             return Err(corrupt("directory: .. leads elsewhere", Place::Inode(inode.number)));
         }
         Ok(())
@@ -116,7 +116,7 @@ impl Volume {
         let dir = self.dir_of(dir).await?;
         let _alone = dir.i_rwsem.write().await;
         Self::check_alive(&dir)?;
-        let free_slot = self.free_slot(&dir, name).await?;
+        let free_slot = self.meta.free_slot(&dir, name).await?;
         check_name(name)?;
         dir.check_addable()?;
         if matches!(what, NewInode::Directory) {
@@ -153,10 +153,10 @@ impl Volume {
     ) -> Result<()> {
         match what {
             NewInode::File => {}
-            NewInode::Directory => Box::pin(self.make_dir(tx, inode, dir.number)).await?,
+            NewInode::Directory => Box::pin(self.meta.make_dir(tx, inode, dir.number)).await?,
             NewInode::Symlink(target) => Box::pin(self.set_target(tx, inode, target)).await?,
         }
-        self.add_name(tx, dir, free_slot, name, inode.number, what.type_bits()).await?;
+        self.meta.add_name(tx, dir, free_slot, name, inode.number, what.type_bits()).await?;
         if matches!(what, NewInode::Directory) {
             dir.add_subdir();
         }
@@ -214,7 +214,7 @@ impl Volume {
         }
         let _alone = dir.i_rwsem.write().await;
         Self::check_alive(&dir)?;
-        let free_slot = self.free_slot(&dir, name).await?;
+        let free_slot = self.meta.free_slot(&dir, name).await?;
         check_name(name)?;
         dir.check_addable()?;
         inode.check_changeable()?;
@@ -227,7 +227,7 @@ impl Volume {
         let _reservation = self.reserve(caller, NAME_BLOCKS)?;
         let tx = self.meta.begin(NAME_CREDITS, 0).await?;
         let file_mode = inode.raw.borrow().mode;
-        self.add_name(&tx, &dir, free_slot, name, inode.number, file_mode).await?;
+        self.meta.add_name(&tx, &dir, free_slot, name, inode.number, file_mode).await?;
         if !self.omits(OmittedRule::RecordLink) {
             self.exclude_record(&tx, inode.number);
         }
@@ -262,14 +262,14 @@ impl Volume {
         match (inode.is_dir(), is_dir) {
             (true, false) => return Err(FsError::IsDirectory),
             (false, true) => return Err(FsError::NotDirectory),
-            (true, true) if !Box::pin(self.is_empty_dir(&inode)).await? => {
+            (true, true) if !Box::pin(self.meta.is_empty_dir(&inode)).await? => {
                 return Err(FsError::NotEmpty);
             }
             _ => {}
         }
         let tx = self.meta.begin(NAME_CREDITS, 0).await?;
         self.exclude_record(&tx, dir.number);
-        self.remove_found(&tx, &dir, &found).await?;
+        self.meta.remove_found(&tx, &dir, &found).await?;
         let orphan = inode.opens.get() == 0 || !self.omits(OmittedRule::OpenUnlink);
         self.lose_link(&tx, &dir, &inode, orphan).await?;
         dir.touch(self.env.now(), true);

@@ -98,7 +98,7 @@ impl Volume {
             if !seen.insert(above) {
                 return Err(corrupt("directory: .. never leads to the root", Place::Inode(above)));
             }
-            above = self.parent_of(&*self.inode(above).await?).await?;
+            above = self.meta.parent_of(&*self.inode(above).await?).await?;
         }
         Ok(false)
     }
@@ -130,7 +130,7 @@ impl Volume {
             (true, false) => Err(FsError::NotDirectory),
             (false, true) if self.is_above(victim, from).await? => Err(FsError::NotEmpty),
             (false, true) => Err(FsError::IsDirectory),
-            (true, true) if !self.is_empty_dir(victim).await? => Err(FsError::NotEmpty),
+            (true, true) if !self.meta.is_empty_dir(victim).await? => Err(FsError::NotEmpty),
             _ => Ok(()),
         }
     }
@@ -146,16 +146,18 @@ impl Volume {
         let file_mode = moved.raw.borrow().mode;
         match victim {
             Some(victim) => {
-                self.retarget(&tx, &to.dir, to.name, moved.number, file_mode).await?;
+                self.meta.retarget(&tx, &to.dir, to.name, moved.number, file_mode).await?;
                 let orphan = !self.omits(OmittedRule::RenameOrphan);
                 self.lose_link(&tx, &to.dir, victim, orphan).await?;
             }
             None => {
-                let free_slot = self.free_slot(&to.dir, to.name).await?;
-                self.add_name(&tx, &to.dir, free_slot, to.name, moved.number, file_mode).await?;
+                let free_slot = self.meta.free_slot(&to.dir, to.name).await?;
+                self.meta
+                    .add_name(&tx, &to.dir, free_slot, to.name, moved.number, file_mode)
+                    .await?;
             }
         }
-        self.remove_name(&tx, &from.dir, from.name).await?;
+        self.meta.remove_name(&tx, &from.dir, from.name).await?;
         self.change_parent(&tx, moved, &from.dir, &to.dir).await?;
         self.finish_rename(&tx, [moved, &from.dir, &to.dir]).await?;
         tx.stop();
@@ -171,8 +173,8 @@ impl Volume {
     ) -> Result<()> {
         let tx = self.meta.begin(NAME_CREDITS, 0).await?;
         let (moved_mode, other_mode) = (moved.raw.borrow().mode, other.raw.borrow().mode);
-        self.retarget(&tx, &to.dir, to.name, moved.number, moved_mode).await?;
-        self.retarget(&tx, &from.dir, from.name, other.number, other_mode).await?;
+        self.meta.retarget(&tx, &to.dir, to.name, moved.number, moved_mode).await?;
+        self.meta.retarget(&tx, &from.dir, from.name, other.number, other_mode).await?;
         self.change_parent(&tx, moved, &from.dir, &to.dir).await?;
         self.change_parent(&tx, other, &to.dir, &from.dir).await?;
         self.exclude_record(&tx, other.number);
@@ -188,7 +190,7 @@ impl Volume {
         if !moved.is_dir() || from.number == to.number {
             return Ok(());
         }
-        self.set_parent(tx, moved, to.number).await?;
+        self.meta.set_parent(tx, moved, to.number).await?;
         from.remove_subdir();
         to.add_subdir();
         Ok(())

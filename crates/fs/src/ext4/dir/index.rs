@@ -1,10 +1,11 @@
 //! The hash index of a directory: finding the block of a name, and going through blocks in the order
 //! of hashes (Linux's `dx_probe` and `ext4_htree_next_block`).
 
+use super::super::error::corrupt;
 use super::super::format::{IndexNode, NameHash, Place};
 use super::super::inode::Inode;
+use super::super::meta::Meta;
 use super::super::tx::{BufferRef, Holds, Tx, verify};
-use super::super::volume::{Volume, corrupt};
 use super::{Found, FreeSlot, Search};
 use crate::contract::Result;
 use smallvec::{SmallVec, smallvec};
@@ -34,12 +35,12 @@ pub(super) fn leaf_of(path: &IndexPath) -> u64 {
     path.last().map_or(0, |step| step.node.entries[step.at].block.into())
 }
 
-impl Volume {
+impl Meta {
     /// The root of a directory's index.
     pub(super) async fn index_root(&self, dir: &Inode) -> Result<(BufferRef, IndexNode)> {
         let buffer = self.dir_block(dir, 0).await?;
         let place = Place::InodeBlock { inode: dir.number, block: buffer.block() };
-        let (has_tail, seed) = (self.meta.has_checksums(), dir.seed);
+        let (has_tail, seed) = (self.has_checksums(), dir.seed);
         let root = buffer.with(|bytes| IndexNode::parse_root(bytes, has_tail, place))?;
         verify(&buffer, Holds::Index, seed, |bytes| root.check(bytes, seed, place))?;
         Ok((buffer, root))
@@ -48,7 +49,7 @@ impl Volume {
     async fn index_node(&self, dir: &Inode, logical: u64) -> Result<(BufferRef, IndexNode)> {
         let buffer = self.dir_block(dir, logical).await?;
         let place = Place::InodeBlock { inode: dir.number, block: buffer.block() };
-        let (has_tail, seed) = (self.meta.has_checksums(), dir.seed);
+        let (has_tail, seed) = (self.has_checksums(), dir.seed);
         let node = buffer.with(|bytes| IndexNode::parse_node(bytes, has_tail, place))?;
         verify(&buffer, Holds::Index, seed, |bytes| node.check(bytes, seed, place))?;
         Ok((buffer, node))
@@ -57,7 +58,7 @@ impl Volume {
     /// What the names of an indexed directory hash to.
     pub(super) fn hash_in(&self, dir: &Inode, root: &IndexNode, name: &[u8]) -> Result<NameHash> {
         let version = root.root.map_or(0, |root| root.hash_version);
-        Ok(self.hash_version(version, dir)?.hash(name, &self.meta.sb.borrow().hash_seed))
+        Ok(self.hash_version(version, dir)?.hash(name, &self.sb.borrow().hash_seed))
     }
 
     /// The way to the first block that may hold names of a hash.
@@ -143,7 +144,7 @@ impl Volume {
         buffer: &BufferRef,
         edit: impl FnOnce(&mut [u8]),
     ) -> Result<()> {
-        let (has_tail, seed) = (self.meta.has_checksums(), dir.seed);
+        let (has_tail, seed) = (self.has_checksums(), dir.seed);
         let place = Place::InodeBlock { inode: dir.number, block: buffer.block() };
         tx.edit(buffer, |bytes| {
             edit(bytes);

@@ -6,8 +6,8 @@
 
 use super::super::format::{BLOCK_BYTES, Feature, HashVersion, NameHash, Place, dir_entries};
 use super::super::inode::Inode;
+use super::super::meta::Meta;
 use super::super::tx::BufferRef;
-use super::super::volume::Volume;
 use super::index::leaf_of;
 use super::kind_shown;
 use crate::contract::{DirEntry, Ino, Kind, Result};
@@ -32,7 +32,7 @@ fn take_first(mut entries: Vec<DirEntry>, count: usize) -> Vec<DirEntry> {
     entries
 }
 
-impl Volume {
+impl Meta {
     /// About `count` names behind `cookie`.
     pub(crate) async fn list(
         &self,
@@ -41,12 +41,11 @@ impl Volume {
         count: usize,
     ) -> Result<Vec<DirEntry>> {
         let count = count.max(1);
-        if !self.meta.has(Feature::DIR_INDEX) || (!self.is_indexed(dir) && Self::blocks_of(dir) > 1)
-        {
+        if !self.has(Feature::DIR_INDEX) || (!self.is_indexed(dir) && Self::blocks_of(dir) > 1) {
             return self.list_by_place(dir, cookie, count).await;
         }
         let mut entries = self.dots(dir).await?;
-        let version = self.meta.sb.borrow().hash_version();
+        let version = self.sb.borrow().hash_version();
         if self.is_indexed(dir) {
             self.collect_indexed(dir, cookie, count, &mut entries).await?;
         } else if let Some(version) = version {
@@ -77,9 +76,9 @@ impl Volume {
         entries: &mut Vec<DirEntry>,
     ) -> Result<()> {
         let place = Place::InodeBlock { inode: dir.number, block: buffer.block() };
-        let seed = self.meta.sb.borrow().hash_seed;
+        let seed = self.sb.borrow().hash_seed;
         buffer.with(|bytes| {
-            for entry in dir_entries(bytes, self.meta.has_checksums(), place) {
+            for entry in dir_entries(bytes, self.has_checksums(), place) {
                 let entry = entry?;
                 if entry.inode == 0 || entry.name == b"." || entry.name == b".." {
                     continue;
@@ -125,7 +124,7 @@ impl Volume {
             let buffer = self.names(dir, logical).await?;
             let place = Place::InodeBlock { inode: dir.number, block: buffer.block() };
             buffer.with(|bytes| {
-                for entry in dir_entries(bytes, self.meta.has_checksums(), place) {
+                for entry in dir_entries(bytes, self.has_checksums(), place) {
                     let entry = entry?;
                     let at = logical * BLOCK_BYTES as u64 + entry.at as u64 + 1;
                     if entry.inode != 0 && at > cookie {

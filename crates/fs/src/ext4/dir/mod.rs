@@ -9,14 +9,15 @@ mod index;
 mod list;
 mod split;
 
+use super::error::corrupt;
 use super::format::{
     BLOCK_BYTES, BlockMut, DirEntry, FLAG_UNSIGNED_HASH, Feature, HashVersion, NameAt, Place, Room,
     check_dir_block, check_records, dir_entries, file_type_of, flag, init_dir_block,
     init_first_dir_block, insert_at, mode, remove_at, retarget_entry, seal_dir_block, search_name,
 };
 use super::inode::Inode;
+use super::meta::Meta;
 use super::tx::{BufferRef, Holds, Tx, verify};
-use super::volume::{Volume, corrupt};
 use crate::contract::{FsError, Kind, Result};
 use index::IndexPath;
 
@@ -65,14 +66,14 @@ pub(super) const fn kind_shown(file_type: u8) -> Kind {
     }
 }
 
-impl Volume {
+impl Meta {
     fn is_indexed(&self, dir: &Inode) -> bool {
-        self.meta.has(Feature::DIR_INDEX) && dir.raw.borrow().has(flag::INDEX)
+        self.has(Feature::DIR_INDEX) && dir.raw.borrow().has(flag::INDEX)
     }
 
     /// The hash of a directory whose root says `version`.
     fn hash_version(&self, version: u8, dir: &Inode) -> Result<HashVersion> {
-        let unsigned = self.meta.sb.borrow().flags & FLAG_UNSIGNED_HASH != 0;
+        let unsigned = self.sb.borrow().flags & FLAG_UNSIGNED_HASH != 0;
         let known = HashVersion::of(version, unsigned);
         known.ok_or_else(|| corrupt("directory hash", Place::Inode(dir.number)))
     }
@@ -83,11 +84,11 @@ impl Volume {
 
     /// A block of a directory, unchecked.
     async fn dir_block(&self, dir: &Inode, logical: u64) -> Result<BufferRef> {
-        let mapped = self.meta.map_extent(dir, logical, 1).await?;
+        let mapped = self.map_extent(dir, logical, 1).await?;
         let crate::vfs::Mapped::Blocks { start, unwritten: false, .. } = mapped else {
             return Err(corrupt("directory: hole", Place::Inode(dir.number)));
         };
-        self.meta.read_block(start).await
+        self.read_block(start).await
     }
 
     /// A block of names.
@@ -97,14 +98,14 @@ impl Volume {
         let seed = dir.seed;
         verify(&buffer, Holds::Names, seed, |bytes| {
             check_dir_block(bytes, seed, place)?;
-            check_records(bytes, self.meta.has_checksums(), place)
+            check_records(bytes, self.has_checksums(), place)
         })?;
         Ok(buffer)
     }
 
     /// Looks for a name in a block of names.
     fn search_in(&self, buffer: &BufferRef, name: &[u8]) -> Result<Found, Option<Room>> {
-        let found = buffer.with(|bytes| search_name(bytes, name, self.meta.has_checksums()));
+        let found = buffer.with(|bytes| search_name(bytes, name, self.has_checksums()));
         found.map(|at| Found::new(buffer, at))
     }
 
@@ -213,8 +214,7 @@ impl Volume {
         entry: NewName<'_>,
     ) -> Result<()> {
         let mut free_slot = FreeSlot { way, room: None };
-        if free_slot.way.is_none() && Self::blocks_of(dir) == 1 && self.meta.has(Feature::DIR_INDEX)
-        {
+        if free_slot.way.is_none() && Self::blocks_of(dir) == 1 && self.has(Feature::DIR_INDEX) {
             self.make_index(tx, dir).await?;
             free_slot = self.free_slot(dir, entry.0).await?;
         }
@@ -225,7 +225,7 @@ impl Volume {
             return self.add_by_split(tx, dir, hash, path, entry).await;
         }
         let (_, buffer) = self.append_block(tx, dir).await?;
-        let has_tail = self.meta.has_checksums();
+        let has_tail = self.has_checksums();
         tx.change(&buffer, |bytes| init_dir_block(bytes, has_tail))?;
         self.insert_somewhere(tx, dir, &buffer, entry).await
     }
@@ -263,20 +263,20 @@ impl Volume {
         if logical >= 1 << 31 {
             return Err(FsError::NoSpace);
         }
-        let goal = self.meta.goal(dir, logical).await?;
-        let taken = self.meta.alloc.take_blocks(&self.meta, tx, goal, 1).await?;
+        let goal = self.goal(dir, logical).await?;
+        let taken = self.alloc.take_blocks(self, tx, goal, 1).await?;
         let buffer = tx.fresh(taken.start)?;
-        self.meta.map_blocks(tx, dir, logical, taken, false).await?;
+        self.map_blocks(tx, dir, logical, taken, false).await?;
         dir.set_size((logical + 1) * BLOCK_BYTES as u64);
         dir.raw.borrow_mut().size = dir.size.get();
-        self.meta.write_inode(tx, dir, true).await?;
+        self.write_inode(tx, dir, true).await?;
         Ok((logical, buffer))
     }
 
     /// Makes the first block of a new directory.
     pub(crate) async fn make_dir(&self, tx: &Tx, dir: &Inode, parent: u32) -> Result<()> {
         let (_, buffer) = self.append_block(tx, dir).await?;
-        let has_tail = self.meta.has_checksums();
+        let has_tail = self.has_checksums();
         self.edit_names(tx, dir, &buffer, |block| {
             init_first_dir_block(block.whole(), dir.number, parent, has_tail);
         })

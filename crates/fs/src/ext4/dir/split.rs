@@ -2,13 +2,14 @@
 //! index in the middle, and a full root moves its pairs one level down (Linux's `do_split`,
 //! `ext4_dx_add_entry`, `make_indexed_dir`).
 
+use super::super::error::corrupt;
 use super::super::format::{
     BlockMut, INDEX_LEVELS_MAX, IndexEntry, IndexNode, IndexRoot, Place, dir_entries, flag,
     index_limit, init_first_dir_block, pack_dir_block, record_bytes,
 };
 use super::super::inode::Inode;
+use super::super::meta::Meta;
 use super::super::tx::{BufferRef, Tx};
-use super::super::volume::{Volume, corrupt};
 use super::NewName;
 use super::index::{IndexPath, leaf_of};
 use crate::contract::{FsError, Result};
@@ -33,7 +34,7 @@ fn middle(names: &[Hashed]) -> usize {
     cut.unwrap_or(0).clamp(1, names.len() - 1)
 }
 
-impl Volume {
+impl Meta {
     /// Adds a name to an indexed directory where its block is full: half of the names move out.
     pub(super) async fn add_by_split(
         &self,
@@ -54,7 +55,7 @@ impl Volume {
     /// The names of a block with their hashes, in order.
     fn hashed(&self, dir: &Inode, root: &IndexNode, buffer: &BufferRef) -> Result<Vec<Hashed>> {
         let place = Place::InodeBlock { inode: dir.number, block: buffer.block() };
-        let has_tail = self.meta.has_checksums();
+        let has_tail = self.has_checksums();
         let mut names = buffer.with(|bytes| {
             let mut names = Vec::new();
             for entry in dir_entries(bytes, has_tail, place) {
@@ -74,7 +75,7 @@ impl Volume {
     async fn pack(&self, tx: &Tx, dir: &Inode, buffer: &BufferRef, names: &[Hashed]) -> Result<()> {
         let names: Vec<_> =
             names.iter().map(|name| (name.inode, name.file_type, &name.name[..])).collect();
-        let has_tail = self.meta.has_checksums();
+        let has_tail = self.has_checksums();
         let pack = |block: &mut BlockMut<'_>| pack_dir_block(block.whole(), &names, has_tail);
         if self.edit_names(tx, dir, buffer, pack).await? {
             return Ok(());
@@ -152,7 +153,7 @@ impl Volume {
     /// Puts pairs into a node of their own; its block in the directory.
     async fn new_index(&self, tx: &Tx, dir: &Inode, entries: Vec<IndexEntry>) -> Result<u32> {
         let (logical, buffer) = self.append_block(tx, dir).await?;
-        let limit = index_limit(false, self.meta.has_checksums());
+        let limit = index_limit(false, self.has_checksums());
         let node = IndexNode { root: None, limit, entries };
         self.store_index(tx, dir, &buffer, &node).await?;
         Ok(logical as u32)
@@ -162,8 +163,8 @@ impl Volume {
     pub(super) async fn make_index(&self, tx: &Tx, dir: &Inode) -> Result<()> {
         let buffer = self.names(dir, 0).await?;
         let parent = self.parent_of(dir).await?;
-        let has_tail = self.meta.has_checksums();
-        let version = self.meta.sb.borrow().def_hash_version;
+        let has_tail = self.has_checksums();
+        let version = self.sb.borrow().def_hash_version;
         let root = IndexNode {
             root: Some(IndexRoot { hash_version: version, levels: 0 }),
             limit: index_limit(true, has_tail),
@@ -176,6 +177,6 @@ impl Volume {
         tx.edit(&buffer, |bytes| init_first_dir_block(bytes, dir.number, parent, false)).await?;
         self.store_index(tx, dir, &buffer, &root).await?;
         dir.raw.borrow_mut().flags |= flag::INDEX;
-        self.meta.write_inode(tx, dir, true).await
+        self.write_inode(tx, dir, true).await
     }
 }

@@ -182,13 +182,15 @@ impl Volume {
         if !dir.is_dir() {
             return Err(no_directory());
         }
-        match self.search(&dir, name).await? {
+        match self.meta.search(&dir, name).await? {
             Search::Found(found) if found.inode() == file.record.inode => Ok(()),
             Search::Found(_) => {
                 Err(corrupt("record of a file: its name is taken", Place::Inode(*parent)))
             }
             Search::Vacant(free_slot) => {
-                self.add_name(tx, &dir, free_slot, name, file.record.inode, file.raw.mode).await?;
+                self.meta
+                    .add_name(tx, &dir, free_slot, name, file.record.inode, file.raw.mode)
+                    .await?;
                 dir.touch(self.env.now(), true);
                 self.meta.write_inode(tx, &dir, true).await
             }
