@@ -208,7 +208,7 @@ impl DataPath for Volume {
     async fn begin_growth(&self, inode: &Rc<Inode>) -> Result<()> {
         let tx = self.meta.begin(6, 0).await?;
         if !self.omits(OmittedRule::AppendOrphan) {
-            self.add_orphan(&tx, inode).await?;
+            self.orphans.add(&self.meta, &tx, inode).await?;
         }
         self.meta.write_inode(&tx, inode, true).await?;
         tx.stop();
@@ -222,7 +222,7 @@ impl DataPath for Volume {
             let mut raw = inode.raw.borrow_mut();
             raw.size = raw.size.max(end);
         }
-        self.remove_orphan(&tx, inode).await?;
+        self.orphans.remove(&self.meta, &tx, inode).await?;
         self.meta.write_inode(&tx, inode, !self.omits(OmittedRule::FdatasyncSize)).await?;
         tx.stop();
         Ok(())

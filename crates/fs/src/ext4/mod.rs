@@ -3,7 +3,7 @@
 //! [`mod@format`] knows bytes, [`journal`] makes changes of several blocks one, and the rest here is the
 //! file system in operation: a `Volume` with its allocators (`meta`), extent trees (`extents`),
 //! directories (`dir`), names (`namei`, `rename`), content (`data_path`, which answers what
-//! `crate::vfs` asks; `logged`, `truncate`) and mounts (`mount`, `orphan`). [`mkfs`] makes file systems and [`check`] and [`dump`]
+//! `crate::vfs` asks; `logged`, `truncate`) and mounts (`mount`, `recovery`). [`mkfs`] makes file systems and [`check`] and [`dump`]
 //! examine them; they share only the formats with the rest.
 
 pub mod check;
@@ -34,6 +34,7 @@ mod namei;
 mod options;
 mod orphan;
 mod orphan_file;
+mod recovery;
 mod rename;
 mod rules;
 mod sync;

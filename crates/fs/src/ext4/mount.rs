@@ -10,16 +10,15 @@ use super::format::{
     STATE_ERRORS, SUPERBLOCK_AT, SUPERBLOCK_BYTES, Superblock,
 };
 use super::fs::Ext4;
-use super::inode::Inode;
 use super::journal::{
-    Buffers, Config, FileRecord, Journal, LogExtents, Recovered, discard, file_records,
-    recover_omitting,
+    Buffers, Config, Journal, LogExtents, Recovered, discard, file_records, recover_omitting,
 };
 use super::meta::Meta;
 use super::meta::alloc::Allocator;
 use super::meta::deferred_metadata::DeferredMetadata;
 use super::meta::group::Group;
 use super::options::MountOptions;
+use super::orphan::Orphans;
 use super::orphan_file::OrphanFile;
 use super::raw::Ext4Image;
 use super::sync::VolumeHook;
@@ -32,10 +31,9 @@ use crate::vfs::sync::sync_all;
 use crate::vfs::writeback::FileBacking;
 use crate::vfs::{InodeCache, VolumeEnv};
 use nandscape_block::{AsyncDevice, Bio, Flags, Fua, Lba, Payload, SectorData};
-use nandscape_rt::sync::{Mutex, RwLock};
+use nandscape_rt::sync::RwLock;
 use nandscape_rt::{BoxFuture, Handle};
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -242,7 +240,7 @@ fn new_volume(
         inodes: InodeCache::new(options.inodes),
         options,
         namespace: RwLock::new(rt, "names", ()),
-        orphans: Mutex::new(rt, "orphans", Vec::new()),
+        orphans: Orphans::new(rt),
         ordered: RefCell::default(),
         file_commit: FileCommit::default(),
     }
@@ -269,39 +267,6 @@ fn start_tasks(volume: &Rc<Volume>) {
 }
 
 impl Volume {
-    /// Finishes orphans, of which it returns the number, and applies file-level records.
-    ///
-    /// A file that grew by a direct write is an orphan until its new length is committed, which a record may tell
-    /// before that. Such a file is cut to the length of its record: cut to the committed one, it would lose what
-    /// the record made durable.
-    async fn complete_recovery(
-        self: &Rc<Self>,
-        orphan_file: OrphanFile,
-        records: Vec<FileRecord>,
-    ) -> Result<u32> {
-        self.load_orphans().await?;
-        self.empty_orphan_file(orphan_file).await?;
-        let known: BTreeSet<_> =
-            records.iter().map(|record| (record.inode, record.generation)).collect();
-        let is_recorded = |inode: &Inode| {
-            let generation = inode.raw.borrow().generation;
-            inode.links() > 0 && known.contains(&(inode.number, generation))
-        };
-        let first = self.finish_orphans(|inode| !is_recorded(inode)).await?;
-        if first > 0 {
-            // File-level records begin in an empty log.
-            self.meta.journal.flush().await?;
-        }
-        self.apply_files(records).await?;
-        self.reload_orphans().await?;
-        let recorded = self.finish_orphans(|_| true).await?;
-        if recorded > 0 {
-            self.meta.journal.flush().await?;
-        }
-        self.start_files().await?;
-        Ok(first + recorded)
-    }
-
     /// Ends what runs in the background, so that the device can be used by others; nothing is written.
     fn detach(&self) {
         self.env.calls.close();

@@ -131,7 +131,7 @@ impl Volume {
             self.note_new(&tx, &dir, &inode, name);
         } else {
             inode.raw.borrow_mut().links_count = 0;
-            self.add_orphan(&tx, &inode).await?;
+            self.orphans.add(&self.meta, &tx, &inode).await?;
             self.meta.write_inode(&tx, &inode, false).await?;
         }
         tx.stop();
@@ -298,7 +298,7 @@ impl Volume {
         inode.raw.borrow_mut().links_count = links;
         inode.touch(self.env.now(), false);
         if links == 0 && orphan {
-            self.add_orphan(tx, inode).await?;
+            self.orphans.add(&self.meta, tx, inode).await?;
         }
         self.meta.write_inode(tx, inode, true).await
     }

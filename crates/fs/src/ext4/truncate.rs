@@ -62,7 +62,7 @@ impl Volume {
         let first = inode.size.get().div_ceil(4096);
         self.free_range(inode, first..1 << 32).await?;
         let tx = self.meta.begin(8, 0).await?;
-        self.remove_orphan(&tx, inode).await?;
+        self.orphans.remove(&self.meta, &tx, inode).await?;
         self.meta.write_inode(&tx, inode, true).await?;
         tx.stop();
         Ok(())
@@ -78,7 +78,7 @@ impl Volume {
         let tx = self.meta.begin(10, 0).await?;
         if shrinks {
             // Before the pages are gone: one that is under way may get a block behind the new end.
-            self.add_orphan(&tx, inode).await?;
+            self.orphans.add(&self.meta, &tx, inode).await?;
             // The zeroes behind the new end are on the device before the end is.
             self.order(tx.tid(), inode);
         }
@@ -116,7 +116,7 @@ impl Volume {
         }
         let tx = self.meta.begin(24, 2).await?;
         self.drop_xattr_block(&tx, inode).await?;
-        self.remove_orphan(&tx, inode).await?;
+        self.orphans.remove(&self.meta, &tx, inode).await?;
         let is_dir = inode.raw.borrow().mode & mode::TYPE == mode::DIR;
         {
             let mut raw = inode.raw.borrow_mut();

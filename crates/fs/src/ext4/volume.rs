@@ -6,10 +6,11 @@ use super::inode::Inode;
 use super::journal::Tid;
 use super::meta::Meta;
 use super::options::MountOptions;
+use super::orphan::Orphans;
 use super::rules::OmittedRule;
 use crate::contract::{Caller, Result};
 use crate::vfs::{InodeCache, SpaceReservation, VolumeEnv};
-use nandscape_rt::sync::{Mutex, RwLock};
+use nandscape_rt::sync::RwLock;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -25,8 +26,8 @@ pub(crate) struct Volume {
     pub(crate) inodes: InodeCache<Inode>,
     /// Shared by changes of names in one directory, exclusive for renames.
     pub(crate) namespace: RwLock<()>,
-    /// Inodes without a name that are still open or being freed, as the list on disk has them.
-    pub(crate) orphans: Mutex<Vec<Rc<Inode>>>,
+    /// Inodes without a name that are still open or being freed, and those that are being cut.
+    pub(crate) orphans: Orphans,
     pub(crate) ordered: RefCell<Ordered>,
     pub(crate) file_commit: FileCommit,
 }

@@ -160,7 +160,7 @@ impl Volume {
 
     /// The inode as its record has it, but in the list of orphans exactly if it is there now.
     async fn image(&self, File { record, raw, .. }: &File) -> Vec<u8> {
-        let dtime = self.orphan_after(record.inode).await.unwrap_or(0);
+        let dtime = self.orphans.after(record.inode).await.unwrap_or(0);
         let raw = format::Inode { dtime, ..raw.clone() };
         let seed = raw.seed(record.inode, &self.meta.sb.borrow());
         let mut image = record.image.clone();

@@ -89,8 +89,7 @@ impl Volume {
     /// The names that a record of a file tells; nothing if no record can tell what the file is now.
     fn names_to_record(&self, inode: &Inode) -> Option<Vec<NewName>> {
         let able = inode.kind() == Kind::File && (1..=LINKS_MAX).contains(&inode.links());
-        let orphans = self.orphans.try_lock()?;
-        let is_orphan = orphans.iter().any(|other| other.number == inode.number);
+        let is_orphan = self.orphans.holds(inode.number)?;
         if able && !is_orphan {
             self.file_commit.changes.borrow().names_of(inode.number)
         } else {
