@@ -224,6 +224,7 @@ fn new_volume(
     options: MountOptions,
     sb: Superblock,
 ) -> Volume {
+    let file_commit = FileCommit::new(&options);
     let meta = Meta {
         sb: RefCell::new(sb),
         buffers,
@@ -242,7 +243,7 @@ fn new_volume(
         namespace: RwLock::new(rt, "names", ()),
         orphans: Orphans::new(rt),
         ordered: RefCell::default(),
-        file_commit: FileCommit::default(),
+        file_commit,
     }
 }
 

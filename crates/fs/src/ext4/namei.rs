@@ -128,7 +128,7 @@ impl Volume {
         let inode = self.new_inode(&tx, caller, &dir, file_mode).await?;
         let made = self.fill_new(&tx, &dir, free_slot, &inode, name, what).await;
         if made.is_ok() {
-            self.note_new(&tx, &dir, &inode, name);
+            self.file_commit.note_new(&tx, &dir, &inode, name);
         } else {
             inode.raw.borrow_mut().links_count = 0;
             self.orphans.add(&self.meta, &tx, &inode).await?;
@@ -229,7 +229,7 @@ impl Volume {
         let file_mode = inode.raw.borrow().mode;
         self.meta.add_name(&tx, &dir, free_slot, name, inode.number, file_mode).await?;
         if !self.omits(OmittedRule::RecordLink) {
-            self.exclude_record(&tx, inode.number);
+            self.file_commit.exclude(&tx, inode.number);
         }
         inode.raw.borrow_mut().links_count += 1;
         inode.touch(self.env.now(), false);
@@ -268,7 +268,7 @@ impl Volume {
             _ => {}
         }
         let tx = self.meta.begin(NAME_CREDITS, 0).await?;
-        self.exclude_record(&tx, dir.number);
+        self.file_commit.exclude(&tx, dir.number);
         self.meta.remove_found(&tx, &dir, &found).await?;
         let orphan = inode.opens.get() == 0 || !self.omits(OmittedRule::OpenUnlink);
         self.lose_link(&tx, &dir, &inode, orphan).await?;
@@ -289,7 +289,7 @@ impl Volume {
         orphan: bool,
     ) -> Result<()> {
         if !self.omits(OmittedRule::RecordUnlink) {
-            self.exclude_record(tx, inode.number);
+            self.file_commit.exclude(tx, inode.number);
         }
         let links = if inode.is_dir() { 0 } else { inode.links().saturating_sub(1) };
         if inode.is_dir() {

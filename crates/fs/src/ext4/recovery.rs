@@ -41,7 +41,7 @@ impl Volume {
         if recorded > 0 {
             self.meta.journal.flush().await?;
         }
-        self.start_files().await?;
+        self.file_commit.start(&self.meta.journal).await?;
         Ok(first + recorded)
     }
 

@@ -177,7 +177,7 @@ impl Volume {
         self.meta.retarget(&tx, &from.dir, from.name, other.number, other_mode).await?;
         self.change_parent(&tx, moved, &from.dir, &to.dir).await?;
         self.change_parent(&tx, other, &to.dir, &from.dir).await?;
-        self.exclude_record(&tx, other.number);
+        self.file_commit.exclude(&tx, other.number);
         other.touch(self.env.now(), false);
         self.meta.write_inode(&tx, other, true).await?;
         self.finish_rename(&tx, [moved, &from.dir, &to.dir]).await?;
@@ -201,11 +201,11 @@ impl Volume {
         from.touch(self.env.now(), true);
         to.touch(self.env.now(), true);
         if !self.omits(OmittedRule::RecordRename) {
-            self.exclude_record(tx, moved.number);
+            self.file_commit.exclude(tx, moved.number);
         }
         self.meta.write_synced(tx, moved, OmittedRule::RenameSync).await?;
         for dir in [from, to] {
-            self.exclude_record(tx, dir.number);
+            self.file_commit.exclude(tx, dir.number);
             self.meta.write_inode(tx, dir, true).await?;
         }
         Ok(())

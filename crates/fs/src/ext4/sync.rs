@@ -20,7 +20,7 @@ impl Volume {
         let Some(tid) = tid.filter(|tid| !self.meta.is_committed(*tid)) else {
             return Ok(self.omits(OmittedRule::FsyncFlush));
         };
-        match self.commit_file(inode).await? {
+        match self.file_commit.commit_file(&self.meta, &self.orphans, inode).await? {
             Recorded::Now => return Ok(true),
             Recorded::Before => return Ok(false),
             Recorded::Not => {}
@@ -44,7 +44,7 @@ impl CommitHook for VolumeHook {
 
     fn committed(&self, tid: Tid) {
         if let Some(volume) = self.0.upgrade() {
-            volume.forget_changes(tid);
+            volume.file_commit.forget(tid);
         }
     }
 

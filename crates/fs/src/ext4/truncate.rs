@@ -127,7 +127,7 @@ impl Volume {
         self.meta.write_slot_now(inode).await?;
         // Before the number is free: from then on it may be another inode's.
         self.inodes.remove(inode.number);
-        self.exclude_record(&tx, inode.number);
+        self.file_commit.exclude(&tx, inode.number);
         self.meta.alloc.free_inode(&self.meta, &tx, inode.number, is_dir).await?;
         tx.stop();
         Ok(())

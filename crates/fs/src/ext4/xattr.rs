@@ -153,7 +153,7 @@ impl Volume {
         bytes: &mut [u8; BLOCK_BYTES],
     ) -> Result<()> {
         if !self.omits(OmittedRule::RecordXattr) {
-            self.exclude_record(tx, inode.number);
+            self.file_commit.exclude(tx, inode.number);
         }
         let old = inode.raw.borrow().file_acl;
         let own = old != 0 && self.xattr_block(inode, old).await?.0 == 1;
@@ -184,7 +184,7 @@ impl Volume {
     /// Gives up the inode's block of attributes; the caller writes the inode.
     pub(crate) async fn drop_xattr_block(&self, tx: &Tx, inode: &Inode) -> Result<()> {
         if !self.omits(OmittedRule::RecordXattr) {
-            self.exclude_record(tx, inode.number);
+            self.file_commit.exclude(tx, inode.number);
         }
         let block = inode.raw.borrow().file_acl;
         if block == 0 {

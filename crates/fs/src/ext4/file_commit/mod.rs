@@ -9,44 +9,58 @@ mod record;
 pub(crate) use record::Recorded;
 
 use super::journal::{FileJournal, NewName, Tid};
+use super::options::{Commit, DataMode, MountOptions};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 /// The file-level journal of a mount, and what its records must know.
-#[derive(Default)]
 pub(crate) struct FileCommit {
+    commit: Commit,
+    data: DataMode,
     /// Takes file-level records, if the mount asked for it.
     pub(crate) journal: RefCell<Option<FileJournal>>,
-    pub(crate) changes: RefCell<Changes>,
+    changes: RefCell<Changes>,
+}
+
+impl FileCommit {
+    /// Of a mount with these options; it takes records from [`FileCommit::start`] on.
+    pub(crate) fn new(options: &MountOptions) -> Self {
+        Self {
+            commit: options.commit,
+            data: options.data,
+            journal: RefCell::default(),
+            changes: RefCell::default(),
+        }
+    }
 }
 
 /// What happened to inodes in transactions that are not committed, as far as a record must know.
 #[derive(Default)]
-pub(crate) struct Changes {
-    /// Inodes of which a record could not tell all, until this transaction is committed.
+struct Changes {
+    /// Inodes of which a record could not hold all, until this transaction is committed.
     excluded: BTreeMap<u32, Tid>,
     /// The name that each new file got.
     names: BTreeMap<u32, (Tid, NewName)>,
 }
 
 impl Changes {
-    /// A record cannot tell what this transaction did to an inode.
-    pub(crate) fn exclude(&mut self, inode: u32, tid: Tid) {
+    /// A record cannot hold what this transaction did to an inode.
+    fn exclude(&mut self, inode: u32, tid: Tid) {
         self.excluded.insert(inode, tid);
     }
 
     /// A file is new, and has this name.
-    pub(crate) fn name(&mut self, inode: u32, tid: Tid, name: NewName) {
+    fn name(&mut self, inode: u32, tid: Tid, name: NewName) {
         self.names.insert(inode, (tid, name));
     }
 
     /// Transactions up to `tid` are committed.
-    pub(crate) fn forget(&mut self, tid: Tid) {
+    fn forget(&mut self, tid: Tid) {
         self.excluded.retain(|_, of| !tid.reached(*of));
         self.names.retain(|_, (of, _)| !tid.reached(*of));
     }
 
-    /// The names for a record of a file; `None` if no record can tell what the file is.
+    /// The names for a record of a file; `None` if no record can hold what the file is.
     fn names_of(&self, inode: u32) -> Option<Vec<NewName>> {
         if self.excluded.contains_key(&inode) {
             return None;
