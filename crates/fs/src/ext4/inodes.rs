@@ -1,12 +1,13 @@
 //! Inodes between the table on disk and memory.
 
 use super::data_path::SIZE_MAX;
+use super::error::corrupt;
 use super::format::{
     self, Editable, ExtentNode, INODE_BYTES_KNOWN, INODE_BYTES_OLD, Place, ROOT_INODE, flag, mode,
 };
 use super::inode::{Inode, kept};
 use super::tx::Tx;
-use super::volume::{Volume, corrupt};
+use super::volume::Volume;
 use crate::contract::{Attr, Caller, FsError, Ino, Result, SetAttr};
 use crate::vfs::DataPath;
 use std::rc::Rc;

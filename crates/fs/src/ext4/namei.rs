@@ -5,11 +5,12 @@
 //! and a commit needs none of them.
 
 use super::dir::{Found, FreeSlot};
+use super::error::corrupt;
 use super::format::{Place, mode};
 use super::inode::{Inode, LINKS_MAX};
 use super::rules::OmittedRule;
 use super::tx::Tx;
-use super::volume::{Volume, corrupt};
+use super::volume::Volume;
 use crate::contract::{Caller, FsError, Ino, NAME_MAX, Result};
 use std::rc::Rc;
 

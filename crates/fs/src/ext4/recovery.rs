@@ -1,11 +1,12 @@
 //! What mount does behind the journal's recovery: orphans are freed or cut, and file-level records applied.
 
+use super::error::corrupt;
 use super::format::{Feature, Place, STATE_ERRORS, clear_orphan, parse_orphan_block};
 use super::inode::Inode;
 use super::journal::FileRecord;
 use super::orphan_file::OrphanFile;
 use super::rules::OmittedRule;
-use super::volume::{Volume, corrupt};
+use super::volume::Volume;
 use crate::contract::{FsError, Kind, Result};
 use crate::vfs::content;
 use std::collections::BTreeSet;

@@ -1,11 +1,12 @@
 //! Renames: one transaction, so that after a power cut a file has its old name or its new one.
 
+use super::error::corrupt;
 use super::format::{Place, ROOT_INODE};
 use super::inode::Inode;
 use super::namei::{NAME_BLOCKS, NAME_CREDITS, check_name};
 use super::rules::OmittedRule;
 use super::tx::Tx;
-use super::volume::{Volume, corrupt};
+use super::volume::Volume;
 use crate::contract::{Caller, FsError, Ino, NAME_MAX, RenameMode, Result};
 use nandscape_rt::sync::WriteGuard;
 use std::collections::BTreeSet;

@@ -1,6 +1,5 @@
 //! A mounted volume: what all operations share.
 
-pub(crate) use super::error::corrupt;
 use super::file_commit::FileCommit;
 use super::inode::Inode;
 use super::journal::Tid;

@@ -3,6 +3,7 @@
 //! A block may be shared between inodes that the kernel or mke2fs wrote; whoever changes his
 //! attributes then gets a block of his own.
 
+use super::error::corrupt;
 use super::format::{
     BLOCK_BYTES, Feature, INODE_BYTES_KNOWN, INODE_BYTES_OLD, Place, Xattr, check_xattr_block,
     encode_inode_xattrs, encode_xattr_block, parse_inode_xattrs, parse_xattr_block,
@@ -11,7 +12,7 @@ use super::format::{
 use super::inode::Inode;
 use super::rules::OmittedRule;
 use super::tx::{BufferRef, Tx};
-use super::volume::{Volume, corrupt};
+use super::volume::Volume;
 use crate::contract::{Caller, FsError, NAME_MAX, Result, XattrMode};
 use nandscape_block::{Lba, Payload, SectorData};
 use std::sync::Arc;

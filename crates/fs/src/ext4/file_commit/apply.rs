@@ -7,10 +7,12 @@
 use super::record::Nodes;
 use crate::contract::{FsError, Result};
 use crate::ext4::dir::Search;
+use crate::ext4::error::corrupt;
 use crate::ext4::format::{self, ExtentEntries, ExtentNode, Place};
 use crate::ext4::journal::{FileRecord, NewName};
+use crate::ext4::meta::Meta;
 use crate::ext4::namei::NAME_CREDITS;
-use crate::ext4::volume::{Volume, corrupt};
+use crate::ext4::volume::Volume;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{Range, RangeInclusive};
 
@@ -42,10 +44,10 @@ impl Volume {
     pub(crate) async fn apply_files(&self, records: Vec<FileRecord>) -> Result<()> {
         let mut files = Vec::new();
         for record in records {
-            files.push(self.read_record(record).await?);
+            files.push(self.meta.read_record(record).await?);
         }
         for file in &files {
-            self.take_named(file).await?;
+            self.meta.take_named(file).await?;
         }
         for file in &files {
             self.apply(file).await?;
@@ -53,86 +55,14 @@ impl Volume {
         Ok(self.meta.journal.files_applied().await?)
     }
 
-    async fn read_record(&self, record: FileRecord) -> Result<File> {
-        let place = Place::Inode(record.inode);
-        let raw = format::Inode::parse(&record.image, record.inode, &self.meta.sb.borrow())?;
-        if raw.generation != record.generation
-            || record.image.len() != self.meta.sb.borrow().inode_bytes()
-            || !self.meta.is_ordinary(record.inode)
-        {
-            return Err(corrupt("record of a file: inode", place));
-        }
-        for (block, _) in &record.nodes {
-            self.meta.alloc.system_zone.check(*block..block + 1, place)?;
-        }
-        let blocks = self.blocks_of_tree(&raw, place, &record.nodes).await?;
-        Ok(File { record, raw, blocks })
-    }
-
-    /// The blocks of a file whose tree is partly in `nodes`, and else on the volume.
-    async fn blocks_of_tree(
-        &self,
-        raw: &format::Inode,
-        place: Place,
-        nodes: &Nodes,
-    ) -> Result<Blocks> {
-        let known: BTreeMap<u64, _> = nodes.iter().map(|(block, bytes)| (*block, bytes)).collect();
-        let mut blocks = Blocks::default();
-        let mut left = vec![ExtentNode::parse(&raw.map, place)?];
-        while let Some(node) = left.pop() {
-            self.meta.alloc.system_zone.check_node(&node, place)?;
-            match node.entries {
-                ExtentEntries::Leaf(extents) => {
-                    blocks.data.extend(extents.iter().map(|extent| extent.start..extent.end()));
-                }
-                ExtentEntries::Index { depth, entries } => {
-                    for entry in entries {
-                        blocks.nodes.push(entry.node);
-                        let below = match known.get(&entry.node) {
-                            Some(bytes) => ExtentNode::parse(&bytes[..], place)?,
-                            None => {
-                                let buffer = self.meta.read_block(entry.node).await?;
-                                buffer.with(|bytes| ExtentNode::parse(bytes, place))?
-                            }
-                        };
-                        if below.depth() + 1 != depth {
-                            return Err(corrupt("record of a file: depth of its tree", place));
-                        }
-                        left.push(below);
-                    }
-                }
-            }
-        }
-        Ok(blocks)
-    }
-
-    /// Takes what a record names: the inode number, and its blocks.
-    async fn take_named(&self, file: &File) -> Result<()> {
-        let tx = self.meta.begin(GROUP_CREDITS * 2, 0).await?;
-        self.meta.alloc.claim_inode(&self.meta, &tx, file.record.inode).await?;
-        tx.stop();
-        for run in file.blocks.all() {
-            let groups = self.groups_in(&run).count() as u32;
-            let tx = self.meta.begin(GROUP_CREDITS * 2 * groups, 0).await?;
-            self.meta.alloc.claim_blocks(&self.meta, &tx, run).await?;
-            tx.stop();
-        }
-        Ok(())
-    }
-
-    fn groups_in(&self, run: &Range<u64>) -> RangeInclusive<u32> {
-        let sb = self.meta.sb.borrow();
-        sb.group_of(run.start)..=sb.group_of(run.end.max(1) - 1)
-    }
-
     /// Writes a file as its record has it, with its names, and frees blocks that it no longer has: one
     /// transaction, so that nothing is freed twice.
     async fn apply(&self, file: &File) -> Result<()> {
         let record = &file.record;
-        let old = self.blocks_before(file).await?;
+        let old = self.meta.blocks_before(file).await?;
         let lost = lost_runs(&old, &file.blocks);
         // Runs of one group change the same two blocks, however many there are.
-        let groups: BTreeSet<u32> = lost.iter().flat_map(|run| self.groups_in(run)).collect();
+        let groups: BTreeSet<u32> = lost.iter().flat_map(|run| self.meta.groups_in(run)).collect();
         let names = NAME_CREDITS * record.names.len() as u32;
         let credits = 4 + names + record.nodes.len() as u32 + GROUP_CREDITS * groups.len() as u32;
         let tx = self.meta.begin(credits, old.nodes.len() as u32).await?;
@@ -196,14 +126,88 @@ impl Volume {
             }
         }
     }
+}
+
+impl Meta {
+    async fn read_record(&self, record: FileRecord) -> Result<File> {
+        let place = Place::Inode(record.inode);
+        let raw = format::Inode::parse(&record.image, record.inode, &self.sb.borrow())?;
+        if raw.generation != record.generation
+            || record.image.len() != self.sb.borrow().inode_bytes()
+            || !self.is_ordinary(record.inode)
+        {
+            return Err(corrupt("record of a file: inode", place));
+        }
+        for (block, _) in &record.nodes {
+            self.alloc.system_zone.check(*block..block + 1, place)?;
+        }
+        let blocks = self.blocks_of_tree(&raw, place, &record.nodes).await?;
+        Ok(File { record, raw, blocks })
+    }
+
+    /// The blocks of a file whose tree is partly in `nodes`, and else on the volume.
+    async fn blocks_of_tree(
+        &self,
+        raw: &format::Inode,
+        place: Place,
+        nodes: &Nodes,
+    ) -> Result<Blocks> {
+        let known: BTreeMap<u64, _> = nodes.iter().map(|(block, bytes)| (*block, bytes)).collect();
+        let mut blocks = Blocks::default();
+        let mut left = vec![ExtentNode::parse(&raw.map, place)?];
+        while let Some(node) = left.pop() {
+            self.alloc.system_zone.check_node(&node, place)?;
+            match node.entries {
+                ExtentEntries::Leaf(extents) => {
+                    blocks.data.extend(extents.iter().map(|extent| extent.start..extent.end()));
+                }
+                ExtentEntries::Index { depth, entries } => {
+                    for entry in entries {
+                        blocks.nodes.push(entry.node);
+                        let below = match known.get(&entry.node) {
+                            Some(bytes) => ExtentNode::parse(&bytes[..], place)?,
+                            None => {
+                                let buffer = self.read_block(entry.node).await?;
+                                buffer.with(|bytes| ExtentNode::parse(bytes, place))?
+                            }
+                        };
+                        if below.depth() + 1 != depth {
+                            return Err(corrupt("record of a file: depth of its tree", place));
+                        }
+                        left.push(below);
+                    }
+                }
+            }
+        }
+        Ok(blocks)
+    }
+
+    /// Takes what a record names: the inode number, and its blocks.
+    async fn take_named(&self, file: &File) -> Result<()> {
+        let tx = self.begin(GROUP_CREDITS * 2, 0).await?;
+        self.alloc.claim_inode(self, &tx, file.record.inode).await?;
+        tx.stop();
+        for run in file.blocks.all() {
+            let groups = self.groups_in(&run).count() as u32;
+            let tx = self.begin(GROUP_CREDITS * 2 * groups, 0).await?;
+            self.alloc.claim_blocks(self, &tx, run).await?;
+            tx.stop();
+        }
+        Ok(())
+    }
+
+    fn groups_in(&self, run: &Range<u64>) -> RangeInclusive<u32> {
+        let sb = self.sb.borrow();
+        sb.group_of(run.start)..=sb.group_of(run.end.max(1) - 1)
+    }
 
     /// The blocks that the file has on the volume now; none if it is new there.
     async fn blocks_before(&self, file: &File) -> Result<Blocks> {
         let number = file.record.inode;
-        let (block, slot) = self.meta.inode_slot(number)?;
-        let buffer = self.meta.read_block(block).await?;
+        let (block, slot) = self.inode_slot(number)?;
+        let buffer = self.read_block(block).await?;
         let bytes = buffer.with(|bytes| bytes[slot].to_vec());
-        let Ok(old) = format::Inode::parse(&bytes, number, &self.meta.sb.borrow()) else {
+        let Ok(old) = format::Inode::parse(&bytes, number, &self.sb.borrow()) else {
             return Ok(Blocks::default());
         };
         if old.generation != file.record.generation || old.links_count == 0 {
