@@ -13,7 +13,7 @@ use std::rc::Rc;
 const MAP_BLOCKS: u64 = 32_767;
 
 impl Volume {
-    /// Gives blocks to a range of a file or takes them; the caller holds the inode's lock alone.
+    /// Gives blocks to a range of a file or takes them; the caller holds the inode's lock exclusively.
     pub(crate) async fn allocate(
         self: &Rc<Self>,
         writer: &Writer,

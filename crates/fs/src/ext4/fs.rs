@@ -1,5 +1,5 @@
-//! The contract, kept by a mounted ext4. Calls that change something are done to their end, whoever made
-//! them.
+//! The contract, kept by a mounted ext4. Calls that change something are done to their end, even if
+//! the caller drops them.
 
 use super::counts::Counts;
 use super::format::BLOCK_BYTES;

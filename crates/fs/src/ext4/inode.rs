@@ -105,8 +105,8 @@ impl Inode {
 
     /// Whether nothing needs it in memory but the cache of inodes.
     pub(crate) fn is_idle(&self) -> bool {
-        let told = !self.pages.is_busy() && !self.pages.has_error();
-        self.opens.get() == 0 && self.links() > 0 && told && !self.deferred.get()
+        let is_clean = !self.pages.is_busy() && !self.pages.has_error();
+        self.opens.get() == 0 && self.links() > 0 && is_clean && !self.deferred.get()
     }
 
     pub(crate) fn attr(&self) -> Attr {
@@ -192,5 +192,5 @@ pub(crate) fn kept(raw: &format::Inode, time: Timestamp) -> format::Timestamp {
 
 /// Extra bytes of an inode that keeps all its times whole.
 const EXTRA_OF_TIMES: u16 = 24;
-/// The last second that two more bits can tell, in the year 2446.
+/// The last second that two more bits can express, in the year 2446.
 const SECONDS_MAX: i64 = (3 << 32) + i32::MAX as i64;

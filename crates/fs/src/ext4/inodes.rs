@@ -38,7 +38,7 @@ impl Volume {
     ///
     /// # Errors
     /// [`FsError::NoEntry`] if there is none; what the table still says of a file that is gone is of no
-    /// use to anybody.
+    /// use.
     pub(crate) async fn inode(&self, number: u32) -> Result<Rc<Inode>> {
         self.inode_with(number, 1).await
     }
@@ -73,7 +73,7 @@ impl Volume {
         if raw.has(flag::EXTENTS) {
             self.meta.alloc.system_zone.check_node(&ExtentNode::parse(&raw.map, place)?, place)?;
         }
-        // Whoever read it first meanwhile is right.
+        // Another task may have read it first, and its copy counts.
         if let Some(known) = self.inodes.get(number) {
             return Ok(known);
         }
@@ -88,7 +88,7 @@ impl Volume {
     /// Changes attributes, and the length with its content.
     pub(crate) async fn set_attributes(self: &Rc<Self>, ino: Ino, change: SetAttr) -> Result<Attr> {
         let inode = self.inode_of(ino).await?;
-        let _alone = inode.lock_exclusive().await?;
+        let _exclusive = inode.lock_exclusive().await?;
         inode.check_changeable()?;
         if let Some(size) = change.size {
             self.check_range(&inode, size, 0)?;

@@ -1,10 +1,12 @@
 //! ext4 with JBD2: images that e2fsprogs and the Linux kernel accept, and that they made for us.
 //!
 //! [`mod@format`] knows bytes, [`journal`] makes changes of several blocks one, and the rest here is the
-//! file system in operation: a `Volume` with its allocators (`meta`), extent trees (`extents`),
-//! directories (`dir`), names (`namei`, `rename`), content (`data_path`, which answers what
-//! `crate::vfs` asks; `logged`, `truncate`) and mounts (`mount`, `recovery`). [`mkfs`] makes file systems and [`check`] and [`dump`]
-//! examine them; they share only the formats with the rest.
+//! file system in operation. `Meta` (`meta`) has the metadata that all files share, with the `Allocator`; extent trees
+//! (`extents`) and directories (`dir`) are its methods. A `Volume` has `Meta`, inodes in memory, the list of orphans and
+//! records of files (`file_commit`); its methods are operations: on names (`namei`, `rename`), content (`data_path`, which
+//! answers what `crate::vfs` asks; `logged`, `fallocate`, `truncate`), attributes (`xattr`), and mounts (`mount`,
+//! `recovery`). [`mkfs`] makes file systems and [`check`] and [`dump`] examine them; they share only the formats with the
+//! rest.
 
 pub mod check;
 pub mod dump;

@@ -167,7 +167,7 @@ impl Ext4 {
         let recovered = if raw.sb.has(Feature::NEEDS_RECOVERY) {
             recover_omitting(&device, &log, options.omit).await?
         } else {
-            // Somebody chose to do without what the log holds, if it holds anything.
+            // Another tool chose to do without what the log holds, if it holds anything.
             discard(&device, &log).await?
         };
         if recovered.blocks > 0 {

@@ -1,7 +1,7 @@
 //! Names: create, link, unlink, rename and their kin.
 //!
 //! Locks: `namespace` shared, then the directory, then the file, so always down the tree; a rename
-//! takes `namespace` alone and may then lock in any order. All are held while a transaction is begun,
+//! takes `namespace` exclusively and may then lock in any order. All are held while a transaction is begun,
 //! and a commit needs none of them.
 
 use super::dir::{Found, FreeSlot};
@@ -115,7 +115,7 @@ impl Volume {
     ) -> Result<Rc<Inode>> {
         let _namespace = self.namespace.read().await;
         let dir = self.dir_of(dir).await?;
-        let _alone = dir.i_rwsem.write().await;
+        let _exclusive = dir.i_rwsem.write().await;
         Self::check_alive(&dir)?;
         let free_slot = self.meta.free_slot(&dir, name).await?;
         check_name(name)?;
@@ -213,7 +213,7 @@ impl Volume {
         if inode.is_dir() {
             return Err(FsError::NotPermitted);
         }
-        let _alone = dir.i_rwsem.write().await;
+        let _exclusive = dir.i_rwsem.write().await;
         Self::check_alive(&dir)?;
         let free_slot = self.meta.free_slot(&dir, name).await?;
         check_name(name)?;
@@ -255,7 +255,7 @@ impl Volume {
             _ if name.len() > NAME_MAX => return Err(FsError::NameTooLong),
             _ => {}
         }
-        let alone = dir.i_rwsem.write().await;
+        let exclusive = dir.i_rwsem.write().await;
         let (found, inode) = self.named(&dir, name).await?.ok_or(FsError::NoEntry)?;
         self.check_back(&dir, &inode).await?;
         inode.check_removable(&dir)?;
@@ -276,7 +276,7 @@ impl Volume {
         dir.touch(self.env.now(), true);
         self.meta.write_inode(&tx, &dir, true).await?;
         tx.stop();
-        drop((namespace, alone, file));
+        drop((namespace, exclusive, file));
         self.delete_if_unused(&inode).await
     }
 
@@ -304,7 +304,7 @@ impl Volume {
         self.meta.write_inode(tx, inode, true).await
     }
 
-    /// Frees an inode if its last name is gone and nobody has it open.
+    /// Frees an inode if its last name is gone and it is not open.
     pub(crate) async fn delete_if_unused(&self, inode: &Rc<Inode>) -> Result<()> {
         if inode.links() == 0 && inode.opens.get() == 0 { self.delete(inode).await } else { Ok(()) }
     }

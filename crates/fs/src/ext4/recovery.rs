@@ -15,7 +15,7 @@ use std::rc::Rc;
 impl Volume {
     /// Finishes orphans, of which it returns the number, and applies file-level records.
     ///
-    /// A file that grew by a direct write is an orphan until its new length is committed, which a record may tell
+    /// A file that grew by a direct write is an orphan until its new length is committed, which a record may hold
     /// before that. Such a file is cut to the length of its record: cut to the committed one, it would lose what
     /// the record made durable.
     pub(super) async fn complete_recovery(
@@ -163,7 +163,7 @@ impl Volume {
     }
 
     /// Linux makes zeroes of what lies behind the new end in a transaction that may have come too late. What
-    /// cannot be read shows nothing to anybody.
+    /// cannot be read shows nothing.
     async fn zero_orphan_tail(self: &Rc<Self>, inode: &Rc<Inode>) -> Result<()> {
         if inode.kind() != Kind::File {
             return Ok(());

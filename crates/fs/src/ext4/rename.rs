@@ -107,7 +107,7 @@ impl Volume {
     /// Locks what a name leads to; the caller holds the lock of the name's directory.
     ///
     /// # Errors
-    /// [`FsError::Corrupt`] where directories name each other, so that whoever has the lock may wait for the
+    /// [`FsError::Corrupt`] where directories name each other, so that the holder of the lock may wait for the
     /// caller's.
     pub(super) async fn lock_below(&self, dir: &Inode, inode: &Inode) -> Result<WriteGuard<()>> {
         if let Some(free) = inode.i_rwsem.try_write() {

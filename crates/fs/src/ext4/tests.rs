@@ -35,7 +35,7 @@ fn on_volume(options: MountOptions, work: impl AsyncFnOnce(&Handle, &Ext4) + 'st
         let findings: Vec<String> = report.findings.iter().map(ToString::to_string).collect();
         assert_eq!(findings, Vec::<String>::new());
     });
-    ran.expect("nobody waits for ever");
+    ran.expect("no deadlock");
 }
 
 async fn create(fs: &Ext4, name: &str) -> Ino {

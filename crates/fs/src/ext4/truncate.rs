@@ -56,7 +56,7 @@ impl Volume {
         Ok(next)
     }
 
-    /// Frees what lies behind the file's length, where no page waits or is under way, and takes the inode
+    /// Frees what lies behind the file's length, where no page waits or is in flight, and takes the inode
     /// off the list of orphans.
     pub(crate) async fn cut_blocks(&self, inode: &Inode) -> Result<()> {
         let first = inode.size.get().div_ceil(4096);
@@ -68,7 +68,7 @@ impl Volume {
         Ok(())
     }
 
-    /// Changes the length of a file; the caller holds its lock alone.
+    /// Changes the length of a file; the caller holds its lock exclusively.
     pub(crate) async fn set_length(self: &Rc<Self>, inode: &Rc<Inode>, size: u64) -> Result<()> {
         let shrinks = size < inode.size.get();
         let _cut = if shrinks { Some(inode.invalidate_lock.write().await) } else { None };
@@ -77,7 +77,7 @@ impl Volume {
         }
         let tx = self.meta.begin(10, 0).await?;
         if shrinks {
-            // Before the pages are gone: one that is under way may get a block behind the new end.
+            // Before the pages are gone: one that is in flight may get a block behind the new end.
             self.orphans.add(&self.meta, &tx, inode).await?;
             // The zeroes behind the new end are on the device before the end is.
             self.order(tx.tid(), inode);
@@ -90,7 +90,7 @@ impl Volume {
         if shrinks { self.cut(inode).await } else { Ok(()) }
     }
 
-    /// Takes the pages and blocks behind the new end, once nobody writes them any more.
+    /// Takes the pages and blocks behind the new end, once none of them is being written.
     async fn cut(&self, inode: &Inode) -> Result<()> {
         let first = inode.size.get().div_ceil(4096);
         inode.pages.written(first..u64::MAX).await;
@@ -101,9 +101,9 @@ impl Volume {
         Ok(())
     }
 
-    /// Frees an inode that has no name and that nobody holds open.
+    /// Frees an inode that has no name and is not open.
     pub(crate) async fn delete(&self, inode: &Rc<Inode>) -> Result<()> {
-        let _alone = inode.i_rwsem.write().await;
+        let _exclusive = inode.i_rwsem.write().await;
         let _cut = inode.invalidate_lock.write().await;
         if inode.deleted.get() || inode.links() > 0 || inode.opens.get() > 0 {
             return Ok(());

@@ -54,7 +54,7 @@ impl Tx {
         &self.handle
     }
 
-    /// Waits until the buffer may be changed. From then to the next waiting point nobody else
+    /// Waits until the buffer may be changed. From then to the next waiting point no other task
     /// changes it.
     pub(crate) async fn access(&self, buffer: &BufferRef) -> Result<()> {
         self.handle.access(buffer).await;

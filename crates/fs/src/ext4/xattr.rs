@@ -1,7 +1,7 @@
 //! Extended attributes: behind the inode's fields as far as they fit, the rest in a block.
 //!
-//! A block may be shared between inodes that the kernel or mke2fs wrote; whoever changes his
-//! attributes then gets a block of his own.
+//! A block may be shared between inodes that the kernel or mke2fs wrote; an inode whose
+//! attributes change then gets a separate block.
 
 use super::error::corrupt;
 use super::format::{
@@ -78,7 +78,7 @@ impl Volume {
         Ok(body.iter().chain(&block).map(Xattr::whole_name).collect())
     }
 
-    /// Sets an attribute, or removes it; the caller holds the inode's lock alone.
+    /// Sets an attribute, or removes it; the caller holds the inode's lock exclusively.
     pub(crate) async fn change_xattr(
         &self,
         caller: Caller,
@@ -146,7 +146,7 @@ impl Volume {
         Ok(())
     }
 
-    /// Writes the block of attributes, to a block that is the inode's alone.
+    /// Writes the block of attributes, to a block that only this inode has.
     async fn store_xattr_block(
         &self,
         tx: &Tx,

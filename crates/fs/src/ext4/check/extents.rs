@@ -1,4 +1,4 @@
-//! Trees of extents: sound nodes, in order, inside the volume, and nobody else's.
+//! Trees of extents: sound nodes, in order, inside the volume, and no other file's.
 
 use super::volume::Volume;
 use crate::ext4::format::*;

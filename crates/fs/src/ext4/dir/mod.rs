@@ -1,6 +1,6 @@
 //! Directories in operation: names in blocks, with a hash index once there is more than one block.
 //!
-//! - The caller holds the directory's `lock`, shared to look and alone to change, and has made sure
+//! - The caller holds the directory's `i_rwsem`, shared to look and exclusive to change, and has made sure
 //!   that a name to be added is not there.
 //! - A directory never shrinks, as in ext4. Names move between blocks only when an indexed block is
 //!   split, and listing in the order of hashes does not notice that.

@@ -150,7 +150,7 @@ impl Meta {
         self.store_index(tx, dir, buffer, &above).await
     }
 
-    /// Puts pairs into a node of their own; its block in the directory.
+    /// Puts pairs into a separate node; its block in the directory.
     async fn new_index(&self, tx: &Tx, dir: &Inode, entries: Vec<IndexEntry>) -> Result<u32> {
         let (logical, buffer) = self.append_block(tx, dir).await?;
         let limit = index_limit(false, self.has_checksums());

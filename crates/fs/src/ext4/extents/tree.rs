@@ -140,7 +140,7 @@ impl Meta {
         Ok(())
     }
 
-    /// The same where the leaf has a block of its own.
+    /// The same where the leaf has a separate block.
     async fn edit_leaf_below(
         &self,
         tx: &Tx,
@@ -203,7 +203,7 @@ impl Meta {
         Ok(above)
     }
 
-    /// Puts entries into a block of their own.
+    /// Puts entries into a separate block.
     async fn new_node(
         &self,
         tx: &Tx,
@@ -234,7 +234,7 @@ impl Meta {
         Ok(())
     }
 
-    /// Moves what no longer fits the root into a block of its own.
+    /// Moves what no longer fits the root into a separate block.
     async fn deepen_root(&self, tx: &Tx, inode: &Inode, mut root: ExtentNode) -> Result<()> {
         let depth = root.depth() + 1;
         if depth > DEPTH_MAX {

@@ -1,4 +1,4 @@
-//! `commit = "ijournal"`: an fsync writes a record of one file instead of committing everybody's changes.
+//! `commit = "ijournal"`: an fsync writes a record of one file instead of committing all changes.
 //! The journal's side of it, and when a record will do, is in [`super::journal::files`]; here is what
 //! the file system knows of its files ([`Changes`]), how a record is made (`record.rs`) and what
 //! recovery does with it (`apply.rs`).

@@ -20,9 +20,9 @@ enum PinnedLog {
     Free,
     /// Buffers that can be written home.
     Home(Vec<Rc<Buffer>>),
-    /// Buffers that a transaction under way has changed: it must be committed first.
+    /// Buffers that a transaction in progress has changed: it must be committed first.
     Changed(Tid),
-    /// Buffers that somebody else is writing home.
+    /// Buffers that another task is writing home.
     OnTheirWay,
 }
 
@@ -68,7 +68,7 @@ impl Shared {
     fn held(&self, tid: Tid) -> PinnedLog {
         let mut state = self.state.borrow_mut();
         let running = state.running.as_ref().map(|running| running.tid);
-        let under_way = state.committing.map(|committing| committing.tid).or(running);
+        let uncommitted = state.committing.map(|committing| committing.tid).or(running);
         let Some(front) = state.logged.front().map(|front| front.tid) else {
             return PinnedLog::Free;
         };
@@ -82,7 +82,7 @@ impl Shared {
         };
         let home: Vec<_> = logged.buffers.iter().filter(free).cloned().collect();
         let changed = logged.buffers.iter().any(|buffer| !buffer.state.borrow().is_settled());
-        match under_way {
+        match uncommitted {
             _ if !home.is_empty() => PinnedLog::Home(home),
             _ if logged.buffers.is_empty() => PinnedLog::Free,
             Some(tid) if changed => PinnedLog::Changed(tid),
@@ -90,7 +90,7 @@ impl Shared {
         }
     }
 
-    /// Tells the superblock where what the log must keep begins; what lies before is free then.
+    /// Writes into the superblock where what the log must keep begins; what lies before is free then.
     pub(super) async fn move_tail(self: &Rc<Self>) -> Result<(), JournalError> {
         let superblock = self.superblock.lock().await;
         let keep = self.state.borrow_mut().keep_from();

@@ -71,7 +71,7 @@ impl Shared {
     }
 }
 
-/// The answer to whoever wants to join the running transaction.
+/// The answer to a task that wants to join the running transaction.
 enum Admission {
     Joined(Tid),
     /// It is about to be committed.

@@ -15,7 +15,7 @@ struct CheckpointWrite {
     buffer: Rc<Buffer>,
     /// The transaction that committed the content.
     tid: Tid,
-    /// The content, taken before anybody could change it again.
+    /// The content, taken before it can change again.
     content: SectorData,
 }
 
