@@ -15,7 +15,6 @@ use super::journal::{
 };
 use super::meta::Meta;
 use super::meta::alloc::Allocator;
-use super::meta::deferred_metadata::DeferredMetadata;
 use super::meta::group::Group;
 use super::options::MountOptions;
 use super::orphan::Orphans;
@@ -33,7 +32,7 @@ use crate::vfs::{InodeCache, VolumeEnv};
 use nandscape_block::{AsyncDevice, Bio, Flags, Fua, Lba, Payload, SectorData};
 use nandscape_rt::sync::RwLock;
 use nandscape_rt::{BoxFuture, Handle};
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -192,8 +191,8 @@ impl Ext4 {
         let buffers = Buffers::new(rt, device.clone(), options.buffers);
         let journal = Journal::open(rt, &buffers, log, journal_config(&sb, &options)).await?;
         let alloc = Allocator::new(rt, groups, system_zone, options.seed);
-        let parts = (buffers, journal, alloc);
-        let volume = Rc::new(new_volume(rt, device, parts, options, sb));
+        let meta = Meta::new(sb, buffers, journal, alloc, options.omit);
+        let volume = Rc::new(new_volume(rt, device, meta, options));
         start_tasks(&volume);
         let files = records.len() as u32;
         match volume.complete_recovery(orphan_file, records).await {
@@ -217,33 +216,16 @@ fn journal_config(sb: &Superblock, options: &MountOptions) -> Config {
     }
 }
 
-fn new_volume(
-    rt: &Handle,
-    device: AsyncDevice,
-    (buffers, journal, alloc): (Buffers, Journal, Allocator),
-    options: MountOptions,
-    sb: Superblock,
-) -> Volume {
-    let file_commit = FileCommit::new(&options);
-    let meta = Meta {
-        sb: RefCell::new(sb),
-        buffers,
-        journal,
-        alloc,
-        deferred: DeferredMetadata::default(),
-        last_tid: Cell::new(None),
-        partial_update: Rc::default(),
-        omit: options.omit,
-    };
+fn new_volume(rt: &Handle, device: AsyncDevice, meta: Meta, options: MountOptions) -> Volume {
     Volume {
         env: VolumeEnv::new(rt, device, options.cache.clone(), options.epoch_s),
         meta,
         inodes: InodeCache::new(options.inodes),
+        file_commit: FileCommit::new(&options),
         options,
         namespace: RwLock::new(rt, "names", ()),
         orphans: Orphans::new(rt),
         ordered: RefCell::default(),
-        file_commit,
     }
 }
 

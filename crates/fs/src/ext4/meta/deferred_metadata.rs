@@ -17,19 +17,19 @@ use std::cell::RefCell;
 use std::ops::Range;
 
 /// An inode that is, or was, deferred, and where it is written.
-pub(crate) struct DeferredInode {
-    pub(crate) number: u32,
-    pub(crate) buffer: BufferRef,
-    pub(crate) slot: Range<usize>,
+struct DeferredInode {
+    number: u32,
+    buffer: BufferRef,
+    slot: Range<usize>,
 }
 
 /// What the running transaction writes once it is done.
 #[derive(Default)]
 pub(crate) struct DeferredMetadata {
-    pub(crate) superblock: RefCell<Option<BufferRef>>,
+    superblock: RefCell<Option<BufferRef>>,
     /// Groups, with the blocks of their descriptors. A group is deferred once.
-    pub(crate) groups: RefCell<Vec<(u32, BufferRef)>>,
-    pub(crate) inodes: RefCell<Vec<DeferredInode>>,
+    groups: RefCell<Vec<(u32, BufferRef)>>,
+    inodes: RefCell<Vec<DeferredInode>>,
 }
 
 impl Meta {
@@ -44,7 +44,7 @@ impl Meta {
     }
 
     /// Writes the descriptor of a group, one of whose bitmaps has changed, with this transaction.
-    pub(crate) async fn write_group(
+    pub(super) async fn write_group(
         &self,
         tx: &Tx,
         group: u32,

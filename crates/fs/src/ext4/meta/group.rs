@@ -8,12 +8,12 @@ use std::cell::Cell;
 pub(crate) struct Group {
     pub(crate) desc: GroupDescriptor,
     /// Blocks freed by transactions that have not committed.
-    pub(crate) held: Option<FreedBits>,
+    pub(super) held: Option<FreedBits>,
     /// No free run is longer, as far as is known.
-    pub(crate) longest_at_most: u32,
-    pub(crate) deferred: Option<DeferredGroup>,
+    pub(super) longest_at_most: u32,
+    pub(super) deferred: Option<DeferredGroup>,
     /// Whether the checksums of the bitmaps were looked at.
-    pub(crate) checked: [Cell<bool>; 2],
+    pub(super) checked: [Cell<bool>; 2],
 }
 
 impl Group {
@@ -30,27 +30,27 @@ impl Group {
 
 /// What of a group is deferred: its descriptor, and the checksums of these bitmaps.
 #[derive(Default)]
-pub(crate) struct DeferredGroup {
-    pub(crate) bitmaps: [Option<BufferRef>; 2],
+pub(super) struct DeferredGroup {
+    pub(super) bitmaps: [Option<BufferRef>; 2],
 }
 
 /// Freed blocks of a group as a bitmap.
-pub(crate) struct FreedBits {
-    pub(crate) bitmap: Box<[u8; 4096]>,
+pub(super) struct FreedBits {
+    pub(super) bitmap: Box<[u8; 4096]>,
     /// Bits that are yet to be cleared.
-    pub(crate) count: u32,
+    pub(super) count: u32,
 }
 
 /// The two bitmaps of a group.
 #[derive(Clone, Copy)]
-pub(crate) enum Bitmap {
+pub(super) enum Bitmap {
     Blocks,
     Inodes,
 }
 
 impl Bitmap {
     /// Of a group that never had one.
-    pub(crate) const fn flag(self) -> u16 {
+    pub(super) const fn flag(self) -> u16 {
         match self {
             Self::Blocks => GROUP_BLOCK_UNINIT,
             Self::Inodes => GROUP_INODE_UNINIT,

@@ -2,7 +2,7 @@
 //! their journal, the block groups, and what is written once a transaction.
 
 pub(crate) mod alloc;
-pub(crate) mod deferred_metadata;
+mod deferred_metadata;
 pub(crate) mod group;
 mod inode_table;
 
@@ -29,10 +29,29 @@ pub(crate) struct Meta {
     /// Whether an error left an operation half done, so that the volume has to be checked.
     pub(crate) partial_update: Rc<Cell<bool>>,
     /// The rule that the mount leaves out.
-    pub(crate) omit: Option<OmittedRule>,
+    omit: Option<OmittedRule>,
 }
 
 impl Meta {
+    pub(crate) fn new(
+        sb: Superblock,
+        buffers: Buffers,
+        journal: Journal,
+        alloc: Allocator,
+        omit: Option<OmittedRule>,
+    ) -> Self {
+        Self {
+            sb: RefCell::new(sb),
+            buffers,
+            journal,
+            alloc,
+            deferred: DeferredMetadata::default(),
+            last_tid: Cell::new(None),
+            partial_update: Rc::default(),
+            omit,
+        }
+    }
+
     /// Whether this rule is left out.
     pub(crate) fn omits(&self, rule: OmittedRule) -> bool {
         self.omit == Some(rule)

@@ -10,12 +10,12 @@ use std::ops::Range;
 
 impl Allocator {
     /// The block bitmap of a group; made if there never was one.
-    pub(crate) async fn block_bitmap(&self, meta: &Meta, tx: &Tx, group: u32) -> Result<BufferRef> {
+    pub(super) async fn block_bitmap(&self, meta: &Meta, tx: &Tx, group: u32) -> Result<BufferRef> {
         self.bitmap(meta, tx, group, Bitmap::Blocks).await
     }
 
     /// The inode bitmap of a group; made if there never was one.
-    pub(crate) async fn inode_bitmap(&self, meta: &Meta, tx: &Tx, group: u32) -> Result<BufferRef> {
+    pub(super) async fn inode_bitmap(&self, meta: &Meta, tx: &Tx, group: u32) -> Result<BufferRef> {
         self.bitmap(meta, tx, group, Bitmap::Inodes).await
     }
 

@@ -220,7 +220,7 @@ impl Allocator {
     }
 
     /// Releases blocks whose transaction has committed.
-    pub(crate) fn release_held(&self, meta: &Meta) {
+    pub(super) fn release_held(&self, meta: &Meta) {
         let mut held = self.freed.queue.borrow_mut();
         while let Some((_, group, bits)) = held.pop_front_if(|(tid, ..)| meta.is_committed(*tid)) {
             let mut groups = self.groups.borrow_mut();

@@ -1,7 +1,7 @@
 //! Who gets which block and which inode number.
 
 mod bitmaps;
-pub(crate) mod bits;
+mod bits;
 mod blocks;
 mod inodes;
 mod space;
@@ -22,31 +22,27 @@ pub(crate) struct Allocator {
     pub(crate) system_zone: SystemZone,
     pub(crate) free_blocks: Cell<u64>,
     pub(crate) free_inodes: Cell<u64>,
-    pub(crate) freed: FreedBlocks,
+    freed: FreedBlocks,
     /// Held while a bitmap is made that was never written.
-    pub(crate) making_bitmap: Mutex<()>,
+    making_bitmap: Mutex<()>,
     pub(crate) generations: RefCell<Stream>,
 }
 
 /// Blocks freed by transactions that have not committed: they are held, so that no file gets them.
 #[derive(Default)]
-pub(crate) struct FreedBlocks {
+struct FreedBlocks {
     /// In the order of their transactions.
-    pub(crate) queue: RefCell<VecDeque<FreedExtent>>,
+    queue: RefCell<VecDeque<FreedExtent>>,
     /// How many blocks these are.
-    pub(crate) blocks: Cell<u64>,
+    blocks: Cell<u64>,
     /// A bitmap of zeroes, for the next group that holds blocks.
-    pub(crate) spare: Cell<Option<Box<[u8; 4096]>>>,
+    spare: Cell<Option<Box<[u8; 4096]>>>,
 }
 
 /// Freed blocks of a group, and the transaction that freed them.
-pub(crate) type FreedExtent = (Tid, u32, Range<u32>);
+type FreedExtent = (Tid, u32, Range<u32>);
 
 impl Allocator {
-    pub(crate) fn group_count(&self) -> u32 {
-        self.groups.borrow().len() as u32
-    }
-
     /// Of a volume with these groups; `seed` is that of inode generations.
     pub(crate) fn new(rt: &Handle, groups: Vec<Group>, system_zone: SystemZone, seed: u64) -> Self {
         let free_blocks = groups.iter().map(|group| u64::from(group.desc.free_blocks_count)).sum();
@@ -60,5 +56,9 @@ impl Allocator {
             making_bitmap: Mutex::new(rt, "new bitmap", ()),
             generations: RefCell::new(Stream::new(seed, "ext4 generations")),
         }
+    }
+
+    fn group_count(&self) -> u32 {
+        self.groups.borrow().len() as u32
     }
 }
