@@ -1,7 +1,7 @@
 //! The FTL's invariants, checked the slow way; for tests and campaigns.
 
 use super::Pblk;
-use super::mapping::{Mapping, Named};
+use super::mapping::{EntryState, Mapping};
 use super::rb::Ring;
 use super::rl::RateLimiter;
 use crate::common::ids::LineId;
@@ -134,7 +134,9 @@ impl<M: OpenChannel> Pblk<M> {
             let sectors = mapping.cache.sectors_of(block);
             let in_ring = (sectors.start..sectors.end.min(self.l2p.len()))
                 .filter(|&lba| !mapping.holds_blind(Lba(lba)))
-                .filter(|&lba| self.named(self.l2p.get(Lba(lba))) == Named::Volatile);
+                .filter(|&lba| {
+                    self.entry_state(self.l2p.get(Lba(lba))) == EntryState::BufferedVolatile
+                });
             let entries = in_ring.count() as u32;
             pinned += u32::from(entries > 0);
             pinned_entries += entries;
@@ -266,9 +268,9 @@ impl<M: OpenChannel> Pblk<M> {
                 (writable, in_use, free_chunks)
             )
         })?;
-        let to_come: u64 = self.gc.coming().map(|(_, sectors)| sectors).sum();
-        ensure(self.gc.to_come == to_come, || {
-            format!("{to_come} copies are to come, counted {}", self.gc.to_come)
+        let pending_sectors: u64 = self.gc.pending_copies().map(|(_, sectors)| sectors).sum();
+        ensure(self.gc.pending_sectors == pending_sectors, || {
+            format!("{pending_sectors} copies are to come, counted {}", self.gc.pending_sectors)
         })
     }
 }

@@ -12,7 +12,7 @@ use super::Pblk;
 use super::buffers::Buffer;
 use super::ids::{BufferId, FileKey};
 use super::units::{Submitted, WriteUnit};
-use super::waiting::{Entered, Waiter};
+use super::waiting::{Arrival, Waiter};
 use crate::kind::OmittedRule;
 use crate::pblk::config::FlushScope;
 use nandscape_block::{Bio, Completion, Done, Op, Submit, Token};
@@ -80,7 +80,7 @@ impl Flushes {
 
 impl<M: OpenChannel> Pblk<M> {
     /// Waits until what a flush or a PREFLUSH covers is durable; done at once when it is.
-    pub(super) fn drain_first(&mut self, bio: Bio, token: Token, entered: Entered) -> Submit {
+    pub(super) fn drain_first(&mut self, bio: Bio, token: Token, entered: Arrival) -> Submit {
         if let Some(file) = self.router.flushed_file(&bio) {
             self.router.fsynced(file, &self.buffers);
         }
@@ -133,7 +133,7 @@ impl<M: OpenChannel> Pblk<M> {
     fn entries_of(&mut self, file: FileKey) -> Vec<(BufferId, u64)> {
         let mut targets = Vec::new();
         for id in 0..self.buffers.len() as BufferId {
-            targets.extend(self.bring_forward(id, file).map(|end| (id, end)));
+            targets.extend(self.prioritize_file(id, file).map(|end| (id, end)));
         }
         if self.trims_are_dirty() {
             targets.retain(|(id, _)| *id != 0);
@@ -153,10 +153,10 @@ impl<M: OpenChannel> Pblk<M> {
         &mut self,
         targets: &[(BufferId, u64)],
         token: Token,
-        entered: Entered,
+        entered: Arrival,
         then: Option<Bio>,
     ) {
-        let Entered { since, cpu_ns, .. } = entered;
+        let Arrival { since, cpu_ns, .. } = entered;
         let flush = Flush { token, since, cpu_ns, missing: targets.len() as u32, then };
         let flush = self.flushes.add(flush);
         for &(id, target) in targets {

@@ -31,15 +31,15 @@ pub(super) struct Forced {
 impl<M: OpenChannel> Pblk<M> {
     /// Nothing moves by itself: if somebody waits and no completion is due, forces the next step.
     /// Whether there was one.
-    pub(super) fn unstick(&mut self) -> Result<bool, FtlError> {
-        if !self.is_waited_for() || !self.is_at_rest() || self.stopped.is_some() {
+    pub(super) fn resolve_stall(&mut self) -> Result<bool, FtlError> {
+        if !self.has_waiters() || !self.is_at_rest() || self.stopped.is_some() {
             return Ok(false);
         }
         let recycled = self.recycle_all();
         let free_chunks = self.limiter_free(None).0;
         if recycled
             || (self.is_starved() && self.force_drain())
-            || (self.data_frontiers() > 1 && self.hand_back_lines())
+            || (self.data_frontiers() > 1 && self.return_lines())
             || (!self.drained && self.force_drain())
         {
             return Ok(true);
@@ -48,18 +48,18 @@ impl<M: OpenChannel> Pblk<M> {
             return Ok(false);
         }
         if self.gains_nothing() {
-            return Ok(self.give_up());
+            return Ok(self.enter_read_only());
         }
         Ok(self.take_on()
-            || self.relieve(RateLimiter::relieve)
+            || self.force_limiter(RateLimiter::force_limiter)
             || self.force_drain()
-            || self.relieve(|rl| rl.relieve_users(free_chunks))
+            || self.force_limiter(|rl| rl.force_limiter_users(free_chunks))
             || (self.is_short_of_space() && self.merge_for_space())
-            || self.take_all()
+            || self.force_any_victim()
             || self.pad_one()?
             || self.merge_for_space()
             || self.lend_line()?
-            || self.give_up())
+            || self.enter_read_only())
     }
 
     /// Counts a step, and whether there were so many since the host was last served or more became writable that
@@ -92,7 +92,7 @@ impl<M: OpenChannel> Pblk<M> {
     }
 
     /// Relieves every buffer. Whether that was news to any.
-    fn relieve(&mut self, mut how: impl FnMut(&mut RateLimiter) -> bool) -> bool {
+    fn force_limiter(&mut self, mut how: impl FnMut(&mut RateLimiter) -> bool) -> bool {
         let news = self.buffers.iter_mut().fold(false, |news, buffer| how(&mut buffer.rl) | news);
         if news {
             self.thread.kick();
@@ -119,7 +119,7 @@ impl<M: OpenChannel> Pblk<M> {
     /// Nothing moves, and a write waits for space: whatever gains anything is a victim, journal lines that are
     /// exempt too, the least valid first. Several are taken at once, since what their copies leave
     /// of a unit would be padded for each. Whether that is news.
-    fn take_all(&mut self) -> bool {
+    fn force_any_victim(&mut self) -> bool {
         let news = self.is_short_of_space() && !std::mem::replace(&mut self.gc.takes_all, true);
         if news {
             self.thread.kick();
@@ -129,7 +129,7 @@ impl<M: OpenChannel> Pblk<M> {
 
     /// Before what such victims left of a unit is padded, copies of others fill it. Whether they may.
     fn take_on(&mut self) -> bool {
-        self.is_gathering() && self.take_all()
+        self.is_gathering() && self.force_any_victim()
     }
 
     /// Whether copies of victims that any line could be wait for others to fill a unit with them.
@@ -159,14 +159,14 @@ impl<M: OpenChannel> Pblk<M> {
         let only = self.buffers.len() == 1;
         for id in 0..self.buffers.len() {
             // One of several buffers that has room waits for something else.
-            let full = only || self.ring_room(id as BufferId, SLOTS_NEEDED) < SLOTS_NEEDED;
+            let full = only || self.make_ring_room(id as BufferId, SLOTS_NEEDED) < SLOTS_NEEDED;
             let buffer = &self.buffers[id];
             // Padding that is not served holds nothing that anybody waits for.
             let unserved = buffer.rb.l2p_update < buffer.rb.sync;
             let waits = full && unserved && buffer.rb.backlog() == 0;
             if waits
                 && self.pads < enough
-                && let Some(spot) = self.seek_for(id as BufferId)?
+                && let Some(spot) = self.write_position_for(id as BufferId)?
             {
                 self.pads += 1;
                 self.write_unit(id as BufferId, 0, spot)?;
@@ -177,7 +177,7 @@ impl<M: OpenChannel> Pblk<M> {
     }
 
     /// No line can be freed any more: writes end, reads go on.
-    fn give_up(&mut self) -> bool {
+    fn enter_read_only(&mut self) -> bool {
         self.stop(BlockError::ReadOnly("no line can be freed".into()));
         false
     }

@@ -7,7 +7,7 @@
 use super::Pblk;
 use super::capacity::REQUEST_SECTORS;
 use super::ids::BufferId;
-use super::mapping::Named;
+use super::mapping::EntryState;
 use super::open::Cursor;
 use super::rb::Origin;
 use crate::common::ids::LineId;
@@ -77,8 +77,8 @@ pub(super) struct Gc {
     pub(super) requests: Vec<Request>,
     idle: Vec<usize>,
     ready: VecDeque<usize>,
-    /// Sectors that [`Self::coming`] yields in all.
-    pub(super) to_come: u64,
+    /// Sectors that [`Self::pending_copies`] yields in all.
+    pub(super) pending_sectors: u64,
     /// What they need of what is writable.
     pub(super) needs: Needs,
     /// The next victims may be any lines that gain anything, exempt ones too.
@@ -108,7 +108,7 @@ impl Gc {
 
     /// Copies that may still come, and where they go. A sector that was overwritten after it was read
     /// comes all the same, as a stale one.
-    pub(super) fn coming(&self) -> impl Iterator<Item = (BufferId, u64)> {
+    pub(super) fn pending_copies(&self) -> impl Iterator<Item = (BufferId, u64)> {
         let unread = self.victims.iter().map(|victim| (victim.buffer, u64::from(victim.unread)));
         let read = self.requests.iter();
         unread.chain(read.map(|it| (it.buffer, (it.sectors.len() - it.inserted) as u64)))
@@ -143,7 +143,7 @@ impl<M: OpenChannel> Pblk<M> {
     /// Chooses victims and reads them, as far as the limiter and the pacing want. Whether anything was
     /// started.
     pub(super) fn collect(&mut self) -> Result<bool, FtlError> {
-        self.hand_back_scarce();
+        self.return_constrained();
         let mut moved = self.start_victims()?;
         while self.gc.in_flight_requests() < REQUESTS_MAX && self.read_some()? {
             moved = true;
@@ -182,7 +182,7 @@ impl<M: OpenChannel> Pblk<M> {
     /// own copies only, once the lines before it are free; the requests in flight may arrive out of
     /// order, and where media lost a sector a line may not become free.
     fn plan_copies(&mut self) {
-        let all = self.gc.to_come;
+        let all = self.gc.pending_sectors;
         self.gc.needs = Needs { now: all, another: all as i64 };
         let in_order = self.thread.is_paced() && self.buffers.len() == 1 && self.mapping.is_none();
         if !in_order || self.stats.media_errors.uncorrectable > 0 {
@@ -241,7 +241,7 @@ impl<M: OpenChannel> Pblk<M> {
         let unread = line.valid;
         let victim = VictimLine { id, at: Cursor::START, unread, requests: 0, ready_at, buffer };
         self.gc.victims.push(victim);
-        self.gc.to_come += u64::from(unread);
+        self.gc.pending_sectors += u64::from(unread);
         if self.gc.takes_all {
             self.gc.gathers_in = Some((buffer, self.admitted_sectors()));
         }
@@ -362,8 +362,8 @@ impl<M: OpenChannel> Pblk<M> {
         let before = u64::from(victim.unread);
         let left = victim.unread.saturating_sub(read);
         victim.unread = if victim.at < end { left } else { 0 };
-        self.gc.to_come += u64::from(read + victim.unread);
-        self.gc.to_come -= before;
+        self.gc.pending_sectors += u64::from(read + victim.unread);
+        self.gc.pending_sectors -= before;
         if read == 0 {
             self.gc.idle.push(number);
         } else {
@@ -475,10 +475,10 @@ impl<M: OpenChannel> Pblk<M> {
 
     /// How many of `wanted` copies may go into the ring. Trim sectors may need two slots, in buffer 0.
     fn copy_room(&mut self, id: BufferId, wanted: u32) -> u32 {
-        if id != 0 && self.ring_room(0, 2) < 2 {
+        if id != 0 && self.make_ring_room(0, 2) < 2 {
             return 0;
         }
-        let ring = self.ring_room(id, wanted.saturating_add(2)).saturating_sub(2);
+        let ring = self.make_ring_room(id, wanted.saturating_add(2)).saturating_sub(2);
         let room = wanted.min(ring).min(self.buffers[usize::from(id)].rl.gc_room(self.now));
         if room == 0 { 0 } else { u64::from(room).min(self.copy_space(id)) as u32 }
     }
@@ -492,7 +492,7 @@ impl<M: OpenChannel> Pblk<M> {
         let trim = next.get(copies).map(|&(at, _)| at);
         let inserted = copies + usize::from(trim.is_some());
         request.inserted += inserted;
-        self.gc.to_come -= inserted as u64;
+        self.gc.pending_sectors -= inserted as u64;
         self.plan_copies();
         self.insert_run(number, from..from + copies);
         if let Some(at) = trim {
@@ -514,7 +514,7 @@ impl<M: OpenChannel> Pblk<M> {
             let moved = key_lba(key)
                 .filter(|lba| self.l2p.switch(*lba, MapEntry::Flash(at), MapEntry::Buffered(slot)));
             let Some(lba) = moved else {
-                rb.turn_stale();
+                rb.mark_stale();
                 if key_is_live(key) && self.lines.is_valid(at) {
                     let blind = self.mapping.as_mut().and_then(|mapping| mapping.blind.as_mut());
                     let held = blind.zip(key_lba(key)).map(|(blind, lba)| blind.settle(lba));
@@ -531,7 +531,7 @@ impl<M: OpenChannel> Pblk<M> {
             (cleared, gate) = (cleared + 1, self.next_seq);
             if let Some(mapping) = &mut self.mapping {
                 mapping.add_blind(lba, None);
-                mapping.changed(lba, Named::Elsewhere, Named::Volatile);
+                mapping.changed(lba, EntryState::OnMedia, EntryState::BufferedVolatile);
             }
         }
         self.lines.cleared(request.line, cleared, gate);

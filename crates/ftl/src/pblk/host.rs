@@ -4,9 +4,9 @@
 
 use super::Pblk;
 use super::ids::BufferId;
-use super::mapping::Named;
+use super::mapping::EntryState;
 use super::rb::Origin;
-use super::waiting::{Entered, Queued};
+use super::waiting::{Arrival, Queued};
 use crate::common::l2p::MapEntry;
 use crate::common::trims::{TrimRecord, encode_trims};
 use crate::kind::OmittedRule;
@@ -18,7 +18,7 @@ use nandscape_rt::Nanos;
 impl<M: OpenChannel> Pblk<M> {
     /// A write, flush or discard comes in.
     #[inline]
-    pub(super) fn accept(&mut self, bio: Bio, token: Token, entered: Entered) -> Submit {
+    pub(super) fn accept(&mut self, bio: Bio, token: Token, entered: Arrival) -> Submit {
         let preflush = bio.op == Op::Flush || bio.flags.has(Flags::PREFLUSH);
         if preflush && (bio.op == Op::Flush || !self.run.omits(OmittedRule::PreflushDrain)) {
             return self.drain_first(bio, token, entered);
@@ -32,7 +32,7 @@ impl<M: OpenChannel> Pblk<M> {
     }
 
     #[inline]
-    pub(super) fn admit_or_queue(&mut self, bio: Bio, token: Token, entered: Entered) -> Submit {
+    pub(super) fn admit_or_queue(&mut self, bio: Bio, token: Token, entered: Arrival) -> Submit {
         let id = entered.buffer.unwrap_or_else(|| self.buffer_for(&bio));
         let mut queued = Queued::new(bio, id, token, entered);
         if self.buffers[usize::from(id)].queue.is_empty() {
@@ -48,12 +48,12 @@ impl<M: OpenChannel> Pblk<M> {
     /// Puts a write into the line for its buffer.
     pub(super) fn queue(&mut self, bio: Bio, token: Token, since: Nanos) {
         let id = self.buffer_for(&bio);
-        let queued = Queued::new(bio, id, token, Entered::at(since));
+        let queued = Queued::new(bio, id, token, Arrival::at(since));
         self.buffers[usize::from(id)].queue.push_back(queued);
     }
 
     /// Whether anybody waits for the FTL to move.
-    pub(super) fn is_waited_for(&self) -> bool {
+    pub(super) fn has_waiters(&self) -> bool {
         !self.flushes.is_empty()
             || self.buffers.iter().any(|buffer| !buffer.queue.is_empty())
             || self.mapping.as_ref().is_some_and(|mapping| !mapping.reads.is_empty())
@@ -74,14 +74,14 @@ impl<M: OpenChannel> Pblk<M> {
     #[inline]
     fn admit(&mut self, queued: &mut Queued) -> Option<Submit> {
         let wanted = queued.sectors - queued.inserted;
-        let room = self.room_for(queued.buffer, queued.discard, wanted)?;
+        let room = self.admissible(queued.buffer, queued.discard, wanted)?;
         let room = self.mapped_part(queued, room);
         if room == 0 { None } else { self.admit_part(queued, room) }
     }
 
     /// How many of `wanted` sectors may go on now; `None` when none may.
     #[inline]
-    fn room_for(&mut self, buffer: BufferId, discard: bool, wanted: u32) -> Option<u32> {
+    fn admissible(&mut self, buffer: BufferId, discard: bool, wanted: u32) -> Option<u32> {
         if discard {
             return self.discard_has_room().then_some(wanted);
         }
@@ -114,7 +114,7 @@ impl<M: OpenChannel> Pblk<M> {
         let rb = &self.buffers[usize::from(queued.buffer)].rb;
         if queued.flags.has(Flags::FUA) && rb.is_dirty() {
             let target = (queued.buffer, rb.mem);
-            self.wait_for(&[target], queued.token, Entered::at(queued.since), None);
+            self.wait_for(&[target], queued.token, Arrival::at(queued.since), None);
             return Submit::Pending;
         }
         Submit::Done(Done::ok(self.now + self.copy_in(queued.sectors)))
@@ -136,7 +136,7 @@ impl<M: OpenChannel> Pblk<M> {
         {
             let (buffer, discard) = (front.buffer, front.discard);
             let wanted = front.sectors - front.inserted;
-            let Some(room) = self.room_for(buffer, discard, wanted) else { break };
+            let Some(room) = self.admissible(buffer, discard, wanted) else { break };
             let Some(mut queued) = self.buffers[id].queue.pop_front() else { break };
             let room = self.mapped_part(&mut queued, room);
             if room == 0 {
@@ -164,7 +164,7 @@ impl<M: OpenChannel> Pblk<M> {
     #[inline]
     fn user_room(&mut self, id: BufferId, wanted: u32) -> u32 {
         let room = wanted.min(self.buffers[usize::from(id)].rl.user_room());
-        let room = room.min(self.ring_room(id, room));
+        let room = room.min(self.make_ring_room(id, room));
         if room == 0 { 0 } else { u64::from(room).min(self.user_space(id)) as u32 }
     }
 
@@ -187,9 +187,10 @@ impl<M: OpenChannel> Pblk<M> {
                 self.trimmed.written(lba);
             }
             self.supersede(lba, before, seq + 1);
-            let named = if self.mapping.is_some() { self.named(before) } else { Named::Elsewhere };
+            let named =
+                if self.mapping.is_some() { self.entry_state(before) } else { EntryState::OnMedia };
             if let Some(mapping) = &mut self.mapping {
-                mapping.changed(lba, named, Named::Volatile);
+                mapping.changed(lba, named, EntryState::BufferedVolatile);
             }
         }
         let buffer = &mut self.buffers[id];
@@ -238,9 +239,9 @@ impl<M: OpenChannel> Pblk<M> {
                 MapEntry::Buffered(_) => {}
                 MapEntry::Unmapped => continue,
             }
-            let named = self.named(before);
+            let named = self.entry_state(before);
             if let Some(mapping) = &mut self.mapping {
-                mapping.changed(lba, named, Named::Elsewhere);
+                mapping.changed(lba, named, EntryState::OnMedia);
             }
             hidden = true;
         }
@@ -254,7 +255,7 @@ impl<M: OpenChannel> Pblk<M> {
 
     /// Whether the ring keeps, or can keep, a slot for trim records.
     fn trim_has_slot(&mut self) -> bool {
-        self.trims.has_pending() || self.ring_room(0, 1) > 0
+        self.trims.has_pending() || self.make_ring_room(0, 1) > 0
     }
 
     /// Logs a record; a full sector of them goes into the ring, in the slot kept for it.

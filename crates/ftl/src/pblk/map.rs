@@ -19,7 +19,7 @@ impl<M: OpenChannel> Pblk<M> {
     /// Free ring slots after recycling until `wanted` are free, or none can be recycled. One slot
     /// stays reserved while trim records wait for it, so that a flush never waits for space.
     #[inline]
-    pub(super) fn ring_room(&mut self, id: BufferId, wanted: u32) -> u32 {
+    pub(super) fn make_ring_room(&mut self, id: BufferId, wanted: u32) -> u32 {
         let reserved = u32::from(id == 0 && self.trims.has_pending());
         let free = |pblk: &Self| pblk.buffers[usize::from(id)].rb.free();
         while free(self) < wanted.saturating_add(reserved) && self.recycle(id) {}
@@ -32,11 +32,11 @@ impl<M: OpenChannel> Pblk<M> {
         let served =
             |unit: &&WriteUnit| self.is_served(unit.at.plus(unit.entries.saturating_sub(1)));
         let unit = self.buffers[usize::from(id)].units.oldest().filter(served).copied();
-        unit.map(|unit| self.let_go(id, &unit)).is_some()
+        unit.map(|unit| self.release_unit(id, &unit)).is_some()
     }
 
     /// The entries of the oldest unit leave the ring.
-    fn let_go(&mut self, id: BufferId, unit: &WriteUnit) {
+    fn release_unit(&mut self, id: BufferId, unit: &WriteUnit) {
         let buffer = &mut self.buffers[usize::from(id)];
         buffer.units.pop();
         let (mut live, mut index) = (0, 0);

@@ -15,7 +15,7 @@ use super::cpu::MapTask;
 use super::mapping::Mapping;
 use super::mapstore::{Cause, Job, MapVictim, Piece, Unit};
 use super::open::Cursor;
-use super::write::{MAX_UNIT, Spot};
+use super::write::{MAX_UNIT, WritePosition};
 use crate::common::ids::LineId;
 use crate::common::lines::LineState;
 use crate::error::FtlError;
@@ -168,7 +168,7 @@ impl<M: OpenChannel> Pblk<M> {
             return Ok(false);
         }
         let frontier = mapping.store.frontier;
-        let Some(spot) = self.seek(frontier)? else { return Ok(false) };
+        let Some(spot) = self.next_write_position(frontier)? else { return Ok(false) };
         let number = self.fill_unit(spot);
         self.order_map(MapTask::Unit(number))?;
         self.line_chores(frontier)?;
@@ -176,7 +176,7 @@ impl<M: OpenChannel> Pblk<M> {
     }
 
     /// Takes what waits into a unit at this place; its number. There is a cached map.
-    fn fill_unit(&mut self, spot: Spot) -> u32 {
+    fn fill_unit(&mut self, spot: WritePosition) -> u32 {
         let ws_opt = self.geometry.ws_opt;
         let Some(mapping) = &mut self.mapping else { return 0 };
         let mut pieces = SmallVec::new();
@@ -281,7 +281,7 @@ impl<M: OpenChannel> Pblk<M> {
         let line = self.lines.get_mut(unit.line);
         line.pending -= used;
         line.werr = true;
-        self.forgo_rest(unit.line, unit.at);
+        self.write_off_rest(unit.line, unit.at);
         self.line_lowered(unit.line);
     }
 

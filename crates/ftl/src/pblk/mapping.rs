@@ -238,10 +238,10 @@ impl Mapping {
 
     /// A table entry changed, from and to a place of this kind.
     #[inline]
-    pub(super) fn changed(&mut self, lba: Lba, from: Named, to: Named) {
+    pub(super) fn changed(&mut self, lba: Lba, from: EntryState, to: EntryState) {
         let in_ring = &mut self.in_ring[self.cache.block_of(lba) as usize];
-        *in_ring += u32::from(to != Named::Elsewhere);
-        *in_ring -= u32::from(from != Named::Elsewhere);
+        *in_ring += u32::from(to != EntryState::OnMedia);
+        *in_ring -= u32::from(from != EntryState::OnMedia);
         if self.holds_blind(lba) {
             return;
         }
@@ -249,7 +249,7 @@ impl Mapping {
             return self.changed_unpinned(lba);
         }
         self.cache.dirty(lba);
-        match (from == Named::Volatile, to == Named::Volatile) {
+        match (from == EntryState::BufferedVolatile, to == EntryState::BufferedVolatile) {
             (false, true) => self.cache.pin(lba),
             (true, false) => self.unpin(lba),
             _ => {}
@@ -257,12 +257,12 @@ impl Mapping {
     }
 
     /// A blind update becomes a change of its block, which is in RAM now.
-    pub(super) fn merged(&mut self, lba: Lba, named: Named) {
+    pub(super) fn merged(&mut self, lba: Lba, named: EntryState) {
         if !self.pins {
             return self.changed_unpinned(lba);
         }
         self.cache.dirty(lba);
-        if named == Named::Volatile {
+        if named == EntryState::BufferedVolatile {
             self.cache.pin(lba);
         }
     }
@@ -311,13 +311,13 @@ impl Mapping {
 
 /// What a table entry names, to the cache.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Named {
+pub(super) enum EntryState {
     /// Media, or nothing.
-    Elsewhere,
+    OnMedia,
     /// A place in a ring whose data are on media.
-    Durable,
+    BufferedDurable,
     /// A place in a ring whose data are nowhere else.
-    Volatile,
+    BufferedVolatile,
 }
 
 impl<M: OpenChannel> Pblk<M> {
@@ -504,15 +504,20 @@ impl<M: OpenChannel> Pblk<M> {
         let MapEntry::Buffered(slot) = place else { return place };
         let buffer = &self.buffers[(slot >> self.slot_spacing) as usize];
         let at = buffer.units.place_of(buffer.rb.position_of(slot));
-        at.filter(|_| self.named(place) == Named::Durable).map_or(place, MapEntry::Flash)
+        at.filter(|_| self.entry_state(place) == EntryState::BufferedDurable)
+            .map_or(place, MapEntry::Flash)
     }
 
     /// What a place is to the cache.
     #[inline]
-    pub(super) fn named(&self, place: MapEntry) -> Named {
-        let MapEntry::Buffered(slot) = place else { return Named::Elsewhere };
+    pub(super) fn entry_state(&self, place: MapEntry) -> EntryState {
+        let MapEntry::Buffered(slot) = place else { return EntryState::OnMedia };
         let rb = self.ring_of(slot);
-        if rb.position_of(slot) < rb.sync { Named::Durable } else { Named::Volatile }
+        if rb.position_of(slot) < rb.sync {
+            EntryState::BufferedDurable
+        } else {
+            EntryState::BufferedVolatile
+        }
     }
 
     /// A unit's entries are durable: those that the table names may go to media with their block.
@@ -522,7 +527,7 @@ impl<M: OpenChannel> Pblk<M> {
         for position in unit.first..unit.first + u64::from(unit.entries) {
             let named = |lba: &Lba| self.l2p.get(*lba) == MapEntry::Buffered(rb.slot(position));
             if let Some(lba) = key_lba(rb.key(position)).filter(named) {
-                mapping.changed(lba, Named::Volatile, Named::Durable);
+                mapping.changed(lba, EntryState::BufferedVolatile, EntryState::BufferedDurable);
             }
         }
     }

@@ -4,9 +4,9 @@
 //!
 //! Rooms, named as the kernel's files: `rb` the ring, `map` table and valid counts, `write` the
 //! writer, `read`, `gc`, `rl` the limiter, `line` and `open` lines, `recovery`. Beyond the kernel's:
-//! `pump` what moves when something has happened, `forced` what is forced when nothing does, `host` admission and flushes, `trims` durable discards,
+//! `dispatch` what moves when something has happened, `forced` what is forced when nothing does, `host` admission and flushes, `trims` durable discards,
 //! `trimmed` which of their records hides a sector, `dead` copies that media need not keep, `victims` the victim index,
-//! `cpu` and `front` what all this costs the host.
+//! `cpu` and `cpu_path` what all this costs the host.
 //!
 //! The FTL is a state machine: it acts when a bio comes in or a media command completes, and then
 //! pumps until nothing moves. Two rules keep acknowledged data safe with any number of open lines:
@@ -15,18 +15,21 @@
 
 mod blind;
 mod buffers;
+mod build;
 mod capacity;
 mod check;
 pub mod config;
 pub mod costs;
 mod counts;
 mod cpu;
+mod cpu_path;
 mod dead;
+mod dispatch;
 mod events;
+mod file_flush;
 mod flush;
 mod forced;
 mod format;
-mod front;
 mod ftl;
 mod gc;
 mod host;
@@ -42,10 +45,7 @@ mod mapshape;
 mod mapstore;
 mod open;
 mod pacing;
-mod parts;
-mod pick;
 mod plan;
-mod pump;
 mod rb;
 mod read;
 mod recovery;
@@ -72,6 +72,7 @@ use crate::error::FtlError;
 use crate::kind::FtlRun;
 use crate::pblk::config::Config;
 use buffers::Buffer;
+use build::{Parts, ample_sectors, caps};
 use counts::PblkCounts;
 use cpu::CpuQueues;
 use events::EventKind;
@@ -87,11 +88,10 @@ use nandscape_media::{ChunkState, Geometry, Linked, OpenChannel};
 use nandscape_rt::{Nanos, Stream};
 use open::Frontier;
 use pacing::Thread;
-use parts::{Parts, caps, plenty};
 use rb::Ring;
 use route::Router;
 use trimmed::Trimmed;
-use waiting::Entered;
+use waiting::Arrival;
 
 /// Slots without which a buffer may not take even one copy, beside the two that trim records may need.
 const SLOTS_NEEDED: u32 = 3;
@@ -151,7 +151,7 @@ pub struct Pblk<M> {
     pads: u32,
     forced: Forced,
     /// With this many writable sectors, and no victim, any user data in the buffers leaves enough.
-    plenty: u64,
+    ample_sectors: u64,
     /// Why no more bios are served: all of them after a power loss or a defect, only writes when
     /// no line can be freed.
     stopped: Option<BlockError>,
@@ -227,7 +227,7 @@ impl<M: OpenChannel> Pblk<M> {
         let rings = buffers.iter().map(|buffer| buffer.rb.size());
         Ok(Self {
             slot_spacing: rings.clone().max().map_or(0, u32::ilog2),
-            plenty: plenty(&geometry, &capacity, &plan, rings.map(u64::from).sum()),
+            ample_sectors: ample_sectors(&geometry, &capacity, &plan, rings.map(u64::from).sum()),
             next_below: (data / 8).max(2 * capacity.ring_sectors),
             frontiers: plan.make_frontiers(mapping.is_some()),
             router: Router::new(&config, run.seed, plan),
@@ -417,9 +417,9 @@ impl<M: OpenChannel> BlockDevice for Pblk<M> {
             return Submit::Done(Done::new(now, Err(error)));
         }
         if self.host.is_some() {
-            return self.send_in(bio, token);
+            return self.queue_on_core(bio, token);
         }
-        let entered = Entered::at(self.now);
+        let entered = Arrival::at(self.now);
         let submit = self.serve(bio, token, entered);
         if self.needs_pump {
             self.pump();

@@ -10,7 +10,7 @@ use super::Pblk;
 use super::capacity::CLOSING_LINES;
 use super::format::{MAP_FRONTIER, Smeta};
 use super::ids::{BufferId, FrontierId};
-use super::write::{MAX_UNIT, Spot};
+use super::write::{MAX_UNIT, WritePosition};
 use crate::common::ids::{LineId, MAP_ORIGIN};
 use crate::common::layout::StripeSet;
 use crate::common::lines::LineState;
@@ -115,7 +115,10 @@ impl<M: OpenChannel> Pblk<M> {
 
     /// The next usable unit of a frontier, unless its parallel unit is busy or no line is ready.
     #[inline]
-    pub(super) fn seek(&mut self, f: FrontierId) -> Result<Option<Spot>, FtlError> {
+    pub(super) fn next_write_position(
+        &mut self,
+        f: FrontierId,
+    ) -> Result<Option<WritePosition>, FtlError> {
         loop {
             let Some(open) = self.frontiers[usize::from(f)].open else {
                 if self.open_next(f)? {
@@ -134,7 +137,12 @@ impl<M: OpenChannel> Pblk<M> {
             self.step_open(f);
             if self.is_usable(chunk, sector) {
                 let at = self.layout.format.ppa(chunk, sector);
-                return Ok(Some(Spot { frontier: f, line: open.id, pu: chunk.unit.0, at }));
+                return Ok(Some(WritePosition {
+                    frontier: f,
+                    line: open.id,
+                    pu: chunk.unit.0,
+                    at,
+                }));
             }
         }
     }
@@ -259,7 +267,7 @@ impl<M: OpenChannel> Pblk<M> {
     /// Hands the prepared line back if the frontier's group has that much to `spare`, and nothing is
     /// under way in the line. How many sectors it would have held. Start metadata keep a chunk open: where
     /// open chunks are limited such a line stays, since free lines have no share in the limit.
-    pub(super) fn hand_back(&mut self, f: FrontierId, spare: i64) -> Option<u32> {
+    pub(super) fn return_line(&mut self, f: FrontierId, spare: i64) -> Option<u32> {
         let next = self.frontier(f).next?;
         let left = self.lines.get(next.id).left;
         let idle = match next.smeta {
@@ -428,7 +436,7 @@ impl<M: OpenChannel> Pblk<M> {
 
     /// A program failed there: what data could still have taken of its chunk is lost to the line. A line
     /// that is full takes none.
-    pub(super) fn forgo_rest(&mut self, line: LineId, at: Ppa) {
+    pub(super) fn write_off_rest(&mut self, line: LineId, at: Ppa) {
         let mut lines = self.frontiers.iter().filter_map(|frontier| frontier.open);
         let Some(open) = lines.find(|open| open.id == line) else { return };
         let failed = self.layout.format.chunk_of(at);

@@ -61,12 +61,12 @@ impl<M: OpenChannel> Pblk<M> {
     /// Sectors that user data and trim records may take without ever cornering garbage collection.
     #[inline]
     pub(super) fn user_space(&self, id: BufferId) -> u64 {
-        let plenty = self.lines.writable >= self.plenty && self.gc.is_idle();
-        if plenty { u64::MAX } else { self.scarce_space(id) }
+        let plenty = self.lines.writable >= self.ample_sectors && self.gc.is_idle();
+        if plenty { u64::MAX } else { self.constrained_space(id) }
     }
 
-    fn scarce_space(&self, id: BufferId) -> u64 {
-        if let Some(space) = self.alone() {
+    fn constrained_space(&self, id: BufferId) -> u64 {
+        if let Some(space) = self.exclusive_space() {
             let victims = self.gc.needs.now;
             return (space - victims as i64 - self.reserve(victims)).max(0) as u64;
         }
@@ -76,7 +76,7 @@ impl<M: OpenChannel> Pblk<M> {
     /// What a buffer can write that shares the device with no other buffer: all that is writable, but
     /// for what mapping blocks have, is its own. Others are balanced.
     #[inline]
-    fn alone(&self) -> Option<i64> {
+    fn exclusive_space(&self) -> Option<i64> {
         let [buffer] = &self.buffers[..] else { return None };
         let writable = if self.mapping.is_none() { self.lines.writable } else { self.data_room() };
         Some(writable as i64 - buffer.committed(self.geometry.ws_opt) as i64)
@@ -148,7 +148,7 @@ impl<M: OpenChannel> Pblk<M> {
         let left = (chunks.saturating_sub(self.layout.width), lines.saturating_sub(1));
         let limited = self.geometry.limits_open_chunks();
         let scarce = limited || self.buffers[0].rl.stops_users(left);
-        if !scarce && self.lines.writable >= self.plenty && self.gc.is_idle() {
+        if !scarce && self.lines.writable >= self.ample_sectors && self.gc.is_idle() {
             return true;
         }
         let balance = self.balance();
@@ -175,20 +175,20 @@ impl<M: OpenChannel> Pblk<M> {
 
     /// Where users have to stop for want of free lines, those that several frontiers prepared ahead
     /// are handed back.
-    pub(super) fn hand_back_scarce(&mut self) {
+    pub(super) fn return_constrained(&mut self) {
         if self.data_frontiers() > 1 && self.buffers[0].rl.stops_users(self.lines.free()) {
-            self.hand_back_lines();
+            self.return_lines();
         }
     }
 
     /// Hands back the prepared lines that their groups can do without. Whether there were any.
-    pub(super) fn hand_back_lines(&mut self) -> bool {
+    pub(super) fn return_lines(&mut self) -> bool {
         let mut groups = self.balance().groups;
         let mut any = false;
         for f in 0..self.data_frontiers() {
             let group = &mut groups[self.router.plan().group_of(self.frontiers[f].buffer)];
             let spare = if group.busy { group.rest } else { i64::MAX };
-            if let Some(left) = self.hand_back(f as FrontierId, spare) {
+            if let Some(left) = self.return_line(f as FrontierId, spare) {
                 group.rest -= i64::from(left);
                 any = true;
             }
@@ -198,7 +198,7 @@ impl<M: OpenChannel> Pblk<M> {
 
     /// Sectors that copies may take in a buffer beyond victims already under way.
     pub(super) fn uncommitted(&self, id: BufferId) -> u64 {
-        if let Some(space) = self.alone() {
+        if let Some(space) = self.exclusive_space() {
             return (space - self.gc.needs.another).max(0) as u64;
         }
         let balance = self.balance();
@@ -209,10 +209,10 @@ impl<M: OpenChannel> Pblk<M> {
 
     /// Sectors that copies on their way to a buffer may take now.
     pub(super) fn copy_space(&self, id: BufferId) -> u64 {
-        if let Some(space) = self.alone() {
+        if let Some(space) = self.exclusive_space() {
             return space.max(0) as u64;
         }
-        let coming = self.gc.coming().filter(|&(buffer, _)| buffer == id);
+        let coming = self.gc.pending_copies().filter(|&(buffer, _)| buffer == id);
         self.uncommitted(id) + coming.map(|(_, sectors)| sectors).sum::<u64>()
     }
 
@@ -228,12 +228,12 @@ impl<M: OpenChannel> Pblk<M> {
             group.rest -= buffer.committed(ws_opt) as i64;
             group.busy |= !buffer.is_empty();
         }
-        for (buffer, sectors) in self.gc.coming() {
+        for (buffer, sectors) in self.gc.pending_copies() {
             let group = &mut groups[plan.group_of(buffer)];
             group.rest -= sectors as i64;
             group.busy |= sectors > 0;
         }
         groups[0].busy |= self.trims.has_pending();
-        Balance { groups, free: self.lines.free_space(), victims: self.gc.to_come }
+        Balance { groups, free: self.lines.free_space(), victims: self.gc.pending_sectors }
     }
 }

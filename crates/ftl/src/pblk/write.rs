@@ -19,7 +19,7 @@ pub(super) const MAX_UNIT: usize = 64;
 
 /// Where the next unit goes.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Spot {
+pub(super) struct WritePosition {
     pub(super) frontier: FrontierId,
     pub(super) line: u32,
     pub(super) pu: u32,
@@ -60,19 +60,19 @@ impl<M: OpenChannel> Pblk<M> {
 
     fn write_out_of(&mut self, id: BufferId) -> Result<bool, FtlError> {
         let mut moved = false;
-        while !self.is_building(id) && self.write_next(id, |pblk| pblk.seek_for(id))? {
+        while !self.is_building(id) && self.write_next(id, |pblk| pblk.write_position_for(id))? {
             moved = true;
         }
         Ok(moved)
     }
 
-    /// Writes a buffer's next unit, one that failed before others, to the spot that `seek` finds. Whether there
+    /// Writes a buffer's next unit, one that failed before others, to the place that `position` finds. Whether there
     /// was one.
     #[inline]
     fn write_next(
         &mut self,
         id: BufferId,
-        seek: impl FnOnce(&mut Self) -> Result<Option<Spot>, FtlError>,
+        position: impl FnOnce(&mut Self) -> Result<Option<WritePosition>, FtlError>,
     ) -> Result<bool, FtlError> {
         let buffer = &self.buffers[usize::from(id)];
         let failed = buffer.units.next_failed();
@@ -80,7 +80,7 @@ impl<M: OpenChannel> Pblk<M> {
         if failed.is_none() && entries == 0 {
             return Ok(false);
         }
-        let Some(spot) = seek(self)? else { return Ok(false) };
+        let Some(spot) = position(self)? else { return Ok(false) };
         if let Some(number) = failed {
             self.buffers[usize::from(id)].units.retried();
             self.resubmit(id, number, spot)?;
@@ -95,7 +95,7 @@ impl<M: OpenChannel> Pblk<M> {
     /// logs trim records anew in buffer 0, whether or not a line is left for it. Whether anything was.
     pub(super) fn lend_line(&mut self) -> Result<bool, FtlError> {
         for id in 0..self.buffers.len() as BufferId {
-            if self.write_next(id, Self::seek_spare)? {
+            if self.write_next(id, Self::spare_write_position)? {
                 return Ok(true);
             }
         }
@@ -103,9 +103,9 @@ impl<M: OpenChannel> Pblk<M> {
     }
 
     /// The next unit of a frontier of buffers whose group has more room than it needs.
-    fn seek_spare(&mut self) -> Result<Option<Spot>, FtlError> {
+    fn spare_write_position(&mut self) -> Result<Option<WritePosition>, FtlError> {
         for f in 0..self.data_frontiers() as FrontierId {
-            let spot = if self.spares_unit(f) { self.seek(f)? } else { None };
+            let spot = if self.spares_unit(f) { self.next_write_position(f)? } else { None };
             if spot.is_some() {
                 return Ok(spot);
             }
@@ -115,15 +115,18 @@ impl<M: OpenChannel> Pblk<M> {
 
     /// Where a buffer's next unit goes: to the frontier whose turn it is, or the next that is ready.
     #[inline]
-    pub(super) fn seek_for(&mut self, id: BufferId) -> Result<Option<Spot>, FtlError> {
+    pub(super) fn write_position_for(
+        &mut self,
+        id: BufferId,
+    ) -> Result<Option<WritePosition>, FtlError> {
         let frontiers = &self.buffers[usize::from(id)].frontiers;
         if frontiers.len() == 1 {
-            return self.seek(frontiers.start);
+            return self.next_write_position(frontiers.start);
         }
         let frontiers = frontiers.len() as u32;
         for skipped in 0..frontiers {
             let frontier = self.buffers[usize::from(id)].frontier(skipped);
-            if let Some(spot) = self.seek(frontier)? {
+            if let Some(spot) = self.next_write_position(frontier)? {
                 let buffer = &mut self.buffers[usize::from(id)];
                 buffer.turn = buffer.turn.wrapping_add(skipped + 1);
                 return Ok(Some(spot));
@@ -150,7 +153,7 @@ impl<M: OpenChannel> Pblk<M> {
         &mut self,
         id: BufferId,
         entries: u32,
-        spot: Spot,
+        spot: WritePosition,
     ) -> Result<(), FtlError> {
         let buffer = &mut self.buffers[usize::from(id)];
         let first = buffer.rb.subm;
@@ -175,7 +178,7 @@ impl<M: OpenChannel> Pblk<M> {
     }
 
     /// Writes the entries of a failed unit elsewhere.
-    fn resubmit(&mut self, id: BufferId, number: u64, spot: Spot) -> Result<(), FtlError> {
+    fn resubmit(&mut self, id: BufferId, number: u64, spot: WritePosition) -> Result<(), FtlError> {
         let now = self.now;
         let buffer = &mut self.buffers[usize::from(id)];
         let unit = buffer.units.get_mut(number);
@@ -319,7 +322,7 @@ impl<M: OpenChannel> Pblk<M> {
             _ => {}
         }
         failed.werr = true;
-        self.forgo_rest(line, at);
+        self.write_off_rest(line, at);
     }
 
     /// The entries of a unit whose program failed go elsewhere.

@@ -78,7 +78,7 @@ fn copies_of_forced_victims_go_to_one_buffer() {
     assert_eq!(pblk.fill_victims(), Ok(true));
     let collected = pblk.lines.iter().filter(|(_, line)| line.state == LineState::Gc);
     let origins: BTreeSet<_> = collected.map(|(_, line)| line.origin).collect();
-    let targets: BTreeSet<_> = pblk.gc.coming().map(|(buffer, _)| buffer).collect();
+    let targets: BTreeSet<_> = pblk.gc.pending_copies().map(|(buffer, _)| buffer).collect();
     assert_eq!((origins.len(), targets.len()), (2, 1), "{origins:?} to {targets:?}");
 }
 
@@ -100,8 +100,8 @@ fn trim_records_are_written_to_anothers_line() {
     let mut pblk = device(GEOMETRY, journal(GcStream::Own));
     write(&mut pblk, 0, Flags::JOURNAL);
     assert_eq!(serve(&mut pblk, Bio::flush()), Ok(()));
-    assert!(pblk.hand_back(0, i64::MAX).is_some());
-    pblk.hand_back(1, i64::MAX);
+    assert!(pblk.return_line(0, i64::MAX).is_some());
+    pblk.return_line(1, i64::MAX);
     take_free_lines(&mut pblk);
     pblk.log_trim(TrimRecord { lba: 7, sectors: 1, seq: pblk.next_seq });
     assert_eq!(serve(&mut pblk, Bio::flush()), Ok(()));

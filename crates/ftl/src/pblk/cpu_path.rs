@@ -9,7 +9,7 @@ use super::Pblk;
 use super::cpu::{LockDemand, MapOrder, MapTask, Task};
 use super::events::EventKind;
 use super::ids::BufferId;
-use super::waiting::Entered;
+use super::waiting::Arrival;
 use crate::error::FtlError;
 use crate::pblk::config::FlushScope;
 use nandscape_block::{Bio, Completion, Done, Flags, Op, Submit, Token};
@@ -20,7 +20,7 @@ use nandscape_rt::host::CoreId;
 impl<M: OpenChannel> Pblk<M> {
     /// Serves a bio that has come in.
     #[inline]
-    pub(super) fn serve(&mut self, bio: Bio, token: Token, entered: Entered) -> Submit {
+    pub(super) fn serve(&mut self, bio: Bio, token: Token, entered: Arrival) -> Submit {
         if let Some(error) = self.refusal(bio.op) {
             return Submit::Done(Done::new(self.now, Err(error)));
         }
@@ -35,7 +35,7 @@ impl<M: OpenChannel> Pblk<M> {
 
     /// A bio goes the way in.
     #[cold]
-    pub(super) fn send_in(&mut self, bio: Bio, token: Token) -> Submit {
+    pub(super) fn queue_on_core(&mut self, bio: Bio, token: Token) -> Submit {
         if let Some(host) = &mut self.host {
             host.enter(self.now, bio, token);
         }
@@ -145,7 +145,7 @@ impl<M: OpenChannel> Pblk<M> {
         let Some(host) = &mut self.host else { return };
         let issued = match host.end(self.now, core) {
             Some(Task::Request(number)) => {
-                self.come_in(number);
+                self.admit_request(number);
                 Ok(())
             }
             Some(Task::Build(id, number, _)) => self.issue_built(id, number),
@@ -168,10 +168,10 @@ impl<M: OpenChannel> Pblk<M> {
     }
 
     /// A request has passed the locks.
-    fn come_in(&mut self, number: u32) {
+    fn admit_request(&mut self, number: u32) {
         let Some(request) = self.host.as_mut().and_then(|host| host.take(number)) else { return };
         let cpu_ns = u32::try_from((self.now - request.since).0).unwrap_or(u32::MAX);
-        let entered = Entered { since: request.since, cpu_ns, buffer: request.buffer };
+        let entered = Arrival { since: request.since, cpu_ns, buffer: request.buffer };
         let token = request.token;
         if let Submit::Done(done) = self.serve(request.bio, token, entered) {
             self.done.push(Completion { token, done });

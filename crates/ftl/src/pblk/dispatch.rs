@@ -46,7 +46,7 @@ impl<M: OpenChannel> Pblk<M> {
             if moved || self.start_loads()? {
                 self.pads = 0;
                 self.thread.moved();
-            } else if !self.unstick()? {
+            } else if !self.resolve_stall()? {
                 return Ok(());
             }
         }

@@ -17,7 +17,7 @@ use nandscape_media::OpenChannel;
 impl<M: OpenChannel> Pblk<M> {
     /// Has the entries of a file in a buffer written first. Up to which position they reach then;
     /// `None` if there are none that are not durable.
-    pub(super) fn bring_forward(&mut self, id: BufferId, file: FileKey) -> Option<u64> {
+    pub(super) fn prioritize_file(&mut self, id: BufferId, file: FileKey) -> Option<u64> {
         let rb = &self.buffers[usize::from(id)].rb;
         let (first, mem) = (rb.movable_from(), rb.mem);
         let fixed = rb.end_of(file, rb.sync, first);
@@ -44,7 +44,7 @@ impl<M: OpenChannel> Pblk<M> {
             .collect();
         let first = buffer.rb.movable_from();
         let mut moves = Vec::new();
-        let count = buffer.rb.bring_forward(file, |_, from, to| moves.push((from, to)));
+        let count = buffer.rb.prioritize_file(file, |_, from, to| moves.push((from, to)));
         for &(from, to) in &moves {
             if let Some(lba) = named[(from - first) as usize] {
                 current.push((lba, buffer.rb.slot(to)));
