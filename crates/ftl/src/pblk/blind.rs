@@ -74,7 +74,7 @@ impl<M: OpenChannel> Pblk<M> {
         mapping.counts.merged_entries += entries.len() as u64;
         let gate = self.gate();
         for (lba, old) in entries {
-            let named = self.entry_state(self.l2p.get(lba));
+            let named = self.entry_state(self.flash.l2p.get(lba));
             if let Some(mapping) = &mut self.mapping {
                 mapping.merged(lba, named);
             }

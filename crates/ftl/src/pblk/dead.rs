@@ -28,16 +28,16 @@ impl<M: OpenChannel> Pblk<M> {
     /// A sector on media was superseded by a change that is durable when everything before `gate` is.
     #[inline]
     pub(super) fn note_dead(&mut self, at: Ppa, gate: u64) {
-        if self.media.may_drop() {
+        if self.flash.media.may_drop() {
             self.note_droppable(at, gate);
         }
     }
 
     #[inline(never)]
     fn note_droppable(&mut self, at: Ppa, gate: u64) {
-        if self.media.is_droppable(at) {
-            self.dead.push(at, gate, gate - 1);
-            if self.run.omits(OmittedRule::DropEarly) {
+        if self.flash.media.is_droppable(at) {
+            self.flash.dead.push(at, gate, gate - 1);
+            if self.rules.run.omits(OmittedRule::DropEarly) {
                 self.drop_content(at);
             }
         }
@@ -48,10 +48,12 @@ impl<M: OpenChannel> Pblk<M> {
         let (gate, logged) = (self.gate(), self.logs_discards());
         let mut keys = [KEY_EMPTY; MAX_UNIT];
         let keys = &mut keys[..unit.entries as usize];
-        self.buffers[usize::from(id)].rb.copy_keys(unit.first, keys);
+        self.buffers.all[usize::from(id)].rb.copy_keys(unit.first, keys);
         for (&mut key, at) in keys.iter_mut().zip((unit.at.0..).map(Ppa)) {
-            let Some(lba) = key_lba(key).filter(|_| !self.lines.is_valid(at)) else { continue };
-            if logged || self.l2p.get(lba) != MapEntry::Unmapped {
+            let Some(lba) = key_lba(key).filter(|_| !self.flash.lines.is_valid(at)) else {
+                continue;
+            };
+            if logged || self.flash.l2p.get(lba) != MapEntry::Unmapped {
                 self.note_dead(at, gate);
             }
         }
@@ -60,19 +62,19 @@ impl<M: OpenChannel> Pblk<M> {
     /// A unit was programmed. If any of it cannot be read, what it supersedes is kept.
     #[inline]
     pub(super) fn keep_superseded(&mut self, unit: &WriteUnit) {
-        let lost = |index| !self.media.readable(unit.at.plus(index));
-        if !self.dead.is_empty() && (0..unit.entries).any(lost) {
-            self.dead.keep_all();
+        let lost = |index| !self.flash.media.readable(unit.at.plus(index));
+        if !self.flash.dead.is_empty() && (0..unit.entries).any(lost) {
+            self.flash.dead.keep_all();
         }
     }
 
     /// Drops what superseded copies hold, given that everything before `durable` is durable. A line is erased later, so
     /// that each is still in its place.
     pub(super) fn drop_dead(&mut self, durable: u64) {
-        while let Some((at, by)) = self.dead.pop(durable) {
-            let oob = self.media.oob(at);
+        while let Some((at, by)) = self.flash.dead.pop(durable) {
+            let oob = self.flash.media.oob(at);
             let is_older = oob.kind == Kind::Data && key_lba(oob.key).is_some() && oob.seq < by;
-            if is_older && !self.lines.is_valid(at) {
+            if is_older && !self.flash.lines.is_valid(at) {
                 self.drop_content(at);
             }
         }
@@ -80,19 +82,19 @@ impl<M: OpenChannel> Pblk<M> {
 
     /// Drops every copy that a mount found and did not choose.
     pub(super) fn drop_not_chosen(&mut self) {
-        for chunk in self.geometry.all_chunks() {
-            let first = self.layout.format.ppa(chunk, 0);
-            for at in (0..self.media.chunk(chunk).wp).map(|sector| first.plus(sector)) {
-                let is_dead = self.media.is_droppable(at) && !self.lines.is_valid(at);
-                let oob = self.media.oob(at);
+        for chunk in self.flash.geometry.all_chunks() {
+            let first = self.flash.layout.format.ppa(chunk, 0);
+            for at in (0..self.flash.media.chunk(chunk).wp).map(|sector| first.plus(sector)) {
+                let is_dead = self.flash.media.is_droppable(at) && !self.flash.lines.is_valid(at);
+                let oob = self.flash.media.oob(at);
                 if is_dead && oob.kind == Kind::Data && key_lba(oob.key).is_some() {
-                    self.media.drop_content(at);
+                    self.flash.media.drop_content(at);
                 }
             }
         }
     }
 
     fn drop_content(&mut self, at: Ppa) {
-        self.stats.dropped_sectors += u64::from(self.media.drop_content(at));
+        self.flash.counts.dropped_sectors += u64::from(self.flash.media.drop_content(at));
     }
 }

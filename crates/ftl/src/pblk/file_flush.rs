@@ -18,7 +18,7 @@ impl<M: OpenChannel> Pblk<M> {
     /// Has the entries of a file in a buffer written first. Up to which position they reach then;
     /// `None` if there are none that are not durable.
     pub(super) fn prioritize_file(&mut self, id: BufferId, file: FileKey) -> Option<u64> {
-        let rb = &self.buffers[usize::from(id)].rb;
+        let rb = &self.buffers.all[usize::from(id)].rb;
         let (first, mem) = (rb.movable_from(), rb.mem);
         let fixed = rb.end_of(file, rb.sync, first);
         let movable = rb.end_of(file, first, mem);
@@ -26,7 +26,7 @@ impl<M: OpenChannel> Pblk<M> {
             return fixed;
         }
         // A unit for them alone must not take what garbage collection needs.
-        if self.user_space(id) < u64::from(self.geometry.ws_opt) {
+        if self.user_space(id) < u64::from(self.flash.geometry.ws_opt) {
             return Some(mem);
         }
         Some(first + self.reorder(id, file))
@@ -34,12 +34,12 @@ impl<M: OpenChannel> Pblk<M> {
 
     fn reorder(&mut self, id: BufferId, file: FileKey) -> u64 {
         let mut current = Vec::new();
-        let buffer = &mut self.buffers[usize::from(id)];
+        let buffer = &mut self.buffers.all[usize::from(id)];
         let slots = |at| buffer.rb.slot(at);
         let named: Vec<Option<Lba>> = (buffer.rb.movable_from()..buffer.rb.mem)
             .map(|at| {
                 let lba = key_lba(buffer.rb.key(at))?;
-                (self.l2p.get(lba) == MapEntry::Buffered(slots(at))).then_some(lba)
+                (self.flash.l2p.get(lba) == MapEntry::Buffered(slots(at))).then_some(lba)
             })
             .collect();
         let first = buffer.rb.movable_from();
@@ -56,10 +56,10 @@ impl<M: OpenChannel> Pblk<M> {
         buffer.waiters.iter_mut().for_each(|waiter| raise(waiter, first, passed));
         buffer.rb.flush_point += passed(buffer.rb.flush_point);
         for (lba, slot) in current {
-            self.l2p.replace(lba, MapEntry::Buffered(slot));
+            self.flash.l2p.replace(lba, MapEntry::Buffered(slot));
         }
-        if id == 0 && !self.run.omits(OmittedRule::MovedTrims) {
-            self.trims.entries_moved(&moves);
+        if id == 0 && !self.rules.run.omits(OmittedRule::MovedTrims) {
+            self.buffers.trims.entries_moved(&moves);
         }
         count
     }

@@ -81,15 +81,15 @@ impl Flushes {
 impl<M: OpenChannel> Pblk<M> {
     /// Waits until what a flush or a PREFLUSH covers is durable; done at once when it is.
     pub(super) fn drain_first(&mut self, bio: Bio, token: Token, entered: Arrival) -> Submit {
-        if let Some(file) = self.router.flushed_file(&bio) {
-            self.router.fsynced(file, &self.buffers);
+        if let Some(file) = self.buffers.router.flushed_file(&bio) {
+            self.buffers.router.fsynced(file, &self.buffers.all);
         }
         self.emit_trims();
         let targets = self.targets(&bio);
         if targets.is_empty() {
             self.stats.flush.empty += 1;
             if bio.op == Op::Flush {
-                return Submit::Done(Done::ok(self.now));
+                return Submit::Done(Done::ok(self.flash.now));
             }
             return self.admit_or_queue(bio, token, entered);
         }
@@ -100,22 +100,22 @@ impl<M: OpenChannel> Pblk<M> {
 
     /// Up to which position of which buffers a flush waits.
     fn targets(&mut self, bio: &Bio) -> Vec<(BufferId, u64)> {
-        match (self.config.flush_scope, self.router.flushed_file(bio)) {
+        match (self.rules.config.flush_scope, self.buffers.router.flushed_file(bio)) {
             (FlushScope::FileEntries, Some(file)) => self.entries_of(file),
             (FlushScope::FileRing, Some(file)) => {
-                let set = self.router.dirty_of(file, &self.buffers);
+                let set = self.buffers.router.dirty_of(file, &self.buffers.all);
                 let trims = u64::from(self.trims_are_dirty());
                 self.ends_of(set | trims)
             }
             (FlushScope::RoutedRingOnly, _) => {
-                let routed = self.router.route(bio, &self.buffers);
+                let routed = self.buffers.router.route(bio, &self.buffers.all);
                 self.ends_of(1 << routed)
             }
             (FlushScope::SubmittedOnly, _) => {
                 let waits = |(id, buffer): (usize, &Buffer)| {
                     if buffer.rb.backlog() > 0 { 1 << id } else { 0 }
                 };
-                let set = self.buffers.iter().enumerate().map(waits).sum();
+                let set = self.buffers.all.iter().enumerate().map(waits).sum();
                 self.ends_of(set)
             }
             _ => self.ends_of(u64::MAX),
@@ -124,7 +124,7 @@ impl<M: OpenChannel> Pblk<M> {
 
     /// The ends of those buffers of a set, a bit each, that hold anything not durable.
     fn ends_of(&self, set: u64) -> Vec<(BufferId, u64)> {
-        let buffers = (0..).zip(&self.buffers);
+        let buffers = (0..).zip(&self.buffers.all);
         let dirty = buffers.filter(|(id, buffer)| set & 1 << id != 0 && buffer.rb.is_dirty());
         dirty.map(|(id, buffer)| (id, buffer.rb.mem)).collect()
     }
@@ -132,20 +132,20 @@ impl<M: OpenChannel> Pblk<M> {
     /// Has a file's entries written first, in every buffer, and all trim records.
     fn entries_of(&mut self, file: FileKey) -> Vec<(BufferId, u64)> {
         let mut targets = Vec::new();
-        for id in 0..self.buffers.len() as BufferId {
+        for id in 0..self.buffers.all.len() as BufferId {
             targets.extend(self.prioritize_file(id, file).map(|end| (id, end)));
         }
         if self.trims_are_dirty() {
             targets.retain(|(id, _)| *id != 0);
-            targets.push((0, self.buffers[0].rb.mem));
+            targets.push((0, self.buffers.all[0].rb.mem));
         }
         targets
     }
 
     /// Whether trim records wait for durability in buffer 0.
     fn trims_are_dirty(&mut self) -> bool {
-        self.trims.durable(self.buffers[0].rb.sync) != u64::MAX
-            && !self.run.omits(OmittedRule::FileTrims)
+        self.buffers.trims.durable(self.buffers.all[0].rb.sync) != u64::MAX
+            && !self.rules.run.omits(OmittedRule::FileTrims)
     }
 
     /// Waits until everything before these positions is durable.
@@ -158,24 +158,24 @@ impl<M: OpenChannel> Pblk<M> {
     ) {
         let Arrival { since, cpu_ns, .. } = entered;
         let flush = Flush { token, since, cpu_ns, missing: targets.len() as u32, then };
-        let flush = self.flushes.add(flush);
+        let flush = self.buffers.flushes.add(flush);
         for &(id, target) in targets {
-            let buffer = &mut self.buffers[usize::from(id)];
+            let buffer = &mut self.buffers.all[usize::from(id)];
             buffer.rb.flush_point = buffer.rb.flush_point.max(target);
             self.stats.flush.drained_sectors += target - buffer.rb.sync;
             let waiter = Waiter { target, flush, before: buffer.units.submitted };
             let place = buffer.waiters.partition_point(|other| other.target <= target);
             buffer.waiters.insert(place, waiter);
         }
-        self.needs_pump = true;
+        self.progress.needs_pump = true;
     }
 
     /// Everything in a buffer before `sync` is durable, `unit` last: whoever waited for that goes on.
     pub(super) fn serve_waiters(&mut self, at: Nanos, id: BufferId, unit: &WriteUnit, sync: u64) {
         let id = usize::from(id);
-        while self.buffers[id].waiters.front().is_some_and(|waiter| waiter.target <= sync) {
-            let Some(waiter) = self.buffers[id].waiters.pop_front() else { return };
-            let Some(flush) = self.flushes.arrive(waiter.flush) else { continue };
+        while self.buffers.all[id].waiters.front().is_some_and(|waiter| waiter.target <= sync) {
+            let Some(waiter) = self.buffers.all[id].waiters.pop_front() else { return };
+            let Some(flush) = self.buffers.flushes.arrive(waiter.flush) else { continue };
             self.count_flush(at, (flush.since, flush.cpu_ns), waiter.before, unit);
             match flush.then {
                 None => {
@@ -203,7 +203,7 @@ impl<M: OpenChannel> Pblk<M> {
         let ahead_gc = last.before.gc.saturating_sub(before.gc);
         let ahead = ahead_gc + last.before.user.saturating_sub(before.user);
         let gc = share(waited, ahead_gc, ahead);
-        let ws_opt = u64::from(self.geometry.ws_opt);
+        let ws_opt = u64::from(self.flash.geometry.ws_opt);
         let padding = share(total - submitted, ws_opt - u64::from(last.entries), ws_opt);
         let flush = &mut self.stats.flush;
         flush.waited += 1;

@@ -9,6 +9,7 @@ use super::capacity::REQUEST_SECTORS;
 use super::ids::BufferId;
 use super::mapping::EntryState;
 use super::open::Cursor;
+use super::pacing::Thread;
 use super::rb::Origin;
 use crate::common::ids::LineId;
 use crate::common::l2p::MapEntry;
@@ -72,7 +73,8 @@ pub(super) struct Needs {
 
 /// State of garbage collection.
 #[derive(Default, Debug)]
-pub(super) struct Gc {
+pub(super) struct Collector {
+    pub(super) thread: Thread,
     victims: Vec<VictimLine>,
     pub(super) requests: Vec<Request>,
     idle: Vec<usize>,
@@ -90,7 +92,7 @@ pub(super) struct Gc {
     pub(super) awaits: Option<u32>,
 }
 
-impl Gc {
+impl Collector {
     /// Lines being collected.
     pub(super) fn victims(&self) -> u32 {
         self.victims.len() as u32
@@ -145,7 +147,7 @@ impl<M: OpenChannel> Pblk<M> {
     pub(super) fn collect(&mut self) -> Result<bool, FtlError> {
         self.return_constrained();
         let mut moved = self.start_victims()?;
-        while self.gc.in_flight_requests() < REQUESTS_MAX && self.read_some()? {
+        while self.collector.in_flight_requests() < REQUESTS_MAX && self.read_some()? {
             moved = true;
         }
         Ok(moved)
@@ -157,24 +159,24 @@ impl<M: OpenChannel> Pblk<M> {
         while self.in_flight() < VICTIMS_MAX && self.start_victim()? {
             moved = true;
         }
-        self.gc.takes_all &= !moved;
+        self.collector.takes_all &= !moved;
         Ok(moved)
     }
 
     /// Victims that count against [`VICTIMS_MAX`]: all of them, or, for the kernel's thread, those whose
     /// reads are not all queued yet (`read_inflight_gc`).
     pub(super) fn in_flight(&self) -> usize {
-        if !self.thread.is_paced() {
-            return self.gc.victims.len();
+        if !self.collector.thread.is_paced() {
+            return self.collector.victims.len();
         }
-        let mut slots = REQUESTS_QUEUED.saturating_sub(self.gc.in_flight_requests());
+        let mut slots = REQUESTS_QUEUED.saturating_sub(self.collector.in_flight_requests());
         let queued = |victim: &&VictimLine| {
             let requests = (victim.unread as usize).div_ceil(REQUEST_SECTORS);
-            let queued = victim.ready_at <= self.now && requests <= slots;
+            let queued = victim.ready_at <= self.flash.now && requests <= slots;
             slots = slots.saturating_sub(requests);
             !queued
         };
-        self.gc.victims.iter().filter(queued).count()
+        self.collector.victims.iter().filter(queued).count()
     }
 
     /// Notes what the victims need. Without order it is room for all that may come. The victims of the
@@ -182,43 +184,47 @@ impl<M: OpenChannel> Pblk<M> {
     /// own copies only, once the lines before it are free; the requests in flight may arrive out of
     /// order, and where media lost a sector a line may not become free.
     fn plan_copies(&mut self) {
-        let all = self.gc.pending_sectors;
-        self.gc.needs = Needs { now: all, another: all as i64 };
-        let in_order = self.thread.is_paced() && self.buffers.len() == 1 && self.mapping.is_none();
-        if !in_order || self.stats.media_errors.uncorrectable > 0 {
+        let all = self.collector.pending_sectors;
+        self.collector.needs = Needs { now: all, another: all as i64 };
+        let in_order = self.collector.thread.is_paced()
+            && self.buffers.all.len() == 1
+            && self.mapping.is_none();
+        if !in_order || self.flash.counts.media_errors.uncorrectable > 0 {
             return;
         }
         let out_of_order = (REQUESTS_MAX * REQUEST_SECTORS) as i64;
         let (mut most, mut before) = (0, 0);
-        for victim in &self.gc.victims {
-            let requests = self.gc.requests.iter().filter(|request| request.line == victim.id);
+        for victim in &self.collector.victims {
+            let requests =
+                self.collector.requests.iter().filter(|request| request.line == victim.id);
             let read: usize = requests.map(|it| it.sectors.len() - it.inserted).sum();
             let copies = i64::from(victim.unread) + read as i64;
             most = most.max(before + copies);
-            before += copies - i64::from(self.lines.get(victim.id).capacity);
+            before += copies - i64::from(self.flash.lines.get(victim.id).capacity);
         }
-        let slack = if self.gc.victims.len() > 1 { out_of_order } else { 0 };
+        let slack = if self.collector.victims.len() > 1 { out_of_order } else { 0 };
         let now = (most + slack).max(0) as u64;
-        self.gc.needs =
+        self.collector.needs =
             Needs { now: now.min(all), another: (before + out_of_order).min(all as i64) };
     }
 
     /// Whether another victim is wanted with so many free chunks and lines.
     fn wants_victim(&self, free: (u32, u32)) -> bool {
-        let coming = self.gc.victims() + self.lines.quarantined() as u32;
-        self.gc.takes_all || self.buffers.iter().any(|buffer| buffer.rl.wants_victim(free, coming))
+        let coming = self.collector.victims() + self.flash.lines.quarantined() as u32;
+        self.collector.takes_all
+            || self.buffers.all.iter().any(|buffer| buffer.rl.wants_victim(free, coming))
     }
 
     /// Whether garbage collection runs because free lines are short.
     pub(super) fn wants_lines(&self) -> bool {
-        let free = self.limiter_free(Some(self.lines.scarcest()));
-        self.buffers.iter().any(|buffer| buffer.rl.wants_victim(free, 0))
+        let free = self.limiter_free(Some(self.flash.lines.scarcest()));
+        self.buffers.all.iter().any(|buffer| buffer.rl.wants_victim(free, 0))
     }
 
     /// Whether a line with write errors is waiting for collection, or being collected.
     pub(super) fn has_werr(&self) -> bool {
-        let collected = |victim: &VictimLine| self.lines.get(victim.id).werr;
-        self.victims.has_werr() || self.gc.victims.iter().any(collected)
+        let collected = |victim: &VictimLine| self.flash.lines.get(victim.id).werr;
+        self.flash.victims.has_werr() || self.collector.victims.iter().any(collected)
     }
 
     /// Starts on one more victim, if one is wanted and its valid sectors surely find room: the
@@ -227,23 +233,23 @@ impl<M: OpenChannel> Pblk<M> {
     fn start_victim(&mut self) -> Result<bool, FtlError> {
         let target = self.copies_target();
         let Some(id) = self.choose_victim(target) else { return Ok(false) };
-        let line = *self.lines.get(id);
+        let line = *self.flash.lines.get(id);
         let buffer = self.copies_of(&line, target);
-        self.victims.remove(id);
-        self.lines.get_mut(id).state = LineState::Gc;
+        self.flash.victims.remove(id);
+        self.flash.lines.get_mut(id).state = LineState::Gc;
         self.stats.gc.victims += 1;
         self.stats.gc.victim_valid += u64::from(line.valid);
         self.stats.gc.victim_data += u64::from(line.data);
         let origin = &mut self.stats.buffers[usize::from(line.origin)];
         origin.victims += 1;
         origin.victim_valid += u64::from(line.valid);
-        let ready_at = if line.emeta { self.read_emeta(id)? } else { self.now };
+        let ready_at = if line.emeta { self.read_emeta(id)? } else { self.flash.now };
         let unread = line.valid;
         let victim = VictimLine { id, at: Cursor::START, unread, requests: 0, ready_at, buffer };
-        self.gc.victims.push(victim);
-        self.gc.pending_sectors += u64::from(unread);
-        if self.gc.takes_all {
-            self.gc.gathers_in = Some((buffer, self.admitted_sectors()));
+        self.collector.victims.push(victim);
+        self.collector.pending_sectors += u64::from(unread);
+        if self.collector.takes_all {
+            self.collector.gathers_in = Some((buffer, self.admitted_sectors()));
         }
         self.plan_copies();
         self.limiter_update();
@@ -254,15 +260,16 @@ impl<M: OpenChannel> Pblk<M> {
     /// go to one buffer, that with most room: each buffer pads what they leave of a unit, which may be
     /// more than their lines gain.
     fn copies_target(&mut self) -> BufferId {
-        if let Some(gc) = self.router.plan().gc {
+        if let Some(gc) = self.buffers.router.plan().gc {
             return gc;
         }
-        if !self.gc.takes_all {
-            return self.router.copies_in_turn();
+        if !self.collector.takes_all {
+            return self.buffers.router.copies_in_turn();
         }
-        let normal = self.router.plan().normal.clone();
+        let normal = self.buffers.router.plan().normal.clone();
         let roomiest = || normal.rev().max_by_key(|&id| self.uncommitted(id)).unwrap_or(0);
-        let gathers = self.gathers_in().filter(|_| self.is_gathering() || !self.gc.is_idle());
+        let gathers =
+            self.gathers_in().filter(|_| self.is_gathering() || !self.collector.is_idle());
         gathers.unwrap_or_else(roomiest)
     }
 
@@ -272,31 +279,32 @@ impl<M: OpenChannel> Pblk<M> {
     /// when nothing else helps.
     fn choose_victim(&mut self, target: BufferId) -> Option<LineId> {
         let short = self.wants_victim(self.limiter_free(None));
-        let stripes = self.layout.stripes();
+        let stripes = self.flash.layout.stripes();
         let of_stripe = |stripe| stripes > 1 && self.wants_victim(self.limiter_free(Some(stripe)));
         let wanted = |stripe: u32| short || of_stripe(stripe);
-        if !self.victims.has_werr() && !(0..stripes).any(wanted) {
+        if !self.flash.victims.has_werr() && !(0..stripes).any(wanted) {
             return None;
         }
         let wanted: SmallVec<[bool; 8]> = (0..stripes).map(wanted).collect();
-        let (lines, room) = (&self.lines, self.uncommitted(target));
-        let all = self.gc.takes_all;
-        let least = all || (self.gc.is_idle() && room < self.reserved_lines());
-        let halted = all || self.buffers[0].rl.stops_users(self.limiter_free(None));
-        let pressed = self.buffers.len() == 1 || halted;
-        let flushed = if short && pressed { 0 } else { self.geometry.ws_opt };
-        let copied = self.capacity.copy_padding;
+        let (lines, room) = (&self.flash.lines, self.uncommitted(target));
+        let all = self.collector.takes_all;
+        let least = all || (self.collector.is_idle() && room < self.reserved_lines());
+        let halted = all || self.buffers.all[0].rl.stops_users(self.limiter_free(None));
+        let pressed = self.buffers.all.len() == 1 || halted;
+        let flushed = if short && pressed { 0 } else { self.flash.geometry.ws_opt };
+        let copied = self.rules.capacity.copy_padding;
         let settled = |line: LineId| lines.get(line).pending == 0;
         let fits = |line: LineId| u64::from(lines.get(line).valid) <= room;
         let gains = |line: LineId| {
             let Line { valid, capacity, .. } = *lines.get(line);
             valid + flushed.max(copied.of(valid)) < capacity
         };
-        let order = if short { self.victims.by_gain(settled) } else { lines.stripes_by_need() };
-        let (plan, spares) = (self.router.plan(), self.spares_journal());
+        let order =
+            if short { self.flash.victims.by_gain(settled) } else { lines.stripes_by_need() };
+        let (plan, spares) = (self.buffers.router.plan(), self.spares_journal());
         let spared = |line: LineId| spares && plan.is_journal(lines.get(line).origin);
-        self.victims.find(order, |victims, stripe| {
-            let line = |index: LineId| self.layout.line(index, stripe);
+        self.flash.victims.find(order, |victims, stripe| {
+            let line = |index: LineId| self.flash.layout.line(index, stripe);
             let fits = |index: &LineId| fits(line(*index));
             if !wanted[stripe as usize] {
                 return victims.choose_werr(|index| settled(line(index))).filter(fits);
@@ -312,13 +320,14 @@ impl<M: OpenChannel> Pblk<M> {
 
     /// Whether lines of the journal are no victims now.
     fn spares_journal(&self) -> bool {
-        self.config.journal_lines == JournalLines::Exempt && !self.gc.takes_all
+        self.rules.config.journal_lines == JournalLines::Exempt && !self.collector.takes_all
     }
 
     /// Where a victim's copies go: to the buffer that they came from if that is wanted and they find
     /// room there, else to `target`.
     fn copies_of(&self, line: &Line, target: BufferId) -> BufferId {
-        let by_origin = self.config.gc_stream == GcStream::ByOrigin && !self.gc.takes_all;
+        let by_origin =
+            self.rules.config.gc_stream == GcStream::ByOrigin && !self.collector.takes_all;
         let fits = by_origin && u64::from(line.valid) <= self.uncommitted(line.origin);
         if fits { line.origin } else { target }
     }
@@ -328,14 +337,14 @@ impl<M: OpenChannel> Pblk<M> {
     fn read_emeta(&mut self, line: LineId) -> Result<Nanos, FtlError> {
         let mut at = self.line_end();
         let mut missing = self.emeta_units();
-        let mut ready = self.now;
+        let mut ready = self.flash.now;
         while missing > 0 && at > Cursor::START {
-            at.step_back(self.layout.width);
+            at.step_back(self.flash.layout.width);
             let ppa = self.ppa_at(line, at);
             if self.is_written(ppa) {
-                self.media.set_cause(copying(self.geometry.ws_opt));
-                let (now, ws_opt) = (self.now, self.geometry.ws_opt);
-                ready = ready.max(self.media.read(now, now, ppa, ws_opt, &mut Internal)?.at);
+                self.flash.media.set_cause(copying(self.flash.geometry.ws_opt));
+                let (now, ws_opt) = (self.flash.now, self.flash.geometry.ws_opt);
+                ready = ready.max(self.flash.media.read(now, now, ppa, ws_opt, &mut Internal)?.at);
                 missing -= 1;
             }
         }
@@ -343,34 +352,34 @@ impl<M: OpenChannel> Pblk<M> {
     }
 
     fn is_written(&self, at: Ppa) -> bool {
-        let chunk = self.media.chunk(self.layout.format.chunk_of(at));
+        let chunk = self.flash.media.chunk(self.flash.layout.format.chunk_of(at));
         chunk.state != nandscape_media::ChunkState::Offline
-            && self.layout.format.sector_of(at) < chunk.wp
+            && self.flash.layout.format.sector_of(at) < chunk.wp
     }
 
     /// Reads one request of the oldest victim that is not fully read.
     fn read_some(&mut self) -> Result<bool, FtlError> {
         let end = self.line_end();
-        let Some(index) = self.gc.victims.iter().position(|victim| victim.at < end) else {
+        let Some(index) = self.collector.victims.iter().position(|victim| victim.at < end) else {
             return Ok(false);
         };
-        let mut victim = self.gc.victims[index];
-        let number = self.gc.take_request(&victim);
+        let mut victim = self.collector.victims[index];
+        let number = self.collector.take_request(&victim);
         let arrived = self.fill_request(&mut victim, number)?;
         self.sort_by_block(number);
-        let read = self.gc.requests[number].sectors.len() as u32;
+        let read = self.collector.requests[number].sectors.len() as u32;
         let before = u64::from(victim.unread);
         let left = victim.unread.saturating_sub(read);
         victim.unread = if victim.at < end { left } else { 0 };
-        self.gc.pending_sectors += u64::from(read + victim.unread);
-        self.gc.pending_sectors -= before;
+        self.collector.pending_sectors += u64::from(read + victim.unread);
+        self.collector.pending_sectors -= before;
         if read == 0 {
-            self.gc.idle.push(number);
+            self.collector.idle.push(number);
         } else {
             victim.requests += 1;
-            self.events.push(arrived, EventKind::GcRead(number));
+            self.flash.events.push(arrived, EventKind::GcRead(number));
         }
-        self.gc.victims[index] = victim;
+        self.collector.victims[index] = victim;
         self.plan_copies();
         self.finish_victim(index);
         Ok(true)
@@ -378,13 +387,14 @@ impl<M: OpenChannel> Pblk<M> {
 
     /// Reads valid sectors from the victim's cursor on until the request is full. When they arrive.
     fn fill_request(&mut self, victim: &mut VictimLine, number: usize) -> Result<Nanos, FtlError> {
-        let (width, end, ws_opt) = (self.layout.width, self.line_end(), self.geometry.ws_opt);
-        let mut arrived = self.now.max(victim.ready_at);
+        let (width, end, ws_opt) =
+            (self.flash.layout.width, self.line_end(), self.flash.geometry.ws_opt);
+        let mut arrived = self.flash.now.max(victim.ready_at);
         while victim.at < end {
             let ppa = self.ppa_at(victim.id, victim.at);
-            let mask = self.lines.valid_mask(ppa, ws_opt);
+            let mask = self.flash.lines.valid_mask(ppa, ws_opt);
             if mask != 0 {
-                let room = REQUEST_SECTORS - self.gc.requests[number].sectors.len();
+                let room = REQUEST_SECTORS - self.collector.requests[number].sectors.len();
                 if mask.count_ones() as usize > room {
                     break;
                 }
@@ -401,7 +411,7 @@ impl<M: OpenChannel> Pblk<M> {
     fn sort_by_block(&mut self, number: usize) {
         let Some(mapping) = &self.mapping else { return };
         let block = |key| key_lba(key).map(|lba| mapping.cache.block_of(lba));
-        self.gc.requests[number].sectors.sort_unstable_by_key(|&(at, key)| (block(key), at));
+        self.collector.requests[number].sectors.sort_unstable_by_key(|&(at, key)| (block(key), at));
     }
 
     /// Reads the sectors of one write unit that `mask` names, in one command.
@@ -414,21 +424,21 @@ impl<M: OpenChannel> Pblk<M> {
     ) -> Result<Nanos, FtlError> {
         let first = mask.trailing_zeros();
         let span = u64::BITS - mask.leading_zeros() - first;
-        self.media.set_cause(copying(span));
-        let (now, ready) = (self.now, self.now.max(from));
-        let outcome = self.media.read(now, ready, ppa.plus(first), span, &mut Internal)?;
-        let sectors = &mut self.gc.requests[number].sectors;
+        self.flash.media.set_cause(copying(span));
+        let (now, ready) = (self.flash.now, self.flash.now.max(from));
+        let outcome = self.flash.media.read(now, ready, ppa.plus(first), span, &mut Internal)?;
+        let sectors = &mut self.collector.requests[number].sectors;
         let mut left = mask;
         while left != 0 {
             let at = ppa.plus(left.trailing_zeros());
             left &= left - 1;
-            if outcome.status != Status::Ok && !self.media.readable(at) {
-                self.stats.media_errors.uncorrectable += 1;
+            if outcome.status != Status::Ok && !self.flash.media.readable(at) {
+                self.flash.counts.media_errors.uncorrectable += 1;
                 continue;
             }
-            let key = self.media.oob(at).key;
+            let key = self.flash.media.oob(at).key;
             if let Some(lba) = key_lba(key) {
-                self.l2p.prefetch(lba);
+                self.flash.l2p.prefetch(lba);
             }
             sectors.push((at, key));
         }
@@ -437,35 +447,39 @@ impl<M: OpenChannel> Pblk<M> {
 
     /// A request's data has arrived.
     pub(super) fn gc_arrived(&mut self, number: usize) {
-        self.gc.ready.push_back(number);
+        self.collector.ready.push_back(number);
     }
 
     /// Moves arrived copies into the ring, as far as there is room. Whether any moved.
     pub(super) fn insert_copies(&mut self) -> bool {
         let mut moved = false;
-        while let Some(&number) = self.gc.ready.front() {
-            if self.is_copying() || self.gc.awaits.is_some() {
+        while let Some(&number) = self.collector.ready.front() {
+            if self.is_copying() || self.collector.awaits.is_some() {
                 break;
             }
-            let left = self.gc.requests[number].sectors.len() - self.gc.requests[number].inserted;
+            let left = self.collector.requests[number].sectors.len()
+                - self.collector.requests[number].inserted;
             if left > 0 {
-                let room = self.copy_room(self.gc.requests[number].buffer, left as u32);
+                let room = self.copy_room(self.collector.requests[number].buffer, left as u32);
                 // Where there is no room a mapping would only come in vain.
                 if room == 0 {
                     break;
                 }
                 let room = self.mapped_copies(number, room);
                 if room == 0 {
-                    let request = &self.gc.requests[number];
+                    let request = &self.collector.requests[number];
                     let (_, key) = request.sectors[request.inserted];
-                    self.gc.awaits = key_lba(key).and_then(|lba| self.awaited_block(lba, true));
+                    self.collector.awaits =
+                        key_lba(key).and_then(|lba| self.awaited_block(lba, true));
                     break;
                 }
                 self.insert_request(number, room);
                 moved = true;
             }
-            if self.gc.requests[number].inserted == self.gc.requests[number].sectors.len() {
-                self.gc.ready.pop_front();
+            if self.collector.requests[number].inserted
+                == self.collector.requests[number].sectors.len()
+            {
+                self.collector.ready.pop_front();
                 self.request_done(number);
                 moved = true;
             }
@@ -479,96 +493,98 @@ impl<M: OpenChannel> Pblk<M> {
             return 0;
         }
         let ring = self.make_ring_room(id, wanted.saturating_add(2)).saturating_sub(2);
-        let room = wanted.min(ring).min(self.buffers[usize::from(id)].rl.gc_room(self.now));
+        let room =
+            wanted.min(ring).min(self.buffers.all[usize::from(id)].rl.gc_room(self.flash.now));
         if room == 0 { 0 } else { u64::from(room).min(self.copy_space(id)) as u32 }
     }
 
     /// Inserts the next `room` copies, up to the first trim sector, which is logged anew.
     fn insert_request(&mut self, number: usize, room: u32) {
-        let request = &mut self.gc.requests[number];
+        let request = &mut self.collector.requests[number];
         let (id, from) = (request.buffer, request.inserted);
         let next = &request.sectors[from..from + room as usize];
         let copies = next.iter().position(|&(_, key)| key == KEY_TRIM).unwrap_or(next.len());
         let trim = next.get(copies).map(|&(at, _)| at);
         let inserted = copies + usize::from(trim.is_some());
         request.inserted += inserted;
-        self.gc.pending_sectors -= inserted as u64;
+        self.collector.pending_sectors -= inserted as u64;
         self.plan_copies();
         self.insert_run(number, from..from + copies);
         if let Some(at) = trim {
-            let data = self.media.data(at);
+            let data = self.flash.media.data(at);
             self.relog_trims(at, &data);
         }
-        self.buffers[usize::from(id)].rl.gc_in(copies as u32);
+        self.buffers.all[usize::from(id)].rl.gc_in(copies as u32);
         self.copied(id, copies as u32);
     }
 
     /// Inserts copies of a request. Their line is being collected, so that nobody asks what it has left.
     fn insert_run(&mut self, number: usize, copies: Range<usize>) {
-        let request = &self.gc.requests[number];
-        let rb = &mut self.buffers[usize::from(request.buffer)].rb;
+        let request = &self.collector.requests[number];
+        let rb = &mut self.buffers.all[usize::from(request.buffer)].rb;
         let (mut cleared, mut gate) = (0, 0);
         for &(at, key) in &request.sectors[copies] {
-            let slot = rb.push(key, Origin::Gc, self.next_seq);
-            self.next_seq += 1;
-            let moved = key_lba(key)
-                .filter(|lba| self.l2p.switch(*lba, MapEntry::Flash(at), MapEntry::Buffered(slot)));
+            let slot = rb.push(key, Origin::Gc, self.flash.next_seq);
+            self.flash.next_seq += 1;
+            let moved = key_lba(key).filter(|lba| {
+                self.flash.l2p.switch(*lba, MapEntry::Flash(at), MapEntry::Buffered(slot))
+            });
             let Some(lba) = moved else {
                 rb.mark_stale();
-                if key_is_live(key) && self.lines.is_valid(at) {
+                if key_is_live(key) && self.flash.lines.is_valid(at) {
                     let blind = self.mapping.as_mut().and_then(|mapping| mapping.blind.as_mut());
                     let held = blind.zip(key_lba(key)).map(|(blind, lba)| blind.settle(lba));
                     debug_assert!(held.is_some(), "a valid sector is the newest of its address");
-                    self.lines.clear_bit(at);
-                    (cleared, gate) = (cleared + 1, self.next_seq);
+                    self.flash.lines.clear_bit(at);
+                    (cleared, gate) = (cleared + 1, self.flash.next_seq);
                 }
                 continue;
             };
-            if self.run.keep_content {
-                rb.keep(self.media.data(at));
+            if self.rules.run.keep_content {
+                rb.keep(self.flash.media.data(at));
             }
-            self.lines.clear_bit(at);
-            (cleared, gate) = (cleared + 1, self.next_seq);
+            self.flash.lines.clear_bit(at);
+            (cleared, gate) = (cleared + 1, self.flash.next_seq);
             if let Some(mapping) = &mut self.mapping {
                 mapping.add_blind(lba, None);
                 mapping.changed(lba, EntryState::OnMedia, EntryState::BufferedVolatile);
             }
         }
-        self.lines.cleared(request.line, cleared, gate);
+        self.flash.lines.cleared(request.line, cleared, gate);
     }
 
     /// Logs again the records of a trim sector that still hide something. The others are dropped: what hides their
     /// sectors instead must be durable before the line is erased.
     pub(super) fn relog_trims(&mut self, at: Ppa, data: &SectorData) {
         for record in decode_trims(data).unwrap_or_default() {
-            if self.trimmed.is_needed(&record) {
+            if self.buffers.trimmed.is_needed(&record) {
                 self.log_trim(record);
             }
         }
-        let gate = if self.run.omits(OmittedRule::RelogGate) { 0 } else { self.gate() };
+        let gate = if self.rules.run.omits(OmittedRule::RelogGate) { 0 } else { self.gate() };
         self.invalidate(at, gate);
     }
 
     fn request_done(&mut self, number: usize) {
-        let line = self.gc.requests[number].line;
-        self.gc.idle.push(number);
-        if let Some(index) = self.gc.victims.iter().position(|victim| victim.id == line) {
-            self.gc.victims[index].requests -= 1;
+        let line = self.collector.requests[number].line;
+        self.collector.idle.push(number);
+        if let Some(index) = self.collector.victims.iter().position(|victim| victim.id == line) {
+            self.collector.victims[index].requests -= 1;
             self.finish_victim(index);
         }
     }
 
     /// A victim that is fully read and inserted is empty, or holds what media could not read.
     fn finish_victim(&mut self, index: usize) {
-        let victim = self.gc.victims[index];
+        let victim = self.collector.victims[index];
         if victim.at < self.line_end() || victim.requests > 0 {
             return;
         }
-        self.gc.victims.remove(index);
-        if self.lines.get(victim.id).valid == 0 {
+        self.collector.victims.remove(index);
+        if self.flash.lines.get(victim.id).valid == 0 {
             self.quarantine_line(victim.id);
         } else {
-            self.lines.get_mut(victim.id).state = LineState::Corrupt;
+            self.flash.lines.get_mut(victim.id).state = LineState::Corrupt;
         }
         self.plan_copies();
         self.limiter_update();

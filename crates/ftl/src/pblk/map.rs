@@ -20,8 +20,8 @@ impl<M: OpenChannel> Pblk<M> {
     /// stays reserved while trim records wait for it, so that a flush never waits for space.
     #[inline]
     pub(super) fn make_ring_room(&mut self, id: BufferId, wanted: u32) -> u32 {
-        let reserved = u32::from(id == 0 && self.trims.has_pending());
-        let free = |pblk: &Self| pblk.buffers[usize::from(id)].rb.free();
+        let reserved = u32::from(id == 0 && self.buffers.trims.has_pending());
+        let free = |pblk: &Self| pblk.buffers.all[usize::from(id)].rb.free();
         while free(self) < wanted.saturating_add(reserved) && self.recycle(id) {}
         free(self).saturating_sub(reserved)
     }
@@ -31,23 +31,23 @@ impl<M: OpenChannel> Pblk<M> {
     pub(super) fn recycle(&mut self, id: BufferId) -> bool {
         let served =
             |unit: &&WriteUnit| self.is_served(unit.at.plus(unit.entries.saturating_sub(1)));
-        let unit = self.buffers[usize::from(id)].units.oldest().filter(served).copied();
+        let unit = self.buffers.all[usize::from(id)].units.oldest().filter(served).copied();
         unit.map(|unit| self.release_unit(id, &unit)).is_some()
     }
 
     /// The entries of the oldest unit leave the ring.
     fn release_unit(&mut self, id: BufferId, unit: &WriteUnit) {
-        let buffer = &mut self.buffers[usize::from(id)];
+        let buffer = &mut self.buffers.all[usize::from(id)];
         buffer.units.pop();
         let (mut live, mut index) = (0, 0);
         buffer.rb.run(unit.first, unit.entries).for_each(|(slot, key)| {
-            let switched = switch_to_media(&mut self.l2p, slot, key, unit.at.plus(index));
+            let switched = switch_to_media(&mut self.flash.l2p, slot, key, unit.at.plus(index));
             live |= u64::from(switched) << index;
             index += 1;
         });
         buffer.rb.l2p_update += u64::from(unit.entries);
-        self.lines.set_valid(unit.line, unit.at, live);
-        if live.count_ones() < unit.entries && self.media.may_drop() {
+        self.flash.lines.set_valid(unit.line, unit.at, live);
+        if live.count_ones() < unit.entries && self.flash.media.may_drop() {
             self.note_stale(id, unit);
         }
         self.entries_left(id, unit, live);
@@ -57,16 +57,16 @@ impl<M: OpenChannel> Pblk<M> {
     /// Whether the device serves reads of a written sector.
     #[inline]
     pub(super) fn is_served(&self, at: Ppa) -> bool {
-        let chunk = self.media.chunk(self.layout.format.chunk_of(at));
+        let chunk = self.flash.media.chunk(self.flash.layout.format.chunk_of(at));
         chunk.state != ChunkState::Open
-            || self.layout.format.sector_of(at) + self.geometry.mw_cunits < chunk.wp
+            || self.flash.layout.format.sector_of(at) + self.flash.geometry.mw_cunits < chunk.wp
     }
 
     /// The unit's entries are no longer pending in their line. What did not become valid was
     /// superseded by something in the ring, which must be durable before the line is erased.
     fn settle(&mut self, unit: &WriteUnit) {
-        let gate = if self.run.omits(OmittedRule::SettledGate) { 0 } else { self.gate() };
-        let line = self.lines.get_mut(unit.line);
+        let gate = if self.rules.run.omits(OmittedRule::SettledGate) { 0 } else { self.gate() };
+        let line = self.flash.lines.get_mut(unit.line);
         line.gate = line.gate.max(gate);
         line.pending -= unit.entries;
         self.line_lowered(unit.line);
@@ -74,25 +74,25 @@ impl<M: OpenChannel> Pblk<M> {
 
     /// The sequence before which everything must be durable so that all changes made so far are.
     pub(super) fn gate(&self) -> u64 {
-        self.next_seq + u64::from(self.trims.has_pending())
+        self.flash.next_seq + u64::from(self.buffers.trims.has_pending())
     }
 
     /// A sector on media was superseded by a change that is durable when everything before `gate`
     /// is.
     #[inline]
     pub(super) fn invalidate(&mut self, at: Ppa, gate: u64) {
-        let id = self.lines.clear_valid(at, gate);
+        let id = self.flash.lines.clear_valid(at, gate);
         self.line_lowered(id);
     }
 
     /// A line lost valid or pending sectors.
     #[inline]
     pub(super) fn line_lowered(&mut self, id: LineId) {
-        let line = self.lines.get(id);
+        let line = self.flash.lines.get(id);
         if line.valid == 0 && line.pending == 0 {
             self.line_emptied(id);
         } else if line.state == LineState::Closed && !line.is_map() {
-            self.victims.lower(id, self.lines.weight(id));
+            self.flash.victims.lower(id, self.flash.lines.weight(id));
         }
     }
 
@@ -100,17 +100,17 @@ impl<M: OpenChannel> Pblk<M> {
     /// victim gets there when its last copy is handled.
     #[cold]
     pub(super) fn line_emptied(&mut self, id: LineId) {
-        match self.lines.get(id).state {
-            LineState::Closed if self.lines.get(id).is_map() => {
+        match self.flash.lines.get(id).state {
+            LineState::Closed if self.flash.lines.get(id).is_map() => {
                 if let Some(mapping) = &mut self.mapping {
                     mapping.store.forget(id);
                 }
                 self.quarantine_line(id);
             }
             LineState::Closed => {
-                self.victims.remove(id);
+                self.flash.victims.remove(id);
                 self.stats.gc.empty_victims += 1;
-                let origin = self.lines.get(id).origin;
+                let origin = self.flash.lines.get(id).origin;
                 self.stats.buffers[usize::from(origin)].empty_victims += 1;
                 self.line_is_garbage(id);
             }
@@ -121,29 +121,29 @@ impl<M: OpenChannel> Pblk<M> {
 
     /// An empty line is quarantined; forgets the erase rule when that is asked for.
     pub(super) fn quarantine_line(&mut self, id: LineId) {
-        if self.run.omits(OmittedRule::EraseRule) {
-            self.lines.get_mut(id).gate = 0;
+        if self.rules.run.omits(OmittedRule::EraseRule) {
+            self.flash.lines.get_mut(id).gate = 0;
         }
-        self.lines.quarantine_line(id);
+        self.flash.lines.quarantine_line(id);
         self.release_durable_lines();
     }
 
     /// Everything logged before this sequence is durable, in whatever buffer.
     pub(super) fn durable(&mut self) -> u64 {
-        let oldest = self.buffers.iter().filter_map(|buffer| buffer.rb.oldest_seq()).min();
-        let trims = self.trims.durable(self.buffers[0].rb.sync);
-        oldest.unwrap_or(self.next_seq).min(trims)
+        let oldest = self.buffers.all.iter().filter_map(|buffer| buffer.rb.oldest_seq()).min();
+        let trims = self.buffers.trims.durable(self.buffers.all[0].rb.sync);
+        oldest.unwrap_or(self.flash.next_seq).min(trims)
     }
 
     /// Frees the lines whose gate has been passed, and drops what is dead.
     pub(super) fn release_durable_lines(&mut self) {
-        if !self.dead.is_empty() {
+        if !self.flash.dead.is_empty() {
             let durable = self.durable();
             self.drop_dead(durable);
         }
-        if self.lines.quarantined() > 0 {
-            let durable = self.durable() + u64::from(self.run.omits(OmittedRule::EraseGate));
-            if self.lines.release_durable_lines(durable) {
+        if self.flash.lines.quarantined() > 0 {
+            let durable = self.durable() + u64::from(self.rules.run.omits(OmittedRule::EraseGate));
+            if self.flash.lines.release_durable_lines(durable) {
                 self.limiter_update();
             }
         }
@@ -153,12 +153,12 @@ impl<M: OpenChannel> Pblk<M> {
     pub(super) fn limiter_update(&mut self) {
         let (chunks, lines) = self.limiter_free(None);
         let werr = self.has_werr();
-        for buffer in &mut self.buffers {
+        for buffer in &mut self.buffers.all {
             buffer.rl.update(chunks, lines, werr);
         }
-        if self.thread.is_paced() {
+        if self.collector.thread.is_paced() {
             let short = self.wants_lines();
-            self.thread.set_active(werr || short);
+            self.collector.thread.set_active(werr || short);
         }
     }
 
@@ -166,15 +166,16 @@ impl<M: OpenChannel> Pblk<M> {
     /// on a line counts as free until it is opened (`pblk_line_replace_data`), in 4.13 until it is
     /// taken to be the next one.
     pub(super) fn limiter_free(&self, stripe: Option<u32>) -> (u32, u32) {
-        let stripe = stripe.filter(|_| self.layout.stripes() > 1);
-        let (chunks, lines) = stripe.map_or_else(|| self.lines.free(), |it| self.lines.free_of(it));
-        if self.config.capacity_rules == CapacityRules::V4_13 {
+        let stripe = stripe.filter(|_| self.flash.layout.stripes() > 1);
+        let (chunks, lines) =
+            stripe.map_or_else(|| self.flash.lines.free(), |it| self.flash.lines.free_of(it));
+        if self.rules.config.capacity_rules == CapacityRules::V4_13 {
             return (chunks, lines);
         }
-        let counts = |&id: &LineId| stripe.is_none_or(|it| self.layout.stripe_of(id) == it);
+        let counts = |&id: &LineId| stripe.is_none_or(|it| self.flash.layout.stripe_of(id) == it);
         let prepared = self.prepared_lines().filter(counts);
-        let prepared: u32 = prepared.map(|id| self.lines.get(id).chunks).sum();
-        (chunks + prepared * stripe.map_or(1, |_| self.layout.stripes()), lines)
+        let prepared: u32 = prepared.map(|id| self.flash.lines.get(id).chunks).sum();
+        (chunks + prepared * stripe.map_or(1, |_| self.flash.layout.stripes()), lines)
     }
 }
 

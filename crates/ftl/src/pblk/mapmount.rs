@@ -47,7 +47,7 @@ impl<M: OpenChannel> Pblk<M> {
         }
         let dropped = self.drop_map_lines(&current);
         for (block, pieces) in current {
-            if pieces.iter().any(|&at| dropped.contains(&self.lines.of(at))) {
+            if pieces.iter().any(|&at| dropped.contains(&self.flash.lines.of(at))) {
                 stale.push(block);
             } else {
                 self.adopt_block(block, &pieces);
@@ -57,7 +57,7 @@ impl<M: OpenChannel> Pblk<M> {
     }
 
     fn is_blank(&self, block: u32) -> bool {
-        self.mapping.as_ref().is_none_or(|m| self.l2p.is_blank(m.cache.sectors_of(block)))
+        self.mapping.as_ref().is_none_or(|m| self.flash.l2p.is_blank(m.cache.sectors_of(block)))
     }
 
     /// The pieces of the version of a block that says what the table says.
@@ -75,22 +75,22 @@ impl<M: OpenChannel> Pblk<M> {
     }
 
     fn holds_map(&self, at: Ppa, key: u32, truth: &SectorData) -> bool {
-        let oob = self.media.oob(at);
-        let in_chunk =
-            self.layout.format.sector_of(at) < self.media.chunk(self.layout.format.chunk_of(at)).wp;
+        let oob = self.flash.media.oob(at);
+        let in_chunk = self.flash.layout.format.sector_of(at)
+            < self.flash.media.chunk(self.flash.layout.format.chunk_of(at)).wp;
         in_chunk
-            && self.media.readable(at)
+            && self.flash.media.readable(at)
             && (oob.kind, oob.key) == (Kind::Map, key)
-            && (self.media.data(at) == *truth || self.run.omits(OmittedRule::StaleMap))
+            && (self.flash.media.data(at) == *truth || self.rules.run.omits(OmittedRule::StaleMap))
     }
 
     /// Where power cuts have left hardly any lines for mapping blocks, the emptiest are given up.
     fn drop_map_lines(&self, current: &[(u32, Vec<Ppa>)]) -> BTreeSet<LineId> {
         let mut used: BTreeMap<LineId, usize> = BTreeMap::new();
         for &at in current.iter().flat_map(|(_, pieces)| pieces) {
-            *used.entry(self.lines.of(at)).or_default() += 1;
+            *used.entry(self.flash.lines.of(at)).or_default() += 1;
         }
-        let most = self.capacity.map_lines.saturating_sub(2) as usize;
+        let most = self.rules.capacity.map_lines.saturating_sub(2) as usize;
         let mut lines: Vec<(usize, LineId)> = used.into_iter().map(|(id, n)| (n, id)).collect();
         lines.sort_unstable();
         let surplus = lines.len().saturating_sub(most);
@@ -105,15 +105,16 @@ impl<M: OpenChannel> Pblk<M> {
                 mapping.cache.adopt(block, at, 1);
             }
             mapping.place(block, piece, at);
-            self.lines.set_valid(self.lines.of(at), at, u64::MAX >> (64 - sectors));
+            self.flash.lines.set_valid(self.flash.lines.of(at), at, u64::MAX >> (64 - sectors));
         }
     }
 
     /// Lines that hold mapping blocks count against the quota.
     pub(super) fn count_map_lines(&mut self) {
         let held =
-            self.lines.iter().filter(|(_, line)| line.is_map() && line.valid > 0).count() as u32;
-        self.lines.kept = self.capacity.map_lines.saturating_sub(held);
+            self.flash.lines.iter().filter(|(_, line)| line.is_map() && line.valid > 0).count()
+                as u32;
+        self.flash.lines.kept = self.rules.capacity.map_lines.saturating_sub(held);
     }
 
     /// The buffer that a line's frontier belongs to, as start metadata say.
@@ -122,7 +123,7 @@ impl<M: OpenChannel> Pblk<M> {
             return self.mapping.as_ref().map(|m| (m.store.frontier, MAP_ORIGIN));
         }
         let f = u8::try_from(frontier).ok()?;
-        let found = self.frontiers.get(usize::from(f))?;
+        let found = self.frontiers.all.get(usize::from(f))?;
         (found.buffer != MAP_ORIGIN).then_some((f, found.buffer))
     }
 
@@ -133,13 +134,13 @@ impl<M: OpenChannel> Pblk<M> {
         }
         self.set_mounting(true);
         for block in stale {
-            if self.stopped.is_none() {
+            if self.progress.stopped.is_none() {
                 let number = self.add_job(block, 1, false);
                 self.send_job(number);
                 self.run_map_events(false)?;
             }
         }
-        if self.stopped.is_none() {
+        if self.progress.stopped.is_none() {
             self.run_map_events(true)?;
         }
         self.set_mounting(false);
@@ -161,7 +162,7 @@ impl<M: OpenChannel> Pblk<M> {
     fn run_map_events(&mut self, to_end: bool) -> Result<(), FtlError> {
         self.pump();
         while !self.rewritten(to_end) {
-            if let Some(error) = self.stopped.take() {
+            if let Some(error) = self.progress.stopped.take() {
                 return Err(error.into());
             }
             let Some(at) = self.next_at() else {
@@ -170,7 +171,7 @@ impl<M: OpenChannel> Pblk<M> {
             };
             self.run_round(at);
         }
-        self.stopped.take().map_or(Ok(()), |error| Err(error.into()))
+        self.progress.stopped.take().map_or(Ok(()), |error| Err(error.into()))
     }
 
     fn rewritten(&self, to_end: bool) -> bool {

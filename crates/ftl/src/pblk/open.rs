@@ -70,6 +70,16 @@ impl Frontier {
     }
 }
 
+/// All frontiers: those of buffers, then that of mapping blocks.
+#[derive(Debug)]
+pub(super) struct Frontiers {
+    pub(super) all: Vec<Frontier>,
+    /// Which formatting of the device this is.
+    pub(super) instance: u64,
+    /// Order number of the next line to be opened.
+    pub(super) line_seq: u64,
+}
+
 /// The line that takes data.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct OpenLine {
@@ -110,7 +120,7 @@ struct ClosingLine {
 impl<M: OpenChannel> Pblk<M> {
     #[inline]
     fn frontier(&mut self, f: FrontierId) -> &mut Frontier {
-        &mut self.frontiers[usize::from(f)]
+        &mut self.frontiers.all[usize::from(f)]
     }
 
     /// The next usable unit of a frontier, unless its parallel unit is busy or no line is ready.
@@ -120,7 +130,7 @@ impl<M: OpenChannel> Pblk<M> {
         f: FrontierId,
     ) -> Result<Option<WritePosition>, FtlError> {
         loop {
-            let Some(open) = self.frontiers[usize::from(f)].open else {
+            let Some(open) = self.frontiers.all[usize::from(f)].open else {
                 if self.open_next(f)? {
                     continue;
                 }
@@ -131,12 +141,12 @@ impl<M: OpenChannel> Pblk<M> {
                 continue;
             }
             let (chunk, sector) = (self.chunk_at(open.id, open.at.chunk), self.sector(open.at));
-            if self.busy[chunk.unit.0 as usize] {
+            if self.flash.busy[chunk.unit.0 as usize] {
                 return Ok(None);
             }
             self.step_open(f);
             if self.is_usable(chunk, sector) {
-                let at = self.layout.format.ppa(chunk, sector);
+                let at = self.flash.layout.format.ppa(chunk, sector);
                 return Ok(Some(WritePosition {
                     frontier: f,
                     line: open.id,
@@ -149,7 +159,7 @@ impl<M: OpenChannel> Pblk<M> {
 
     #[inline]
     fn step_open(&mut self, f: FrontierId) {
-        let width = self.layout.width;
+        let width = self.flash.layout.width;
         if let Some(open) = &mut self.frontier(f).open {
             open.at.step(width);
         }
@@ -157,27 +167,27 @@ impl<M: OpenChannel> Pblk<M> {
 
     #[inline]
     pub(super) fn chunk_at(&self, line: LineId, index: u32) -> ChunkId {
-        self.layout.chunk(line, index)
+        self.flash.layout.chunk(line, index)
     }
 
     fn sector(&self, at: Cursor) -> u32 {
-        at.row * self.geometry.ws_opt
+        at.row * self.flash.geometry.ws_opt
     }
 
     /// The first sector of a unit of a line.
     #[inline]
     pub(super) fn ppa_at(&self, line: LineId, at: Cursor) -> Ppa {
-        self.layout.format.ppa(self.chunk_at(line, at.chunk), self.sector(at))
+        self.flash.layout.format.ppa(self.chunk_at(line, at.chunk), self.sector(at))
     }
 
     pub(super) fn line_end(&self) -> Cursor {
-        Cursor { row: self.geometry.sectors / self.geometry.ws_opt, chunk: 0 }
+        Cursor { row: self.flash.geometry.sectors / self.flash.geometry.ws_opt, chunk: 0 }
     }
 
     /// Whether the unit of a chunk that begins at `sector` can be written now.
     #[inline]
     fn is_usable(&self, chunk: ChunkId, sector: u32) -> bool {
-        let chunk = self.media.chunk(chunk);
+        let chunk = self.flash.media.chunk(chunk);
         matches!(chunk.state, ChunkState::Free | ChunkState::Open) && chunk.wp == sector
     }
 
@@ -196,7 +206,7 @@ impl<M: OpenChannel> Pblk<M> {
     /// Whether a chore could have something to do.
     #[inline]
     fn has_chores(&self, f: FrontierId) -> bool {
-        let frontier = &self.frontiers[usize::from(f)];
+        let frontier = &self.frontiers.all[usize::from(f)];
         let prepares = match &frontier.next {
             Some(next) => next.smeta == SmetaState::Missing,
             None => self.wants_next(f),
@@ -224,8 +234,8 @@ impl<M: OpenChannel> Pblk<M> {
 
     #[inline]
     fn is_full(&self, f: FrontierId) -> bool {
-        let full = |open: OpenLine| self.lines.get(open.id).left == 0;
-        self.data_frontiers() > 1 && self.frontiers[usize::from(f)].open.is_some_and(full)
+        let full = |open: OpenLine| self.flash.lines.get(open.id).left == 0;
+        self.data_frontiers() > 1 && self.frontiers.all[usize::from(f)].open.is_some_and(full)
     }
 
     /// A single frontier always has the next line in preparation, as in the kernel. Several would
@@ -234,19 +244,19 @@ impl<M: OpenChannel> Pblk<M> {
         if f == 0 && self.data_frontiers() == 1 {
             return true;
         }
-        let open = self.frontiers[usize::from(f)].open;
-        open.is_some_and(|open| self.lines.get(open.id).left <= self.next_below)
+        let open = self.frontiers.all[usize::from(f)].open;
+        open.is_some_and(|open| self.flash.lines.get(open.id).left <= self.rules.next_below)
     }
 
     pub(super) fn take_next(&mut self, f: FrontierId) {
-        let frontier = &self.frontiers[usize::from(f)];
+        let frontier = &self.frontiers.all[usize::from(f)];
         if frontier.next.is_some() || !self.may_take_line(frontier.buffer) {
             return;
         }
         let buffer = frontier.buffer;
-        let taken = self.lines.take_free(frontier.stripes, buffer == MAP_ORIGIN);
+        let taken = self.flash.lines.take_free(frontier.stripes, buffer == MAP_ORIGIN);
         let Some(id) = taken else { return };
-        self.lines.get_mut(id).origin = buffer;
+        self.flash.lines.get_mut(id).origin = buffer;
         let next = NextLine { id, erased_to: 0, erasing: 0, smeta: SmetaState::Missing };
         self.frontier(f).next = Some(next);
         self.limiter_update();
@@ -254,13 +264,13 @@ impl<M: OpenChannel> Pblk<M> {
 
     /// The lines that frontiers of buffers prepared and did not open yet.
     pub(super) fn prepared_lines(&self) -> impl Iterator<Item = LineId> {
-        let data = self.frontiers[..self.data_frontiers()].iter();
+        let data = self.frontiers.all[..self.data_frontiers()].iter();
         data.filter_map(|frontier| frontier.next.map(|next| next.id))
     }
 
     /// Whether a frontier's next line has its start metadata.
     pub(super) fn is_prepared(&self, f: FrontierId) -> bool {
-        let next = &self.frontiers[usize::from(f)].next;
+        let next = &self.frontiers.all[usize::from(f)].next;
         next.is_some_and(|next| next.smeta == SmetaState::Written)
     }
 
@@ -269,18 +279,18 @@ impl<M: OpenChannel> Pblk<M> {
     /// open chunks are limited such a line stays, since free lines have no share in the limit.
     pub(super) fn return_line(&mut self, f: FrontierId, spare: i64) -> Option<u32> {
         let next = self.frontier(f).next?;
-        let left = self.lines.get(next.id).left;
+        let left = self.flash.lines.get(next.id).left;
         let idle = match next.smeta {
             SmetaState::Missing => next.erasing == 0,
             SmetaState::InFlight => false,
-            SmetaState::Written => !self.geometry.limits_open_chunks(),
+            SmetaState::Written => !self.flash.geometry.limits_open_chunks(),
         };
         if !idle || spare < i64::from(left) {
             return None;
         }
         self.frontier(f).next = None;
-        self.lines.write_off(next.id, u32::MAX);
-        self.lines.release(next.id);
+        self.flash.lines.write_off(next.id, u32::MAX);
+        self.flash.lines.release(next.id);
         self.limiter_update();
         Some(left)
     }
@@ -289,13 +299,14 @@ impl<M: OpenChannel> Pblk<M> {
     fn erase_one(&mut self, f: FrontierId) -> Result<bool, FtlError> {
         let Some(mut next) = self.frontier(f).next else { return Ok(false) };
         let mut erased = false;
-        while next.erased_to < self.layout.width && !erased {
+        while next.erased_to < self.flash.layout.width && !erased {
             let chunk = self.chunk_at(next.id, next.erased_to);
             next.erased_to += 1;
-            if matches!(self.media.chunk(chunk).state, ChunkState::Open | ChunkState::Closed) {
-                let outcome = self.media.reset(self.now, self.now, chunk)?;
-                self.stats.erases += 1;
-                self.events.push(outcome.at, EventKind::Erase(f, outcome.status));
+            if matches!(self.flash.media.chunk(chunk).state, ChunkState::Open | ChunkState::Closed)
+            {
+                let outcome = self.flash.media.reset(self.flash.now, self.flash.now, chunk)?;
+                self.flash.counts.erases += 1;
+                self.flash.events.push(outcome.at, EventKind::Erase(f, outcome.status));
                 next.erasing += 1;
                 erased = true;
             }
@@ -310,8 +321,8 @@ impl<M: OpenChannel> Pblk<M> {
         next.erasing -= 1;
         if status != Status::Ok {
             let id = next.id;
-            self.stats.media_errors.erase_failures += 1;
-            self.lines.remove_chunk(id, self.geometry.sectors);
+            self.flash.counts.media_errors.erase_failures += 1;
+            self.flash.lines.remove_chunk(id, self.flash.geometry.sectors);
         }
     }
 
@@ -319,75 +330,80 @@ impl<M: OpenChannel> Pblk<M> {
     /// room for data is given up.
     fn write_smeta(&mut self, f: FrontierId) -> Result<(), FtlError> {
         let Some(next) = self.frontier(f).next else { return Ok(()) };
-        let erased = next.erased_to == self.layout.width && next.erasing == 0;
+        let erased = next.erased_to == self.flash.layout.width && next.erasing == 0;
         if !erased || next.smeta != SmetaState::Missing {
             return Ok(());
         }
         let good = |index: &u32| self.is_usable(self.chunk_at(next.id, *index), 0);
-        let first = (0..self.layout.width).find(good);
-        let Some(chunk) = first.filter(|_| self.lines.get(next.id).left >= self.geometry.ws_opt)
+        let first = (0..self.flash.layout.width).find(good);
+        let Some(chunk) =
+            first.filter(|_| self.flash.lines.get(next.id).left >= self.flash.geometry.ws_opt)
         else {
             self.give_up_next(f, next.id);
             return Ok(());
         };
-        if self.busy[self.layout.unit(next.id, chunk) as usize] {
+        if self.flash.busy[self.flash.layout.unit(next.id, chunk) as usize] {
             return Ok(());
         }
         self.program_smeta(f, next, chunk)
     }
 
     fn program_smeta(&mut self, f: FrontierId, next: NextLine, chunk: u32) -> Result<(), FtlError> {
-        let ws_opt = self.geometry.ws_opt;
+        let ws_opt = self.flash.geometry.ws_opt;
         let smeta = Smeta {
-            instance: self.instance,
-            line_seq: self.line_seq,
-            logical_sectors: self.capacity.logical_sectors,
+            instance: self.frontiers.instance,
+            line_seq: self.frontiers.line_seq,
+            logical_sectors: self.rules.capacity.logical_sectors,
             line: next.id,
-            width: self.layout.width,
-            frontier: if self.lines.get(next.id).is_map() { MAP_FRONTIER } else { u32::from(f) },
+            width: self.flash.layout.width,
+            frontier: if self.flash.lines.get(next.id).is_map() {
+                MAP_FRONTIER
+            } else {
+                u32::from(f)
+            },
         };
-        self.lines.get_mut(next.id).seq = self.line_seq;
-        self.line_seq += 1;
-        self.scratch.clear();
-        self.scratch.resize(ws_opt as usize, smeta.encode());
+        self.flash.lines.get_mut(next.id).seq = self.frontiers.line_seq;
+        self.frontiers.line_seq += 1;
+        self.flash.scratch.clear();
+        self.flash.scratch.resize(ws_opt as usize, smeta.encode());
         let chunk = self.chunk_at(next.id, chunk);
         let keys = &[KEY_EMPTY; MAX_UNIT][..ws_opt as usize];
         let cmd = WriteCmd {
-            at: self.layout.format.ppa(chunk, 0),
+            at: self.flash.layout.format.ppa(chunk, 0),
             kind: Kind::Smeta,
             seq: 0,
             seq_deltas: &[],
             aux: &[],
             keys,
-            data: &self.scratch,
+            data: &self.flash.scratch,
         };
-        let outcome = self.media.write(self.now, self.now, cmd)?;
-        self.stats.sectors.line_meta += u64::from(ws_opt);
-        self.busy[chunk.unit.0 as usize] = true;
-        self.events.push(outcome.at, EventKind::Smeta(f, chunk.unit.0, outcome.status));
+        let outcome = self.flash.media.write(self.flash.now, self.flash.now, cmd)?;
+        self.flash.counts.sectors.line_meta += u64::from(ws_opt);
+        self.flash.busy[chunk.unit.0 as usize] = true;
+        self.flash.events.push(outcome.at, EventKind::Smeta(f, chunk.unit.0, outcome.status));
         self.frontier(f).next = Some(NextLine { smeta: SmetaState::InFlight, ..next });
         Ok(())
     }
 
     /// Start metadata is written, or goes to the next good chunk.
     pub(super) fn smeta_done(&mut self, f: FrontierId, pu: u32, status: Status) {
-        self.busy[pu as usize] = false;
+        self.flash.busy[pu as usize] = false;
         let Some(next) = &mut self.frontier(f).next else { return };
         if status == Status::Ok {
             next.smeta = SmetaState::Written;
         } else {
             next.smeta = SmetaState::Missing;
             let id = next.id;
-            self.stats.media_errors.program_failures += 1;
-            self.lines.get_mut(id).werr = true;
-            self.lines.write_off(id, self.geometry.sectors);
+            self.flash.counts.media_errors.program_failures += 1;
+            self.flash.lines.get_mut(id).werr = true;
+            self.flash.lines.write_off(id, self.flash.geometry.sectors);
         }
     }
 
     fn give_up_next(&mut self, f: FrontierId, id: LineId) {
-        self.lines.write_off(id, u32::MAX);
-        self.lines.kept += u32::from(self.lines.get(id).is_map());
-        self.lines.get_mut(id).state = LineState::Bad;
+        self.flash.lines.write_off(id, u32::MAX);
+        self.flash.lines.kept += u32::from(self.flash.lines.get(id).is_map());
+        self.flash.lines.get_mut(id).state = LineState::Bad;
         self.frontier(f).next = None;
         self.limiter_update();
     }
@@ -402,7 +418,7 @@ impl<M: OpenChannel> Pblk<M> {
         self.write_smeta(f)?;
         let next = self.frontier(f).next.filter(|next| next.smeta == SmetaState::Written);
         let Some(next) = next else { return Ok(false) };
-        self.lines.get_mut(next.id).state = LineState::Open;
+        self.flash.lines.get_mut(next.id).state = LineState::Open;
         let end = self.emeta_start(next.id);
         let frontier = self.frontier(f);
         frontier.open = Some(OpenLine { id: next.id, at: Cursor::START, end });
@@ -416,8 +432,8 @@ impl<M: OpenChannel> Pblk<M> {
         let mut at = self.line_end();
         let mut missing = self.emeta_units();
         while missing > 0 && at > Cursor::START {
-            at.step_back(self.layout.width);
-            let chunk = self.media.chunk(self.chunk_at(line, at.chunk));
+            at.step_back(self.flash.layout.width);
+            let chunk = self.flash.media.chunk(self.chunk_at(line, at.chunk));
             if matches!(chunk.state, ChunkState::Free | ChunkState::Open) {
                 missing -= 1;
             }
@@ -426,7 +442,7 @@ impl<M: OpenChannel> Pblk<M> {
     }
 
     pub(super) fn emeta_units(&self) -> u32 {
-        self.capacity.emeta_sectors / self.geometry.ws_opt
+        self.rules.capacity.emeta_sectors / self.flash.geometry.ws_opt
     }
 
     /// The row in which a chunk's data end in an open line.
@@ -437,24 +453,25 @@ impl<M: OpenChannel> Pblk<M> {
     /// A program failed there: what data could still have taken of its chunk is lost to the line. A line
     /// that is full takes none.
     pub(super) fn write_off_rest(&mut self, line: LineId, at: Ppa) {
-        let mut lines = self.frontiers.iter().filter_map(|frontier| frontier.open);
+        let mut lines = self.frontiers.all.iter().filter_map(|frontier| frontier.open);
         let Some(open) = lines.find(|open| open.id == line) else { return };
-        let failed = self.layout.format.chunk_of(at);
-        let index = (0..self.layout.width).find(|&index| self.chunk_at(line, index) == failed);
-        let end = index.map_or(0, |index| self.data_end(&open, index) * self.geometry.ws_opt);
-        let next = self.layout.format.sector_of(at) + self.geometry.ws_opt;
-        self.lines.write_off(line, end.saturating_sub(next));
+        let failed = self.flash.layout.format.chunk_of(at);
+        let index =
+            (0..self.flash.layout.width).find(|&index| self.chunk_at(line, index) == failed);
+        let end = index.map_or(0, |index| self.data_end(&open, index) * self.flash.geometry.ws_opt);
+        let next = self.flash.layout.format.sector_of(at) + self.flash.geometry.ws_opt;
+        self.flash.lines.write_off(line, end.saturating_sub(next));
     }
 
     /// The open line is full of data: end metadata follows, if room was kept for it.
     fn close_open(&mut self, f: FrontierId) {
         let Some(open) = self.frontier(f).open.take() else { return };
-        self.lines.write_off(open.id, u32::MAX);
+        self.flash.lines.write_off(open.id, u32::MAX);
         if open.end >= self.line_end() {
             self.line_closed(open.id);
             return;
         }
-        self.lines.get_mut(open.id).state = LineState::Closing;
+        self.flash.lines.get_mut(open.id).state = LineState::Closing;
         let missing = self.emeta_units();
         let closing = ClosingLine { id: open.id, at: open.end, in_flight: 0, missing };
         self.frontier(f).closing.push_back(closing);
@@ -463,16 +480,16 @@ impl<M: OpenChannel> Pblk<M> {
     /// Writes one unit of the oldest closing line's end metadata, if its parallel unit is idle. End
     /// metadata vouches for the line's data, so it waits until all of that is on media.
     fn write_emeta(&mut self, f: FrontierId) -> Result<(), FtlError> {
-        let (width, end) = (self.layout.width, self.line_end());
+        let (width, end) = (self.flash.layout.width, self.line_end());
         let Some(mut closing) = self.frontier(f).closing.front().copied() else { return Ok(()) };
-        if self.lines.get(closing.id).in_flight > 0 {
+        if self.flash.lines.get(closing.id).in_flight > 0 {
             return Ok(());
         }
         while closing.at < end && !self.is_usable_at(closing.id, closing.at) {
             closing.at.step(width);
         }
-        let pu = self.layout.unit(closing.id, closing.at.chunk);
-        if closing.at < end && !self.busy[pu as usize] {
+        let pu = self.flash.layout.unit(closing.id, closing.at.chunk);
+        if closing.at < end && !self.flash.busy[pu as usize] {
             self.program_emeta(f, closing.id, closing.at)?;
             closing.at.step(width);
             closing.in_flight += 1;
@@ -483,7 +500,7 @@ impl<M: OpenChannel> Pblk<M> {
     }
 
     fn program_emeta(&mut self, f: FrontierId, line: LineId, at: Cursor) -> Result<(), FtlError> {
-        let ws_opt = self.geometry.ws_opt;
+        let ws_opt = self.flash.geometry.ws_opt;
         let ppa = self.ppa_at(line, at);
         let keys = &[KEY_EMPTY; MAX_UNIT][..ws_opt as usize];
         let cmd = WriteCmd {
@@ -495,17 +512,17 @@ impl<M: OpenChannel> Pblk<M> {
             keys,
             data: &[],
         };
-        let outcome = self.media.write(self.now, self.now, cmd)?;
-        self.stats.sectors.line_meta += u64::from(ws_opt);
-        let pu = self.layout.unit(line, at.chunk);
-        self.busy[pu as usize] = true;
-        self.events.push(outcome.at, EventKind::Emeta(f, pu, outcome.status));
+        let outcome = self.flash.media.write(self.flash.now, self.flash.now, cmd)?;
+        self.flash.counts.sectors.line_meta += u64::from(ws_opt);
+        let pu = self.flash.layout.unit(line, at.chunk);
+        self.flash.busy[pu as usize] = true;
+        self.flash.events.push(outcome.at, EventKind::Emeta(f, pu, outcome.status));
         Ok(())
     }
 
     /// A unit of the oldest closing line's end metadata is written, or missing for good.
     pub(super) fn emeta_done(&mut self, f: FrontierId, pu: u32, status: Status) {
-        self.busy[pu as usize] = false;
+        self.flash.busy[pu as usize] = false;
         let end = self.line_end();
         let Some(closing) = self.frontier(f).closing.front_mut() else { return };
         closing.in_flight -= 1;
@@ -513,8 +530,8 @@ impl<M: OpenChannel> Pblk<M> {
             closing.missing -= 1;
         } else {
             let id = closing.id;
-            self.stats.media_errors.program_failures += 1;
-            self.lines.get_mut(id).werr = true;
+            self.flash.counts.media_errors.program_failures += 1;
+            self.flash.lines.get_mut(id).werr = true;
         }
         self.finish_closing(f, end);
     }
@@ -524,20 +541,20 @@ impl<M: OpenChannel> Pblk<M> {
         let done = |closing: &&ClosingLine| closing.at >= end && closing.in_flight == 0;
         if let Some(closing) = self.frontier(f).closing.front().filter(done).copied() {
             self.frontier(f).closing.pop_front();
-            self.lines.get_mut(closing.id).emeta = closing.missing == 0;
+            self.flash.lines.get_mut(closing.id).emeta = closing.missing == 0;
             self.line_closed(closing.id);
         }
     }
 
     /// A line may be a victim from now on, or is empty already.
     pub(super) fn line_closed(&mut self, id: LineId) {
-        let weight = self.lines.weight(id);
-        let line = self.lines.get_mut(id);
+        let weight = self.flash.lines.weight(id);
+        let line = self.flash.lines.get_mut(id);
         line.state = LineState::Closed;
         let (empty, werr) = (line.valid == 0 && line.pending == 0, line.werr);
         match &mut self.mapping {
             Some(mapping) if line.is_map() => mapping.store.close(id),
-            _ => self.victims.insert(id, weight, werr),
+            _ => self.flash.victims.insert(id, weight, werr),
         }
         if empty {
             self.line_emptied(id);

@@ -52,26 +52,26 @@ impl<M: OpenChannel> Pblk<M> {
                 let mut pblk = Self::assemble(media, (config, run), found.capacity, found.now)?;
                 match pblk.replay(&found) {
                     Ok(()) => Ok(pblk),
-                    Err(error) => Err((pblk.media.into_inner(), error)),
+                    Err(error) => Err((pblk.flash.media.into_inner(), error)),
                 }
             }
         }
     }
 
     fn replay(&mut self, found: &ScanResult) -> Result<(), FtlError> {
-        self.instance = found.instance.unwrap_or(self.instance);
-        let mut replay = Replay::new(0, !self.run.omits(OmittedRule::Sequence));
+        self.frontiers.instance = found.instance.unwrap_or(self.frontiers.instance);
+        let mut replay = Replay::new(0, !self.rules.run.omits(OmittedRule::Sequence));
         let mut map = FoundMap::default();
         for (id, smeta) in (0..).zip(&found.smetas) {
             let line_seq = smeta.map_or(0, |smeta| smeta.line_seq);
             self.replay_line(id, line_seq, &mut replay, &mut map)?;
-            self.line_seq = self.line_seq.max(line_seq + 1);
+            self.frontiers.line_seq = self.frontiers.line_seq.max(line_seq + 1);
         }
-        replay.hide_trimmed(&mut self.l2p, |at| self.media.oob(at).seq);
-        self.next_seq = replay.seq_max + 1;
-        let trimmed = &mut self.trimmed;
+        replay.hide_trimmed(&mut self.flash.l2p, |at| self.flash.media.oob(at).seq);
+        self.flash.next_seq = replay.seq_max + 1;
+        let trimmed = &mut self.buffers.trimmed;
         let hides = |sectors, by: &TrimRecord| trimmed.hide_part(sectors, *by);
-        replay.count_valid(&self.l2p, &mut self.lines, hides);
+        replay.count_valid(&self.flash.l2p, &mut self.flash.lines, hides);
         self.drop_not_chosen();
         let stale = self.adopt_map(&map);
         self.place_lines(found);
@@ -89,29 +89,34 @@ impl<M: OpenChannel> Pblk<M> {
         replay: &mut Replay,
         map: &mut FoundMap,
     ) -> Result<(), FtlError> {
-        let ws_opt = self.geometry.ws_opt;
+        let ws_opt = self.flash.geometry.ws_opt;
         let mut emeta_left = self.emeta_units() * ws_opt;
         let written = self.served_units(id);
         for &at in &written {
-            let told = (0..ws_opt)
-                .map(|i| at.plus(i))
-                .filter(|&at| self.media.oob(at).kind == Kind::Emeta && self.media.readable(at));
+            let told = (0..ws_opt).map(|i| at.plus(i)).filter(|&at| {
+                self.flash.media.oob(at).kind == Kind::Emeta && self.flash.media.readable(at)
+            });
             emeta_left = emeta_left.saturating_sub(told.count() as u32);
         }
-        let line = self.lines.get_mut(id);
+        let line = self.flash.lines.get_mut(id);
         line.seq = line_seq;
         line.emeta = emeta_left == 0;
         let emeta = line.emeta;
-        let mut end = self.now;
+        let mut end = self.flash.now;
         for (position, &at) in written.iter().enumerate() {
-            let kind = self.media.oob(at).kind;
+            let kind = self.flash.media.oob(at).kind;
             if emeta == (kind == Kind::Emeta) {
-                end = end.max(self.media.read(self.now, self.now, at, ws_opt, &mut Internal)?.at);
+                end = end.max(
+                    self.flash
+                        .media
+                        .read(self.flash.now, self.flash.now, at, ws_opt, &mut Internal)?
+                        .at,
+                );
             }
             let order = (line_seq + 1) << 32 | (position as u64 * u64::from(ws_opt));
             self.replay_unit(id, at, order, replay, map);
         }
-        self.now = end;
+        self.flash.now = end;
         Ok(())
     }
 
@@ -121,15 +126,15 @@ impl<M: OpenChannel> Pblk<M> {
         let mut at = Cursor::START;
         let mut served = Vec::new();
         while at < self.line_end() {
-            let info = self.media.chunk(self.chunk_at(id, at.chunk));
+            let info = self.flash.media.chunk(self.chunk_at(id, at.chunk));
             let first = self.ppa_at(id, at);
-            let last = first.plus(self.geometry.ws_opt - 1);
+            let last = first.plus(self.flash.geometry.ws_opt - 1);
             let written = matches!(info.state, ChunkState::Open | ChunkState::Closed)
-                && self.layout.format.sector_of(last) < info.wp;
+                && self.flash.layout.format.sector_of(last) < info.wp;
             if written && self.is_served(last) {
                 served.push(first);
             }
-            at.step(self.layout.width);
+            at.step(self.flash.layout.width);
         }
         served
     }
@@ -142,11 +147,11 @@ impl<M: OpenChannel> Pblk<M> {
         replay: &mut Replay,
         map: &mut FoundMap,
     ) {
-        for i in 0..self.geometry.ws_opt {
+        for i in 0..self.flash.geometry.ws_opt {
             let at = at.plus(i);
-            let oob = self.media.oob(at);
+            let oob = self.flash.media.oob(at);
             if oob.kind == Kind::Map {
-                let line = self.lines.get_mut(id);
+                let line = self.flash.lines.get_mut(id);
                 line.data += 1;
                 if self.mapping.is_some() {
                     line.origin = MAP_ORIGIN;
@@ -157,26 +162,28 @@ impl<M: OpenChannel> Pblk<M> {
             if !matches!(oob.kind, Kind::Data | Kind::Pad) {
                 continue;
             }
-            self.lines.get_mut(id).data += 1;
-            let readable = self.media.readable(at);
-            let told = self.lines.get(id).emeta && !self.run.omits(OmittedRule::Unreadable);
+            self.flash.lines.get_mut(id).data += 1;
+            let readable = self.flash.media.readable(at);
+            let told =
+                self.flash.lines.get(id).emeta && !self.rules.run.omits(OmittedRule::Unreadable);
             if oob.kind == Kind::Pad || (!readable && !told) {
                 continue;
             }
-            if oob.key != KEY_TRIM || !self.run.omits(OmittedRule::TrimSequence) {
+            if oob.key != KEY_TRIM || !self.rules.run.omits(OmittedRule::TrimSequence) {
                 replay.seq_max = replay.seq_max.max(oob.seq);
             }
-            let by_line = self.run.omits(OmittedRule::Sequence);
+            let by_line = self.rules.run.omits(OmittedRule::Sequence);
             let order = if by_line { order + u64::from(i) } else { oob.seq };
             if oob.key == KEY_TRIM && readable {
-                let records = decode_trims(&self.media.data(at)).unwrap_or_default();
+                let records = decode_trims(&self.flash.media.data(at)).unwrap_or_default();
                 let hides = |record: TrimRecord| (if by_line { order } else { record.seq }, record);
                 replay.add_trims(oob.seq, at, records.into_iter().map(hides));
-            } else if let Some(lba) = key_lba(oob.key).filter(|lba| lba.0 < self.l2p.len())
+            } else if let Some(lba) = key_lba(oob.key).filter(|lba| lba.0 < self.flash.l2p.len())
                 // What superseded a dropped copy was durable: media must have lost it since.
-                && !self.media.is_dropped(at)
+                && !self.flash.media.is_dropped(at)
             {
-                replay.offer(&mut self.l2p, lba, order, at, |at| self.media.oob(at).seq);
+                replay
+                    .offer(&mut self.flash.l2p, lba, order, at, |at| self.flash.media.oob(at).seq);
             }
         }
     }
@@ -185,17 +192,17 @@ impl<M: OpenChannel> Pblk<M> {
     /// in order: as they are erased in turn, the device's size stays on media.
     fn place_lines(&mut self, found: &ScanResult) {
         let (mut empty, mut kept): (Vec<LineId>, Vec<LineId>) =
-            (0..self.capacity.lines).partition(|&id| self.lines.get(id).valid == 0);
+            (0..self.rules.capacity.lines).partition(|&id| self.flash.lines.get(id).valid == 0);
         let age = |id: &LineId| found.smetas[*id as usize].map(|smeta| smeta.line_seq);
         empty.sort_by_key(age);
         kept.sort_by_key(age);
         for id in empty {
-            self.lines.get_mut(id).data = 0;
+            self.flash.lines.get_mut(id).data = 0;
             self.adopt_empty(id);
         }
         for &id in &kept {
             self.count_chunks(id);
-            self.lines.in_use += u64::from(self.lines.get(id).data);
+            self.flash.lines.in_use += u64::from(self.flash.lines.get(id).data);
         }
         for &id in kept.iter().rev() {
             let frontier = found.smetas[id as usize].map(|smeta| smeta.frontier);
@@ -205,7 +212,7 @@ impl<M: OpenChannel> Pblk<M> {
         }
         self.count_map_lines();
         for id in kept {
-            if self.lines.get(id).state != LineState::Open {
+            if self.flash.lines.get(id).state != LineState::Open {
                 self.line_closed(id);
             }
         }
@@ -215,21 +222,23 @@ impl<M: OpenChannel> Pblk<M> {
     /// room.
     fn frontier_to_resume(&mut self, frontier: u32, id: LineId) -> Option<FrontierId> {
         let (f, buffer) = self.origin_of(frontier)?;
-        let frontier = self.frontiers.get(usize::from(f))?;
-        let stripe = self.layout.stripe_of(id);
+        let frontier = self.frontiers.all.get(usize::from(f))?;
+        let stripe = self.flash.layout.stripe_of(id);
         let fits = frontier.open.is_none() && frontier.stripes.has(stripe);
-        self.lines.get_mut(id).origin = buffer;
+        self.flash.lines.get_mut(id).origin = buffer;
         (fits && self.usable_sectors(id) > 0).then_some(f)
     }
 
     fn usable_sectors(&self, id: LineId) -> u32 {
-        (0..self.layout.width).map(|index| self.usable_of_chunk(self.chunk_at(id, index))).sum()
+        (0..self.flash.layout.width)
+            .map(|index| self.usable_of_chunk(self.chunk_at(id, index)))
+            .sum()
     }
 
     fn usable_of_chunk(&self, chunk: ChunkId) -> u32 {
-        let info = self.media.chunk(chunk);
+        let info = self.flash.media.chunk(chunk);
         match info.state {
-            ChunkState::Free | ChunkState::Open => self.geometry.sectors - info.wp,
+            ChunkState::Free | ChunkState::Open => self.flash.geometry.sectors - info.wp,
             ChunkState::Closed | ChunkState::Offline => 0,
         }
     }
@@ -237,13 +246,13 @@ impl<M: OpenChannel> Pblk<M> {
     /// The line goes on taking data, without end metadata: its chunks end at different rows now.
     fn resume(&mut self, f: FrontierId, id: LineId) {
         let left = self.usable_sectors(id);
-        self.lines.writable += u64::from(left);
+        self.flash.lines.writable += u64::from(left);
         let end = self.line_end();
-        let line = self.lines.get_mut(id);
+        let line = self.flash.lines.get_mut(id);
         line.state = LineState::Open;
         line.left = left;
         line.emeta = false;
-        self.frontiers[usize::from(f)].open = Some(OpenLine { id, at: Cursor::START, end });
+        self.frontiers.all[usize::from(f)].open = Some(OpenLine { id, at: Cursor::START, end });
     }
 }
 

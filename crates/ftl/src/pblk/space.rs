@@ -61,13 +61,14 @@ impl<M: OpenChannel> Pblk<M> {
     /// Sectors that user data and trim records may take without ever cornering garbage collection.
     #[inline]
     pub(super) fn user_space(&self, id: BufferId) -> u64 {
-        let plenty = self.lines.writable >= self.ample_sectors && self.gc.is_idle();
+        let plenty =
+            self.flash.lines.writable >= self.rules.ample_sectors && self.collector.is_idle();
         if plenty { u64::MAX } else { self.constrained_space(id) }
     }
 
     fn constrained_space(&self, id: BufferId) -> u64 {
         if let Some(space) = self.exclusive_space() {
-            let victims = self.gc.needs.now;
+            let victims = self.collector.needs.now;
             return (space - victims as i64 - self.reserve(victims)).max(0) as u64;
         }
         self.shared_space(id)
@@ -77,31 +78,32 @@ impl<M: OpenChannel> Pblk<M> {
     /// for what mapping blocks have, is its own. Others are balanced.
     #[inline]
     fn exclusive_space(&self) -> Option<i64> {
-        let [buffer] = &self.buffers[..] else { return None };
-        let writable = if self.mapping.is_none() { self.lines.writable } else { self.data_room() };
-        Some(writable as i64 - buffer.committed(self.geometry.ws_opt) as i64)
+        let [buffer] = &self.buffers.all[..] else { return None };
+        let writable =
+            if self.mapping.is_none() { self.flash.lines.writable } else { self.data_room() };
+        Some(writable as i64 - buffer.committed(self.flash.geometry.ws_opt) as i64)
     }
 
     /// Data sectors that buffers can still map.
     fn data_room(&self) -> u64 {
-        let frontiers = self.frontiers.iter().filter(|frontier| frontier.buffer != MAP_ORIGIN);
+        let frontiers = self.frontiers.all.iter().filter(|frontier| frontier.buffer != MAP_ORIGIN);
         let left: u64 = frontiers.map(|frontier| self.left_of(frontier)).sum();
-        let free = self.lines.free_space();
+        let free = self.flash.lines.free_space();
         left + free.sectors_of(free.lines())
     }
 
     /// Data sectors that a frontier's lines can still take.
     #[inline]
     pub(super) fn left_of(&self, frontier: &Frontier) -> u64 {
-        frontier.lines().map(|id| u64::from(self.lines.get(id).left)).sum()
+        frontier.lines().map(|id| u64::from(self.flash.lines.get(id).left)).sum()
     }
 
     #[cold]
     fn shared_space(&self, id: BufferId) -> u64 {
         let balance = self.balance();
-        let group = self.router.plan().group_of(id);
+        let group = self.buffers.router.plan().group_of(id);
         let rest = balance.groups[group].rest;
-        let space = if self.router.plan().collects_into(group) {
+        let space = if self.buffers.router.plan().collects_into(group) {
             rest + balance.shared_for(group) - self.reserve(balance.victims)
         } else {
             rest + balance.free.sectors_of(self.lines_for(group, &balance)) as i64
@@ -112,20 +114,20 @@ impl<M: OpenChannel> Pblk<M> {
     /// What garbage collection needs free: two lines, the second for the case that a power cut pads
     /// out the first; more where copies fill several lines at once and all of them are padded out.
     fn reserve(&self, victims: u64) -> i64 {
-        let row = i64::from(self.geometry.ws_opt * self.layout.width);
+        let row = i64::from(self.flash.geometry.ws_opt * self.flash.layout.width);
         (self.reserved_lines() as i64 - victims as i64).max(0) + row
     }
 
     /// What the lines hold that garbage collection needs free while it collects none. Only power cuts
     /// leave less.
     pub(super) fn reserved_lines(&self) -> u64 {
-        let lines = 2 + padded_out(&self.geometry, self.router.plan().widest());
-        u64::from(lines) * u64::from(self.capacity.line_data_sectors)
+        let lines = 2 + padded_out(&self.flash.geometry, self.buffers.router.plan().widest());
+        u64::from(lines) * u64::from(self.rules.capacity.line_data_sectors)
     }
 
     /// Free lines that a group may take for user data.
     fn lines_for(&self, group: usize, balance: &Balance<'_>) -> u32 {
-        let plan = self.router.plan();
+        let plan = self.buffers.router.plan();
         let kept = if plan.collects_into(group) {
             0
         } else {
@@ -144,18 +146,21 @@ impl<M: OpenChannel> Pblk<M> {
     }
 
     fn is_due_a_line(&self, id: BufferId) -> bool {
-        let (chunks, lines) = self.lines.free();
-        let left = (chunks.saturating_sub(self.layout.width), lines.saturating_sub(1));
-        let limited = self.geometry.limits_open_chunks();
-        let scarce = limited || self.buffers[0].rl.stops_users(left);
-        if !scarce && self.lines.writable >= self.ample_sectors && self.gc.is_idle() {
+        let (chunks, lines) = self.flash.lines.free();
+        let left = (chunks.saturating_sub(self.flash.layout.width), lines.saturating_sub(1));
+        let limited = self.flash.geometry.limits_open_chunks();
+        let scarce = limited || self.buffers.all[0].rl.stops_users(left);
+        if !scarce
+            && self.flash.lines.writable >= self.rules.ample_sectors
+            && self.collector.is_idle()
+        {
             return true;
         }
         let balance = self.balance();
-        let group = self.router.plan().group_of(id);
+        let group = self.buffers.router.plan().group_of(id);
         // What is short by less than the padding of a unit can be written all the same: then a line
         // that another group needs is left to it.
-        let padding = i64::from(self.geometry.ws_opt);
+        let padding = i64::from(self.flash.geometry.ws_opt);
         let short = balance.groups[group].rest;
         let needed = short < -padding || (short < 0 && balance.lines_beside(group) > 0);
         needed || (!scarce && self.lines_for(group, &balance) > 0)
@@ -163,20 +168,21 @@ impl<M: OpenChannel> Pblk<M> {
 
     /// Whether a frontier's group has a unit in its own lines that it does not need.
     pub(super) fn spares_unit(&self, f: FrontierId) -> bool {
-        let group = self.router.plan().group_of(self.frontiers[usize::from(f)].buffer);
-        self.balance().groups[group].rest >= i64::from(self.geometry.ws_opt)
+        let group = self.buffers.router.plan().group_of(self.frontiers.all[usize::from(f)].buffer);
+        self.balance().groups[group].rest >= i64::from(self.flash.geometry.ws_opt)
     }
 
     /// Frontiers of buffers, which come before that of mapping blocks.
     #[inline]
     pub(super) fn data_frontiers(&self) -> usize {
-        self.frontiers.len() - usize::from(self.mapping.is_some())
+        self.frontiers.all.len() - usize::from(self.mapping.is_some())
     }
 
     /// Where users have to stop for want of free lines, those that several frontiers prepared ahead
     /// are handed back.
     pub(super) fn return_constrained(&mut self) {
-        if self.data_frontiers() > 1 && self.buffers[0].rl.stops_users(self.lines.free()) {
+        if self.data_frontiers() > 1 && self.buffers.all[0].rl.stops_users(self.flash.lines.free())
+        {
             self.return_lines();
         }
     }
@@ -186,7 +192,8 @@ impl<M: OpenChannel> Pblk<M> {
         let mut groups = self.balance().groups;
         let mut any = false;
         for f in 0..self.data_frontiers() {
-            let group = &mut groups[self.router.plan().group_of(self.frontiers[f].buffer)];
+            let group =
+                &mut groups[self.buffers.router.plan().group_of(self.frontiers.all[f].buffer)];
             let spare = if group.busy { group.rest } else { i64::MAX };
             if let Some(left) = self.return_line(f as FrontierId, spare) {
                 group.rest -= i64::from(left);
@@ -199,10 +206,10 @@ impl<M: OpenChannel> Pblk<M> {
     /// Sectors that copies may take in a buffer beyond victims already under way.
     pub(super) fn uncommitted(&self, id: BufferId) -> u64 {
         if let Some(space) = self.exclusive_space() {
-            return (space - self.gc.needs.another).max(0) as u64;
+            return (space - self.collector.needs.another).max(0) as u64;
         }
         let balance = self.balance();
-        let group = self.router.plan().group_of(id);
+        let group = self.buffers.router.plan().group_of(id);
         let rest = balance.groups[group].rest;
         (rest + balance.shared_for(group)).max(0) as u64
     }
@@ -212,28 +219,32 @@ impl<M: OpenChannel> Pblk<M> {
         if let Some(space) = self.exclusive_space() {
             return space.max(0) as u64;
         }
-        let coming = self.gc.pending_copies().filter(|&(buffer, _)| buffer == id);
+        let coming = self.collector.pending_copies().filter(|&(buffer, _)| buffer == id);
         self.uncommitted(id) + coming.map(|(_, sectors)| sectors).sum::<u64>()
     }
 
     fn balance(&self) -> Balance<'_> {
-        let plan = self.router.plan();
-        let ws_opt = self.geometry.ws_opt;
+        let plan = self.buffers.router.plan();
+        let ws_opt = self.flash.geometry.ws_opt;
         let mut groups: Groups = smallvec![Group::default(); plan.groups()];
-        for frontier in self.frontiers.iter().filter(|frontier| frontier.buffer != MAP_ORIGIN) {
+        for frontier in self.frontiers.all.iter().filter(|frontier| frontier.buffer != MAP_ORIGIN) {
             groups[plan.group_of(frontier.buffer)].rest += self.left_of(frontier) as i64;
         }
-        for (id, buffer) in (0..).zip(&self.buffers) {
+        for (id, buffer) in (0..).zip(&self.buffers.all) {
             let group = &mut groups[plan.group_of(id)];
             group.rest -= buffer.committed(ws_opt) as i64;
             group.busy |= !buffer.is_empty();
         }
-        for (buffer, sectors) in self.gc.pending_copies() {
+        for (buffer, sectors) in self.collector.pending_copies() {
             let group = &mut groups[plan.group_of(buffer)];
             group.rest -= sectors as i64;
             group.busy |= sectors > 0;
         }
-        groups[0].busy |= self.trims.has_pending();
-        Balance { groups, free: self.lines.free_space(), victims: self.gc.pending_sectors }
+        groups[0].busy |= self.buffers.trims.has_pending();
+        Balance {
+            groups,
+            free: self.flash.lines.free_space(),
+            victims: self.collector.pending_sectors,
+        }
     }
 }

@@ -79,12 +79,12 @@ impl Load {
     fn look(&self) -> Seen {
         let gc = &self.pblk.stats.gc;
         Seen {
-            free: self.pblk.lines.free().1,
-            collected: self.pblk.gc.victims(),
-            garbage: self.pblk.thread.garbage.len() as u32,
+            free: self.pblk.flash.lines.free().1,
+            collected: self.pblk.collector.victims(),
+            garbage: self.pblk.collector.thread.garbage.len() as u32,
             started: gc.victims,
             emptied: gc.empty_victims,
-            taken: self.pblk.line_seq,
+            taken: self.pblk.frontiers.line_seq,
         }
     }
 }
@@ -170,6 +170,6 @@ fn the_prepared_line_counts_as_free_but_in_4_13() {
         let run = FtlRun { keep_content: false, ..FtlRun::default() };
         let pblk = Pblk::format(media, config, run).expect("fits");
         assert_eq!(pblk.prepared_lines().count(), 1);
-        assert_eq!(pblk.limiter_free(None).0, pblk.lines.free().0 + chunks, "{rules:?}");
+        assert_eq!(pblk.limiter_free(None).0, pblk.flash.lines.free().0 + chunks, "{rules:?}");
     }
 }
