@@ -79,7 +79,7 @@ impl<M: OpenChannel> Pblk<M> {
                 mapping.merged(lba, named);
             }
             if let Some(at) = old {
-                self.note_dead(at, gate);
+                self.flash.note_dead(&self.rules, at, gate);
                 self.invalidate(at, gate);
             }
         }
@@ -121,7 +121,7 @@ impl<M: OpenChannel> Pblk<M> {
             return;
         }
         if let Some(at) = at {
-            self.note_dead(at, gate);
+            self.flash.note_dead(&self.rules, at, gate);
             self.invalidate(at, gate);
         }
     }

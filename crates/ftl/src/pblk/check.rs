@@ -4,12 +4,11 @@ use super::Pblk;
 use super::mapping::{EntryState, Mapping};
 use super::rb::Ring;
 use super::rl::RateLimiter;
-use crate::common::ids::LineId;
 use crate::common::l2p::MapEntry;
 use crate::common::lines::{Line, LineState};
 use crate::kind::OmittedRule;
 use nandscape_block::{Lba, SectorData};
-use nandscape_media::{ChunkState, KEY_TRIM, Kind, OpenChannel, Ppa};
+use nandscape_media::{ChunkState, KEY_TRIM, Kind, OpenChannel};
 
 fn ensure(holds: bool, what: impl FnOnce() -> String) -> Result<(), String> {
     if holds { Ok(()) } else { Err(what()) }
@@ -76,7 +75,9 @@ impl<M: OpenChannel> Pblk<M> {
                     ensure(self.flash.lines.is_valid(at), || {
                         format!("{lba} at {at:?} is not valid")
                     })?;
-                    ensure(self.is_served(at), || format!("{lba} at {at:?} is not served yet"))?;
+                    ensure(self.flash.is_served(at), || {
+                        format!("{lba} at {at:?} is not served yet")
+                    })?;
                 }
             }
         }
@@ -87,8 +88,11 @@ impl<M: OpenChannel> Pblk<M> {
     fn check_valid_bits(&self, mapped: u64) -> Result<(), String> {
         let mut valid = 0;
         for (id, line) in self.flash.lines.iter() {
-            let bits: u32 =
-                self.line_sectors(id).map(|at| u32::from(self.flash.lines.is_valid(at))).sum();
+            let bits: u32 = self
+                .flash
+                .line_sectors(id)
+                .map(|at| u32::from(self.flash.lines.is_valid(at)))
+                .sum();
             ensure(bits == line.valid, || format!("line {id}: {bits} bits, counted {line:?}"))?;
             let empty = matches!(
                 line.state,
@@ -112,7 +116,7 @@ impl<M: OpenChannel> Pblk<M> {
 
     /// What is written next has a higher sequence than anything that counts.
     fn check_sequences(&self) -> Result<(), String> {
-        let sectors = (0..self.rules.capacity.lines).flat_map(|id| self.line_sectors(id));
+        let sectors = (0..self.rules.capacity.lines).flat_map(|id| self.flash.line_sectors(id));
         for at in
             sectors.filter(|&at| self.flash.lines.is_valid(at) && self.flash.media.readable(at))
         {
@@ -123,13 +127,6 @@ impl<M: OpenChannel> Pblk<M> {
             })?;
         }
         Ok(())
-    }
-
-    fn line_sectors(&self, id: LineId) -> impl Iterator<Item = Ppa> {
-        (0..self.flash.layout.width).flat_map(move |index| {
-            let first = self.flash.layout.format.ppa(self.chunk_at(id, index), 0);
-            (0..self.flash.geometry.sectors).map(move |i| first.plus(i))
-        })
     }
 
     /// Mapping blocks are where the directory says and hold what the table says, every table entry
@@ -226,7 +223,7 @@ impl<M: OpenChannel> Pblk<M> {
         for open in self.frontiers.all.iter().filter_map(|frontier| frontier.open) {
             let line = self.flash.lines.get(open.id);
             let room = |index| {
-                let chunk = self.flash.media.chunk(self.chunk_at(open.id, index));
+                let chunk = self.flash.media.chunk(self.flash.chunk_at(open.id, index));
                 let end = self.data_end(&open, index) * self.flash.geometry.ws_opt;
                 let takes = matches!(chunk.state, ChunkState::Free | ChunkState::Open);
                 if takes { end.saturating_sub(chunk.wp) } else { 0 }
@@ -247,7 +244,7 @@ impl<M: OpenChannel> Pblk<M> {
         };
         let limited = self.flash.geometry.limits_open_chunks();
         for (id, line) in self.flash.lines.iter().filter(|(_, line)| limited && !counts(line)) {
-            let open = (0..self.flash.layout.width).map(|index| self.chunk_at(id, index));
+            let open = (0..self.flash.layout.width).map(|index| self.flash.chunk_at(id, index));
             let open =
                 open.filter(|&chunk| self.flash.media.chunk(chunk).state == ChunkState::Open);
             let open = open.count();

@@ -16,7 +16,9 @@
 //! table does not point at are dead.
 
 use super::Pblk;
+use super::flash::Flash;
 use super::ids::BufferId;
+use super::rules::Rules;
 use super::units::WriteUnit;
 use super::write::MAX_UNIT;
 use crate::common::l2p::MapEntry;
@@ -24,25 +26,66 @@ use crate::common::oob::key_lba;
 use crate::kind::OmittedRule;
 use nandscape_media::{KEY_EMPTY, Kind, OpenChannel, Ppa};
 
-impl<M: OpenChannel> Pblk<M> {
+impl<M: OpenChannel> Flash<M> {
     /// A sector on media was superseded by a change that is durable when everything before `gate` is.
     #[inline]
-    pub(super) fn note_dead(&mut self, at: Ppa, gate: u64) {
-        if self.flash.media.may_drop() {
-            self.note_droppable(at, gate);
+    pub(super) fn note_dead(&mut self, rules: &Rules, at: Ppa, gate: u64) {
+        if self.media.may_drop() {
+            self.note_droppable(rules, at, gate);
         }
     }
 
     #[inline(never)]
-    fn note_droppable(&mut self, at: Ppa, gate: u64) {
-        if self.flash.media.is_droppable(at) {
-            self.flash.dead.push(at, gate, gate - 1);
-            if self.rules.run.omits(OmittedRule::DropEarly) {
+    fn note_droppable(&mut self, rules: &Rules, at: Ppa, gate: u64) {
+        if self.media.is_droppable(at) {
+            self.dead.push(at, gate, gate - 1);
+            if rules.run.omits(OmittedRule::DropEarly) {
                 self.drop_content(at);
             }
         }
     }
 
+    /// A unit was programmed. If any of it cannot be read, what it supersedes is kept.
+    #[inline]
+    pub(super) fn keep_superseded(&mut self, unit: &WriteUnit) {
+        let lost = |index| !self.media.readable(unit.at.plus(index));
+        if !self.dead.is_empty() && (0..unit.entries).any(lost) {
+            self.dead.keep_all();
+        }
+    }
+
+    /// Drops what superseded copies hold, given that everything before `durable` is durable. A line is erased later, so
+    /// that each is still in its place.
+    pub(super) fn drop_dead(&mut self, durable: u64) {
+        while let Some((at, by)) = self.dead.pop(durable) {
+            let oob = self.media.oob(at);
+            let is_older = oob.kind == Kind::Data && key_lba(oob.key).is_some() && oob.seq < by;
+            if is_older && !self.lines.is_valid(at) {
+                self.drop_content(at);
+            }
+        }
+    }
+
+    /// Drops every copy that a mount found and did not choose.
+    pub(super) fn drop_not_chosen(&mut self) {
+        for chunk in self.geometry.all_chunks() {
+            let first = self.layout.format.ppa(chunk, 0);
+            for at in (0..self.media.chunk(chunk).wp).map(|sector| first.plus(sector)) {
+                let is_dead = self.media.is_droppable(at) && !self.lines.is_valid(at);
+                let oob = self.media.oob(at);
+                if is_dead && oob.kind == Kind::Data && key_lba(oob.key).is_some() {
+                    self.media.drop_content(at);
+                }
+            }
+        }
+    }
+
+    fn drop_content(&mut self, at: Ppa) {
+        self.counts.dropped_sectors += u64::from(self.media.drop_content(at));
+    }
+}
+
+impl<M: OpenChannel> Pblk<M> {
     /// The entries of a unit leave the ring: notes those that were superseded there.
     pub(super) fn note_stale(&mut self, id: BufferId, unit: &WriteUnit) {
         let (gate, logged) = (self.gate(), self.logs_discards());
@@ -54,47 +97,8 @@ impl<M: OpenChannel> Pblk<M> {
                 continue;
             };
             if logged || self.flash.l2p.get(lba) != MapEntry::Unmapped {
-                self.note_dead(at, gate);
+                self.flash.note_dead(&self.rules, at, gate);
             }
         }
-    }
-
-    /// A unit was programmed. If any of it cannot be read, what it supersedes is kept.
-    #[inline]
-    pub(super) fn keep_superseded(&mut self, unit: &WriteUnit) {
-        let lost = |index| !self.flash.media.readable(unit.at.plus(index));
-        if !self.flash.dead.is_empty() && (0..unit.entries).any(lost) {
-            self.flash.dead.keep_all();
-        }
-    }
-
-    /// Drops what superseded copies hold, given that everything before `durable` is durable. A line is erased later, so
-    /// that each is still in its place.
-    pub(super) fn drop_dead(&mut self, durable: u64) {
-        while let Some((at, by)) = self.flash.dead.pop(durable) {
-            let oob = self.flash.media.oob(at);
-            let is_older = oob.kind == Kind::Data && key_lba(oob.key).is_some() && oob.seq < by;
-            if is_older && !self.flash.lines.is_valid(at) {
-                self.drop_content(at);
-            }
-        }
-    }
-
-    /// Drops every copy that a mount found and did not choose.
-    pub(super) fn drop_not_chosen(&mut self) {
-        for chunk in self.flash.geometry.all_chunks() {
-            let first = self.flash.layout.format.ppa(chunk, 0);
-            for at in (0..self.flash.media.chunk(chunk).wp).map(|sector| first.plus(sector)) {
-                let is_dead = self.flash.media.is_droppable(at) && !self.flash.lines.is_valid(at);
-                let oob = self.flash.media.oob(at);
-                if is_dead && oob.kind == Kind::Data && key_lba(oob.key).is_some() {
-                    self.flash.media.drop_content(at);
-                }
-            }
-        }
-    }
-
-    fn drop_content(&mut self, at: Ppa) {
-        self.flash.counts.dropped_sectors += u64::from(self.flash.media.drop_content(at));
     }
 }

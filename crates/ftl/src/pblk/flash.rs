@@ -3,15 +3,18 @@
 //! sequence.
 
 use super::events::EventKind;
+use super::layout::Cursor;
+use super::rules::Rules;
 use crate::common::dead::DeadCopies;
 use crate::common::events::Events;
+use crate::common::ids::LineId;
 use crate::common::l2p::L2p;
 use crate::common::layout::Layout;
-use crate::common::lines::Lines;
+use crate::common::lines::{LineState, Lines};
 use crate::common::stripes::Stripes;
 use crate::report::{MediaErrors, SectorCounts};
 use nandscape_block::SectorData;
-use nandscape_media::{Geometry, Linked};
+use nandscape_media::{ChunkId, ChunkState, Geometry, Linked, OpenChannel, Ppa};
 use nandscape_rt::Nanos;
 
 /// Media, tables and what is in flight.
@@ -48,4 +51,102 @@ pub(super) struct FlashCounts {
     pub(super) media_errors: MediaErrors,
     /// Sectors whose content media dropped.
     pub(super) dropped_sectors: u64,
+}
+
+impl<M: OpenChannel> Flash<M> {
+    pub(super) fn line_sectors(&self, id: LineId) -> impl Iterator<Item = Ppa> {
+        (0..self.layout.width).flat_map(move |index| {
+            let first = self.layout.format.ppa(self.chunk_at(id, index), 0);
+            (0..self.geometry.sectors).map(move |i| first.plus(i))
+        })
+    }
+
+    pub(super) fn is_written(&self, at: Ppa) -> bool {
+        let chunk = self.media.chunk(self.layout.format.chunk_of(at));
+        chunk.state != nandscape_media::ChunkState::Offline
+            && self.layout.format.sector_of(at) < chunk.wp
+    }
+
+    /// Whether the device serves reads of a written sector.
+    #[inline]
+    pub(super) fn is_served(&self, at: Ppa) -> bool {
+        let chunk = self.media.chunk(self.layout.format.chunk_of(at));
+        chunk.state != ChunkState::Open
+            || self.layout.format.sector_of(at) + self.geometry.mw_cunits < chunk.wp
+    }
+
+    /// Counts a line's good chunks and puts it on the free list, or aside when it has too few.
+    pub(super) fn adopt_empty(&mut self, rules: &Rules, id: u32) {
+        self.count_chunks(rules, id);
+        if self.lines.get(id).capacity >= self.geometry.ws_opt {
+            self.lines.release(id);
+        } else {
+            self.lines.get_mut(id).state = LineState::Bad;
+        }
+    }
+
+    pub(super) fn count_chunks(&mut self, rules: &Rules, id: u32) {
+        let good =
+            |index: &u32| self.media.chunk(self.chunk_at(id, *index)).state != ChunkState::Offline;
+        let chunks = (0..self.layout.width).filter(good).count() as u32;
+        let meta = rules.capacity.smeta_sectors + rules.capacity.emeta_sectors;
+        let line = self.lines.get_mut(id);
+        line.chunks = chunks;
+        line.capacity = (chunks * self.geometry.sectors).saturating_sub(meta);
+    }
+
+    /// Time that copying sectors out of a ring takes.
+    #[inline]
+    pub(super) fn copy_out(&self, sectors: u32) -> Nanos {
+        Nanos(self.copy_ns * u64::from(sectors))
+    }
+
+    #[inline]
+    pub(super) fn chunk_at(&self, line: LineId, index: u32) -> ChunkId {
+        self.layout.chunk(line, index)
+    }
+
+    pub(super) fn sector(&self, at: Cursor) -> u32 {
+        at.row * self.geometry.ws_opt
+    }
+
+    /// The first sector of a unit of a line.
+    #[inline]
+    pub(super) fn ppa_at(&self, line: LineId, at: Cursor) -> Ppa {
+        self.layout.format.ppa(self.chunk_at(line, at.chunk), self.sector(at))
+    }
+
+    pub(super) fn line_end(&self) -> Cursor {
+        Cursor { row: self.geometry.sectors / self.geometry.ws_opt, chunk: 0 }
+    }
+
+    /// Whether the unit of a chunk that begins at `sector` can be written now.
+    #[inline]
+    pub(super) fn is_usable(&self, chunk: ChunkId, sector: u32) -> bool {
+        let chunk = self.media.chunk(chunk);
+        matches!(chunk.state, ChunkState::Free | ChunkState::Open) && chunk.wp == sector
+    }
+
+    /// The same of a unit of a line.
+    pub(super) fn is_usable_at(&self, line: LineId, at: Cursor) -> bool {
+        self.is_usable(self.chunk_at(line, at.chunk), self.sector(at))
+    }
+
+    /// The last usable units of a line, enough for its end metadata, begin here.
+    pub(super) fn emeta_start(&self, rules: &Rules, line: LineId) -> Cursor {
+        let mut at = self.line_end();
+        let mut missing = self.emeta_units(rules);
+        while missing > 0 && at > Cursor::START {
+            at.step_back(self.layout.width);
+            let chunk = self.media.chunk(self.chunk_at(line, at.chunk));
+            if matches!(chunk.state, ChunkState::Free | ChunkState::Open) {
+                missing -= 1;
+            }
+        }
+        at
+    }
+
+    pub(super) fn emeta_units(&self, rules: &Rules) -> u32 {
+        rules.capacity.emeta_sectors / self.geometry.ws_opt
+    }
 }

@@ -6,11 +6,13 @@
 
 use super::Pblk;
 use super::capacity::REQUEST_SECTORS;
+use super::flash::Flash;
 use super::ids::BufferId;
+use super::layout::Cursor;
 use super::mapping::EntryState;
-use super::open::Cursor;
 use super::pacing::Thread;
 use super::rb::Origin;
+use super::rules::Rules;
 use crate::common::ids::LineId;
 use crate::common::l2p::MapEntry;
 use crate::common::lines::{Line, LineState};
@@ -141,6 +143,27 @@ const fn copying(sectors: u32) -> Cause {
     Cause { user: 0, gc: sectors as u8, pad: 0 }
 }
 
+impl<M: OpenChannel> Flash<M> {
+    /// Charges the reading of a victim's address list. It is read again from out-of-band data, so an
+    /// uncorrectable sector in it costs nothing more.
+    fn read_emeta(&mut self, rules: &Rules, line: LineId) -> Result<Nanos, FtlError> {
+        let mut at = self.line_end();
+        let mut missing = self.emeta_units(rules);
+        let mut ready = self.now;
+        while missing > 0 && at > Cursor::START {
+            at.step_back(self.layout.width);
+            let ppa = self.ppa_at(line, at);
+            if self.is_written(ppa) {
+                self.media.set_cause(copying(self.geometry.ws_opt));
+                let (now, ws_opt) = (self.now, self.geometry.ws_opt);
+                ready = ready.max(self.media.read(now, now, ppa, ws_opt, &mut Internal)?.at);
+                missing -= 1;
+            }
+        }
+        Ok(ready)
+    }
+}
+
 impl<M: OpenChannel> Pblk<M> {
     /// Chooses victims and reads them, as far as the limiter and the pacing want. Whether anything was
     /// started.
@@ -243,7 +266,8 @@ impl<M: OpenChannel> Pblk<M> {
         let origin = &mut self.stats.buffers[usize::from(line.origin)];
         origin.victims += 1;
         origin.victim_valid += u64::from(line.valid);
-        let ready_at = if line.emeta { self.read_emeta(id)? } else { self.flash.now };
+        let ready_at =
+            if line.emeta { self.flash.read_emeta(&self.rules, id)? } else { self.flash.now };
         let unread = line.valid;
         let victim = VictimLine { id, at: Cursor::START, unread, requests: 0, ready_at, buffer };
         self.collector.victims.push(victim);
@@ -332,34 +356,9 @@ impl<M: OpenChannel> Pblk<M> {
         if fits { line.origin } else { target }
     }
 
-    /// Charges the reading of a victim's address list. It is read again from out-of-band data, so an
-    /// uncorrectable sector in it costs nothing more.
-    fn read_emeta(&mut self, line: LineId) -> Result<Nanos, FtlError> {
-        let mut at = self.line_end();
-        let mut missing = self.emeta_units();
-        let mut ready = self.flash.now;
-        while missing > 0 && at > Cursor::START {
-            at.step_back(self.flash.layout.width);
-            let ppa = self.ppa_at(line, at);
-            if self.is_written(ppa) {
-                self.flash.media.set_cause(copying(self.flash.geometry.ws_opt));
-                let (now, ws_opt) = (self.flash.now, self.flash.geometry.ws_opt);
-                ready = ready.max(self.flash.media.read(now, now, ppa, ws_opt, &mut Internal)?.at);
-                missing -= 1;
-            }
-        }
-        Ok(ready)
-    }
-
-    fn is_written(&self, at: Ppa) -> bool {
-        let chunk = self.flash.media.chunk(self.flash.layout.format.chunk_of(at));
-        chunk.state != nandscape_media::ChunkState::Offline
-            && self.flash.layout.format.sector_of(at) < chunk.wp
-    }
-
     /// Reads one request of the oldest victim that is not fully read.
     fn read_some(&mut self) -> Result<bool, FtlError> {
-        let end = self.line_end();
+        let end = self.flash.line_end();
         let Some(index) = self.collector.victims.iter().position(|victim| victim.at < end) else {
             return Ok(false);
         };
@@ -388,10 +387,10 @@ impl<M: OpenChannel> Pblk<M> {
     /// Reads valid sectors from the victim's cursor on until the request is full. When they arrive.
     fn fill_request(&mut self, victim: &mut VictimLine, number: usize) -> Result<Nanos, FtlError> {
         let (width, end, ws_opt) =
-            (self.flash.layout.width, self.line_end(), self.flash.geometry.ws_opt);
+            (self.flash.layout.width, self.flash.line_end(), self.flash.geometry.ws_opt);
         let mut arrived = self.flash.now.max(victim.ready_at);
         while victim.at < end {
-            let ppa = self.ppa_at(victim.id, victim.at);
+            let ppa = self.flash.ppa_at(victim.id, victim.at);
             let mask = self.flash.lines.valid_mask(ppa, ws_opt);
             if mask != 0 {
                 let room = REQUEST_SECTORS - self.collector.requests[number].sectors.len();
@@ -577,7 +576,7 @@ impl<M: OpenChannel> Pblk<M> {
     /// A victim that is fully read and inserted is empty, or holds what media could not read.
     fn finish_victim(&mut self, index: usize) {
         let victim = self.collector.victims[index];
-        if victim.at < self.line_end() || victim.requests > 0 {
+        if victim.at < self.flash.line_end() || victim.requests > 0 {
             return;
         }
         self.collector.victims.remove(index);

@@ -233,7 +233,7 @@ impl<M: OpenChannel> Pblk<M> {
             match before {
                 MapEntry::Flash(at) => {
                     if durable {
-                        self.note_dead(at, gate);
+                        self.flash.note_dead(&self.rules, at, gate);
                     }
                     self.invalidate(at, gate);
                 }

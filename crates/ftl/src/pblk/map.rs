@@ -13,7 +13,7 @@ use crate::common::lines::LineState;
 use crate::common::oob::key_lba;
 use crate::kind::OmittedRule;
 use crate::pblk::config::CapacityRules;
-use nandscape_media::{ChunkState, KEY_TRIM, OpenChannel, Ppa};
+use nandscape_media::{KEY_TRIM, OpenChannel, Ppa};
 
 impl<M: OpenChannel> Pblk<M> {
     /// Free ring slots after recycling until `wanted` are free, or none can be recycled. One slot
@@ -30,7 +30,7 @@ impl<M: OpenChannel> Pblk<M> {
     #[inline]
     pub(super) fn recycle(&mut self, id: BufferId) -> bool {
         let served =
-            |unit: &&WriteUnit| self.is_served(unit.at.plus(unit.entries.saturating_sub(1)));
+            |unit: &&WriteUnit| self.flash.is_served(unit.at.plus(unit.entries.saturating_sub(1)));
         let unit = self.buffers.all[usize::from(id)].units.oldest().filter(served).copied();
         unit.map(|unit| self.release_unit(id, &unit)).is_some()
     }
@@ -52,14 +52,6 @@ impl<M: OpenChannel> Pblk<M> {
         }
         self.entries_left(id, unit, live);
         self.settle(unit);
-    }
-
-    /// Whether the device serves reads of a written sector.
-    #[inline]
-    pub(super) fn is_served(&self, at: Ppa) -> bool {
-        let chunk = self.flash.media.chunk(self.flash.layout.format.chunk_of(at));
-        chunk.state != ChunkState::Open
-            || self.flash.layout.format.sector_of(at) + self.flash.geometry.mw_cunits < chunk.wp
     }
 
     /// The unit's entries are no longer pending in their line. What did not become valid was
@@ -139,7 +131,7 @@ impl<M: OpenChannel> Pblk<M> {
     pub(super) fn release_durable_lines(&mut self) {
         if !self.flash.dead.is_empty() {
             let durable = self.durable();
-            self.drop_dead(durable);
+            self.flash.drop_dead(durable);
         }
         if self.flash.lines.quarantined() > 0 {
             let durable = self.durable() + u64::from(self.rules.run.omits(OmittedRule::EraseGate));

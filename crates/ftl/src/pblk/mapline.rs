@@ -12,9 +12,9 @@
 
 use super::Pblk;
 use super::cpu::MapTask;
+use super::layout::Cursor;
 use super::mapping::Mapping;
 use super::mapstore::{Cause, Job, MapVictim, Piece, Unit};
-use super::open::Cursor;
 use super::write::{MAX_UNIT, WritePosition};
 use crate::common::ids::LineId;
 use crate::common::lines::LineState;
@@ -369,14 +369,14 @@ impl<M: OpenChannel> Pblk<M> {
         if let Some(mapping) = &mut self.mapping {
             mapping.counts.read_sectors += u64::from(sectors);
         }
-        if self.is_served(at.plus(sectors - 1)) {
+        if self.flash.is_served(at.plus(sectors - 1)) {
             Ok(self
                 .flash
                 .media
                 .read(self.flash.now, self.flash.now, at, sectors, &mut Internal)?
                 .at)
         } else {
-            Ok(self.flash.now + self.copy_out(sectors))
+            Ok(self.flash.now + self.flash.copy_out(sectors))
         }
     }
 
@@ -421,8 +421,8 @@ impl<M: OpenChannel> Pblk<M> {
     fn copy_some(&mut self, mut victim: MapVictim) -> Result<(), FtlError> {
         let (width, ws_opt) = (self.flash.layout.width, self.flash.geometry.ws_opt);
         let mut units = 0;
-        while victim.at < self.line_end() && units < COPY_UNITS {
-            let at = self.ppa_at(victim.id, victim.at);
+        while victim.at < self.flash.line_end() && units < COPY_UNITS {
+            let at = self.flash.ppa_at(victim.id, victim.at);
             let mask = self.flash.lines.valid_mask(at, ws_opt);
             if mask != 0 {
                 self.list_copies(at, mask);

@@ -7,7 +7,9 @@
 //! Nothing here can lose data: whatever a power cut leaves of it, the next mount rebuilds the table.
 
 use super::Pblk;
+use super::flash::Flash;
 use super::format::MAP_FRONTIER;
+use super::rules::Rules;
 use crate::common::ids::{LineId, MAP_ORIGIN};
 use crate::error::FtlError;
 use crate::kind::OmittedRule;
@@ -28,6 +30,38 @@ impl FoundMap {
     }
 }
 
+impl<M: OpenChannel> Flash<M> {
+    fn holds_map(&self, rules: &Rules, at: Ppa, key: u32, truth: &SectorData) -> bool {
+        let oob = self.media.oob(at);
+        let in_chunk =
+            self.layout.format.sector_of(at) < self.media.chunk(self.layout.format.chunk_of(at)).wp;
+        in_chunk
+            && self.media.readable(at)
+            && (oob.kind, oob.key) == (Kind::Map, key)
+            && (self.media.data(at) == *truth || rules.run.omits(OmittedRule::StaleMap))
+    }
+
+    /// Where power cuts have left hardly any lines for mapping blocks, the emptiest are given up.
+    fn drop_map_lines(&self, rules: &Rules, current: &[(u32, Vec<Ppa>)]) -> BTreeSet<LineId> {
+        let mut used: BTreeMap<LineId, usize> = BTreeMap::new();
+        for &at in current.iter().flat_map(|(_, pieces)| pieces) {
+            *used.entry(self.lines.of(at)).or_default() += 1;
+        }
+        let most = rules.capacity.map_lines.saturating_sub(2) as usize;
+        let mut lines: Vec<(usize, LineId)> = used.into_iter().map(|(id, n)| (n, id)).collect();
+        lines.sort_unstable();
+        let surplus = lines.len().saturating_sub(most);
+        lines[..surplus].iter().map(|&(_, id)| id).collect()
+    }
+
+    /// Lines that hold mapping blocks count against the quota.
+    pub(super) fn count_map_lines(&mut self, rules: &Rules) {
+        let held =
+            self.lines.iter().filter(|(_, line)| line.is_map() && line.valid > 0).count() as u32;
+        self.lines.kept = rules.capacity.map_lines.saturating_sub(held);
+    }
+}
+
 impl<M: OpenChannel> Pblk<M> {
     /// Takes in what media hold of the map, for the table that has been rebuilt. The blocks that are
     /// to be written anew.
@@ -45,7 +79,7 @@ impl<M: OpenChannel> Pblk<M> {
                 None => stale.push(block),
             }
         }
-        let dropped = self.drop_map_lines(&current);
+        let dropped = self.flash.drop_map_lines(&self.rules, &current);
         for (block, pieces) in current {
             if pieces.iter().any(|&at| dropped.contains(&self.flash.lines.of(at))) {
                 stale.push(block);
@@ -67,34 +101,12 @@ impl<M: OpenChannel> Pblk<M> {
         let piece = |piece: u32| {
             let (key, sectors) = (shape.key(block, piece), shape.piece_len(piece));
             let copies = found.sectors.range((key, 0)..=(key, u64::MAX)).rev();
-            let holds =
-                |&at: &Ppa| (0..sectors).all(|i| self.holds_map(at.plus(i), key + i, &truth));
+            let holds = |&at: &Ppa| {
+                (0..sectors).all(|i| self.flash.holds_map(&self.rules, at.plus(i), key + i, &truth))
+            };
             copies.map(|(_, &at)| at).find(holds)
         };
         (0..shape.pieces).map(piece).collect()
-    }
-
-    fn holds_map(&self, at: Ppa, key: u32, truth: &SectorData) -> bool {
-        let oob = self.flash.media.oob(at);
-        let in_chunk = self.flash.layout.format.sector_of(at)
-            < self.flash.media.chunk(self.flash.layout.format.chunk_of(at)).wp;
-        in_chunk
-            && self.flash.media.readable(at)
-            && (oob.kind, oob.key) == (Kind::Map, key)
-            && (self.flash.media.data(at) == *truth || self.rules.run.omits(OmittedRule::StaleMap))
-    }
-
-    /// Where power cuts have left hardly any lines for mapping blocks, the emptiest are given up.
-    fn drop_map_lines(&self, current: &[(u32, Vec<Ppa>)]) -> BTreeSet<LineId> {
-        let mut used: BTreeMap<LineId, usize> = BTreeMap::new();
-        for &at in current.iter().flat_map(|(_, pieces)| pieces) {
-            *used.entry(self.flash.lines.of(at)).or_default() += 1;
-        }
-        let most = self.rules.capacity.map_lines.saturating_sub(2) as usize;
-        let mut lines: Vec<(usize, LineId)> = used.into_iter().map(|(id, n)| (n, id)).collect();
-        lines.sort_unstable();
-        let surplus = lines.len().saturating_sub(most);
-        lines[..surplus].iter().map(|&(_, id)| id).collect()
     }
 
     fn adopt_block(&mut self, block: u32, pieces: &[Ppa]) {
@@ -107,14 +119,6 @@ impl<M: OpenChannel> Pblk<M> {
             mapping.place(block, piece, at);
             self.flash.lines.set_valid(self.flash.lines.of(at), at, u64::MAX >> (64 - sectors));
         }
-    }
-
-    /// Lines that hold mapping blocks count against the quota.
-    pub(super) fn count_map_lines(&mut self) {
-        let held =
-            self.flash.lines.iter().filter(|(_, line)| line.is_map() && line.valid > 0).count()
-                as u32;
-        self.flash.lines.kept = self.rules.capacity.map_lines.saturating_sub(held);
     }
 
     /// The buffer that a line's frontier belongs to, as start metadata say.

@@ -15,6 +15,7 @@
 
 use super::Pblk;
 use super::cpu::MapTask;
+use super::ids::BufferId;
 use super::mapcache::blind::BlindBuffer;
 use super::mapcache::{Access, By, Load, Lookup, MapCache, single_entry_bytes};
 use super::mapread::Reads;
@@ -443,7 +444,7 @@ impl<M: OpenChannel> Pblk<M> {
     pub(super) fn recycle_all(&mut self) -> bool {
         let mut recycled = false;
         for id in 0..self.buffers.all.len() {
-            while self.recycle(id as super::BufferId) {
+            while self.recycle(id as BufferId) {
                 recycled = true;
             }
         }
@@ -523,7 +524,7 @@ impl<M: OpenChannel> Pblk<M> {
     }
 
     /// A unit's entries are durable: those that the table names may go to media with their block.
-    pub(super) fn unpin_durable(&mut self, id: super::BufferId, unit: &WriteUnit) {
+    pub(super) fn unpin_durable(&mut self, id: BufferId, unit: &WriteUnit) {
         let Some(mapping) = &mut self.mapping else { return };
         let rb = &self.buffers.all[usize::from(id)].rb;
         for position in unit.first..unit.first + u64::from(unit.entries) {
@@ -537,7 +538,7 @@ impl<M: OpenChannel> Pblk<M> {
 
     /// Those of a unit's entries that `live` names have left the ring.
     #[inline]
-    pub(super) fn entries_left(&mut self, id: super::BufferId, unit: &WriteUnit, mut live: u64) {
+    pub(super) fn entries_left(&mut self, id: BufferId, unit: &WriteUnit, mut live: u64) {
         let Some(mapping) = &mut self.mapping else { return };
         let rb = &self.buffers.all[usize::from(id)].rb;
         while live != 0 {

@@ -106,7 +106,7 @@ impl<M: OpenChannel> Pblk<M> {
     fn serve_part(&mut self, read: &mut PendingRead, part: u32) -> Result<(), FtlError> {
         let keeps = self.rules.run.keep_content && !read.bio.flags.has(Flags::NO_DATA);
         let first = read.bio.lba.plus(u64::from(read.next));
-        let (end, error) = self.read_sectors(first, part)?;
+        let (end, error) = self.flash.read_sectors(&mut self.stats, first, part)?;
         if keeps {
             read.data.extend((0..part).map(|index| self.content(first.plus(u64::from(index)))));
         }

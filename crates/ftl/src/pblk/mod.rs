@@ -63,25 +63,22 @@ mod units;
 mod waiting;
 mod write;
 
-pub use capacity::Capacity;
-
 use crate::common::dead::DeadCopies;
 use crate::common::events::Events;
 use crate::common::l2p::MapEntry;
-use crate::common::lines::LineState;
 use crate::common::stripes::Stripes;
 use crate::common::trims::TrimLog;
 use crate::error::FtlError;
 use crate::kind::FtlRun;
 use crate::pblk::config::Config;
 use build::{Parts, ample_sectors, caps};
+pub use capacity::Capacity;
 use counts::PblkCounts;
 use cpu::CpuQueues;
 use events::EventKind;
 use flash::{Flash, FlashCounts};
 use flush::Flushes;
 use gc::Collector;
-use ids::BufferId;
 use intake::Buffers;
 use mapping::Mapping;
 use nandscape_block::{
@@ -139,7 +136,7 @@ impl<M: OpenChannel> Pblk<M> {
         let made = Self::assemble(media, (config, run), capacity, now);
         let mut pblk = made.map_err(|(_, error)| error)?;
         for line in 0..capacity.lines {
-            pblk.adopt_empty(line);
+            pblk.flash.adopt_empty(&pblk.rules, line);
         }
         pblk.limiter_update();
         pblk.open_first_line();
@@ -242,38 +239,11 @@ impl<M: OpenChannel> Pblk<M> {
         })
     }
 
-    /// Counts a line's good chunks and puts it on the free list, or aside when it has too few.
-    fn adopt_empty(&mut self, id: u32) {
-        self.count_chunks(id);
-        if self.flash.lines.get(id).capacity >= self.flash.geometry.ws_opt {
-            self.flash.lines.release(id);
-        } else {
-            self.flash.lines.get_mut(id).state = LineState::Bad;
-        }
-    }
-
-    fn count_chunks(&mut self, id: u32) {
-        let good = |index: &u32| {
-            self.flash.media.chunk(self.chunk_at(id, *index)).state != ChunkState::Offline
-        };
-        let chunks = (0..self.flash.layout.width).filter(good).count() as u32;
-        let meta = self.rules.capacity.smeta_sectors + self.rules.capacity.emeta_sectors;
-        let line = self.flash.lines.get_mut(id);
-        line.chunks = chunks;
-        line.capacity = (chunks * self.flash.geometry.sectors).saturating_sub(meta);
-    }
-
     /// Time after which a write that found space in a ring is acknowledged. Where the host's CPU is
     /// charged, copying took its time of a core already ([`costs::CpuCosts::copy_sector_ns`]).
     #[inline]
     fn copy_in(&self, sectors: u32) -> Nanos {
-        if self.cpu.is_some() { Nanos::ZERO } else { self.copy_out(sectors) }
-    }
-
-    /// Time that copying sectors out of a ring takes.
-    #[inline]
-    fn copy_out(&self, sectors: u32) -> Nanos {
-        Nanos(self.flash.copy_ns * u64::from(sectors))
+        if self.cpu.is_some() { Nanos::ZERO } else { self.flash.copy_out(sectors) }
     }
 
     /// Sizes.

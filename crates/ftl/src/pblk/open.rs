@@ -10,40 +10,15 @@ use super::Pblk;
 use super::capacity::CLOSING_LINES;
 use super::format::{MAP_FRONTIER, Smeta};
 use super::ids::{BufferId, FrontierId};
+use super::layout::Cursor;
 use super::write::{MAX_UNIT, WritePosition};
 use crate::common::ids::{LineId, MAP_ORIGIN};
 use crate::common::layout::StripeSet;
 use crate::common::lines::LineState;
 use crate::error::FtlError;
 use crate::pblk::events::EventKind;
-use nandscape_media::{ChunkId, ChunkState, KEY_EMPTY, Kind, OpenChannel, Ppa, Status, WriteCmd};
+use nandscape_media::{ChunkState, KEY_EMPTY, Kind, OpenChannel, Ppa, Status, WriteCmd};
 use std::collections::VecDeque;
-
-/// A place in a line: one write unit of one chunk. Ordered as units are written.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(super) struct Cursor {
-    pub(super) row: u32,
-    /// Index of the chunk within the line.
-    pub(super) chunk: u32,
-}
-
-impl Cursor {
-    pub(super) const START: Self = Self { row: 0, chunk: 0 };
-
-    pub(super) fn step(&mut self, width: u32) {
-        self.chunk += 1;
-        if self.chunk == width {
-            *self = Self { row: self.row + 1, chunk: 0 };
-        }
-    }
-
-    pub(super) fn step_back(&mut self, width: u32) {
-        if self.chunk == 0 {
-            *self = Self { row: self.row - 1, chunk: width };
-        }
-        self.chunk -= 1;
-    }
-}
 
 /// Where data goes: a line that takes it, the line prepared to be next, and those before it whose end
 /// metadata is under way.
@@ -140,12 +115,13 @@ impl<M: OpenChannel> Pblk<M> {
                 self.close_open(f);
                 continue;
             }
-            let (chunk, sector) = (self.chunk_at(open.id, open.at.chunk), self.sector(open.at));
+            let (chunk, sector) =
+                (self.flash.chunk_at(open.id, open.at.chunk), self.flash.sector(open.at));
             if self.flash.busy[chunk.unit.0 as usize] {
                 return Ok(None);
             }
             self.step_open(f);
-            if self.is_usable(chunk, sector) {
+            if self.flash.is_usable(chunk, sector) {
                 let at = self.flash.layout.format.ppa(chunk, sector);
                 return Ok(Some(WritePosition {
                     frontier: f,
@@ -163,37 +139,6 @@ impl<M: OpenChannel> Pblk<M> {
         if let Some(open) = &mut self.frontier(f).open {
             open.at.step(width);
         }
-    }
-
-    #[inline]
-    pub(super) fn chunk_at(&self, line: LineId, index: u32) -> ChunkId {
-        self.flash.layout.chunk(line, index)
-    }
-
-    fn sector(&self, at: Cursor) -> u32 {
-        at.row * self.flash.geometry.ws_opt
-    }
-
-    /// The first sector of a unit of a line.
-    #[inline]
-    pub(super) fn ppa_at(&self, line: LineId, at: Cursor) -> Ppa {
-        self.flash.layout.format.ppa(self.chunk_at(line, at.chunk), self.sector(at))
-    }
-
-    pub(super) fn line_end(&self) -> Cursor {
-        Cursor { row: self.flash.geometry.sectors / self.flash.geometry.ws_opt, chunk: 0 }
-    }
-
-    /// Whether the unit of a chunk that begins at `sector` can be written now.
-    #[inline]
-    fn is_usable(&self, chunk: ChunkId, sector: u32) -> bool {
-        let chunk = self.flash.media.chunk(chunk);
-        matches!(chunk.state, ChunkState::Free | ChunkState::Open) && chunk.wp == sector
-    }
-
-    /// The same of a unit of a line.
-    fn is_usable_at(&self, line: LineId, at: Cursor) -> bool {
-        self.is_usable(self.chunk_at(line, at.chunk), self.sector(at))
     }
 
     /// Keeps the next line coming: takes one, erases a chunk, writes start or end metadata, each
@@ -300,7 +245,7 @@ impl<M: OpenChannel> Pblk<M> {
         let Some(mut next) = self.frontier(f).next else { return Ok(false) };
         let mut erased = false;
         while next.erased_to < self.flash.layout.width && !erased {
-            let chunk = self.chunk_at(next.id, next.erased_to);
+            let chunk = self.flash.chunk_at(next.id, next.erased_to);
             next.erased_to += 1;
             if matches!(self.flash.media.chunk(chunk).state, ChunkState::Open | ChunkState::Closed)
             {
@@ -334,7 +279,7 @@ impl<M: OpenChannel> Pblk<M> {
         if !erased || next.smeta != SmetaState::Missing {
             return Ok(());
         }
-        let good = |index: &u32| self.is_usable(self.chunk_at(next.id, *index), 0);
+        let good = |index: &u32| self.flash.is_usable(self.flash.chunk_at(next.id, *index), 0);
         let first = (0..self.flash.layout.width).find(good);
         let Some(chunk) =
             first.filter(|_| self.flash.lines.get(next.id).left >= self.flash.geometry.ws_opt)
@@ -366,7 +311,7 @@ impl<M: OpenChannel> Pblk<M> {
         self.frontiers.line_seq += 1;
         self.flash.scratch.clear();
         self.flash.scratch.resize(ws_opt as usize, smeta.encode());
-        let chunk = self.chunk_at(next.id, chunk);
+        let chunk = self.flash.chunk_at(next.id, chunk);
         let keys = &[KEY_EMPTY; MAX_UNIT][..ws_opt as usize];
         let cmd = WriteCmd {
             at: self.flash.layout.format.ppa(chunk, 0),
@@ -419,30 +364,12 @@ impl<M: OpenChannel> Pblk<M> {
         let next = self.frontier(f).next.filter(|next| next.smeta == SmetaState::Written);
         let Some(next) = next else { return Ok(false) };
         self.flash.lines.get_mut(next.id).state = LineState::Open;
-        let end = self.emeta_start(next.id);
+        let end = self.flash.emeta_start(&self.rules, next.id);
         let frontier = self.frontier(f);
         frontier.open = Some(OpenLine { id: next.id, at: Cursor::START, end });
         frontier.next = None;
         self.limiter_update();
         Ok(true)
-    }
-
-    /// The last usable units of a line, enough for its end metadata, begin here.
-    fn emeta_start(&self, line: LineId) -> Cursor {
-        let mut at = self.line_end();
-        let mut missing = self.emeta_units();
-        while missing > 0 && at > Cursor::START {
-            at.step_back(self.flash.layout.width);
-            let chunk = self.flash.media.chunk(self.chunk_at(line, at.chunk));
-            if matches!(chunk.state, ChunkState::Free | ChunkState::Open) {
-                missing -= 1;
-            }
-        }
-        at
-    }
-
-    pub(super) fn emeta_units(&self) -> u32 {
-        self.rules.capacity.emeta_sectors / self.flash.geometry.ws_opt
     }
 
     /// The row in which a chunk's data end in an open line.
@@ -457,7 +384,7 @@ impl<M: OpenChannel> Pblk<M> {
         let Some(open) = lines.find(|open| open.id == line) else { return };
         let failed = self.flash.layout.format.chunk_of(at);
         let index =
-            (0..self.flash.layout.width).find(|&index| self.chunk_at(line, index) == failed);
+            (0..self.flash.layout.width).find(|&index| self.flash.chunk_at(line, index) == failed);
         let end = index.map_or(0, |index| self.data_end(&open, index) * self.flash.geometry.ws_opt);
         let next = self.flash.layout.format.sector_of(at) + self.flash.geometry.ws_opt;
         self.flash.lines.write_off(line, end.saturating_sub(next));
@@ -467,12 +394,12 @@ impl<M: OpenChannel> Pblk<M> {
     fn close_open(&mut self, f: FrontierId) {
         let Some(open) = self.frontier(f).open.take() else { return };
         self.flash.lines.write_off(open.id, u32::MAX);
-        if open.end >= self.line_end() {
+        if open.end >= self.flash.line_end() {
             self.line_closed(open.id);
             return;
         }
         self.flash.lines.get_mut(open.id).state = LineState::Closing;
-        let missing = self.emeta_units();
+        let missing = self.flash.emeta_units(&self.rules);
         let closing = ClosingLine { id: open.id, at: open.end, in_flight: 0, missing };
         self.frontier(f).closing.push_back(closing);
     }
@@ -480,12 +407,12 @@ impl<M: OpenChannel> Pblk<M> {
     /// Writes one unit of the oldest closing line's end metadata, if its parallel unit is idle. End
     /// metadata vouches for the line's data, so it waits until all of that is on media.
     fn write_emeta(&mut self, f: FrontierId) -> Result<(), FtlError> {
-        let (width, end) = (self.flash.layout.width, self.line_end());
+        let (width, end) = (self.flash.layout.width, self.flash.line_end());
         let Some(mut closing) = self.frontier(f).closing.front().copied() else { return Ok(()) };
         if self.flash.lines.get(closing.id).in_flight > 0 {
             return Ok(());
         }
-        while closing.at < end && !self.is_usable_at(closing.id, closing.at) {
+        while closing.at < end && !self.flash.is_usable_at(closing.id, closing.at) {
             closing.at.step(width);
         }
         let pu = self.flash.layout.unit(closing.id, closing.at.chunk);
@@ -501,7 +428,7 @@ impl<M: OpenChannel> Pblk<M> {
 
     fn program_emeta(&mut self, f: FrontierId, line: LineId, at: Cursor) -> Result<(), FtlError> {
         let ws_opt = self.flash.geometry.ws_opt;
-        let ppa = self.ppa_at(line, at);
+        let ppa = self.flash.ppa_at(line, at);
         let keys = &[KEY_EMPTY; MAX_UNIT][..ws_opt as usize];
         let cmd = WriteCmd {
             at: ppa,
@@ -523,7 +450,7 @@ impl<M: OpenChannel> Pblk<M> {
     /// A unit of the oldest closing line's end metadata is written, or missing for good.
     pub(super) fn emeta_done(&mut self, f: FrontierId, pu: u32, status: Status) {
         self.flash.busy[pu as usize] = false;
-        let end = self.line_end();
+        let end = self.flash.line_end();
         let Some(closing) = self.frontier(f).closing.front_mut() else { return };
         closing.in_flight -= 1;
         if status == Status::Ok {

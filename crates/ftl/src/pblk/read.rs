@@ -6,6 +6,8 @@
 //! was never written would answer every read in no time, and a result would report that as its speed.
 
 use super::Pblk;
+use super::counts::PblkCounts;
+use super::flash::Flash;
 use crate::common::l2p::MapEntry;
 use crate::common::reads::{self, Found};
 use crate::error::FtlError;
@@ -21,26 +23,22 @@ struct Run {
     sectors: u32,
 }
 
-impl<M: OpenChannel> Pblk<M> {
-    /// Serves a read; its outcome is known at once.
-    #[inline]
-    pub(super) fn read(&mut self, bio: &Bio) -> Done {
-        let wants_data = self.rules.run.keep_content && !bio.flags.has(Flags::NO_DATA);
-        self.stats.host.read += u64::from(bio.sectors);
-        let found = self.read_sectors(bio.lba, bio.sectors);
-        reads::done(self.flash.now, found, || wants_data.then(|| self.contents(bio)))
-    }
-
+impl<M: OpenChannel> Flash<M> {
     /// Reserves the time and checks every sector. When the last arrives, and the first error.
     #[inline]
-    pub(super) fn read_sectors(&mut self, first: Lba, sectors: u32) -> Found {
-        let mut end = self.flash.now;
+    pub(super) fn read_sectors(
+        &mut self,
+        stats: &mut PblkCounts,
+        first: Lba,
+        sectors: u32,
+    ) -> Found {
+        let mut end = self.now;
         let mut error = None;
         let (mut ring_hits, mut unwritten) = (0, 0);
         let mut run: Option<Run> = None;
         for index in 0..sectors {
             let lba = first.plus(u64::from(index));
-            match self.flash.l2p.get(lba) {
+            match self.l2p.get(lba) {
                 MapEntry::Unmapped => unwritten += 1,
                 MapEntry::Buffered(_) => ring_hits += 1,
                 MapEntry::Flash(at) => {
@@ -61,11 +59,11 @@ impl<M: OpenChannel> Pblk<M> {
             self.read_run(run, &mut end, &mut error)?;
         }
         if ring_hits > 0 {
-            self.stats.host.buffer_hits += u64::from(ring_hits);
-            end = end.max(self.flash.now + self.copy_out(ring_hits));
+            stats.host.buffer_hits += u64::from(ring_hits);
+            end = end.max(self.now + self.copy_out(ring_hits));
         }
         if unwritten > 0 {
-            self.stats.host.unwritten += u64::from(unwritten);
+            stats.host.unwritten += u64::from(unwritten);
             end = end.max(self.read_unwritten(unwritten));
         }
         Ok((end, error))
@@ -75,15 +73,15 @@ impl<M: OpenChannel> Pblk<M> {
     /// buffer, also where the link takes no time.
     #[inline]
     fn read_unwritten(&mut self, sectors: u32) -> Nanos {
-        let copied = self.flash.now + self.copy_out(sectors);
-        self.flash.media.link_mut().read_unwritten(self.flash.now, sectors).max(copied)
+        let copied = self.now + self.copy_out(sectors);
+        self.media.link_mut().read_unwritten(self.now, sectors).max(copied)
     }
 
     /// Whether `at` follows the run, on media and in address, within one write unit.
     fn continues(&self, run: &Run, lba: Lba, at: Ppa) -> bool {
         at == run.at.plus(run.sectors)
             && lba == run.lba.plus(u64::from(run.sectors))
-            && !self.flash.layout.format.sector_of(at).is_multiple_of(self.flash.geometry.ws_opt)
+            && !self.layout.format.sector_of(at).is_multiple_of(self.geometry.ws_opt)
     }
 
     #[inline]
@@ -93,24 +91,18 @@ impl<M: OpenChannel> Pblk<M> {
         end: &mut Nanos,
         error: &mut Option<BlockError>,
     ) -> Result<(), FtlError> {
-        self.flash.media.set_cause(Cause { user: run.sectors as u8, ..Cause::default() });
-        let outcome = self.flash.media.read(
-            self.flash.now,
-            self.flash.now,
-            run.at,
-            run.sectors,
-            &mut Internal,
-        )?;
+        self.media.set_cause(Cause { user: run.sectors as u8, ..Cause::default() });
+        let outcome = self.media.read(self.now, self.now, run.at, run.sectors, &mut Internal)?;
         *end = (*end).max(outcome.at);
         for i in 0..run.sectors {
             let (lba, at) = (run.lba.plus(u64::from(i)), run.at.plus(i));
-            if outcome.status != Status::Ok && !self.flash.media.readable(at) {
-                self.flash.counts.media_errors.uncorrectable += 1;
+            if outcome.status != Status::Ok && !self.media.readable(at) {
+                self.counts.media_errors.uncorrectable += 1;
                 error.get_or_insert(BlockError::Io { lba, what: "uncorrectable sector" });
             } else if !self.holds(at, lba) {
-                self.flash.counts.media_errors.mismatches += 1;
+                self.counts.media_errors.mismatches += 1;
                 error.get_or_insert(BlockError::Corrupt { kind: "out-of-band address", lba });
-            } else if self.flash.media.is_dropped(at) {
+            } else if self.media.is_dropped(at) {
                 error.get_or_insert(self.met_dropped(lba));
             }
         }
@@ -120,14 +112,25 @@ impl<M: OpenChannel> Pblk<M> {
     /// The table points at a sector whose content media dropped.
     #[cold]
     fn met_dropped(&mut self, lba: Lba) -> BlockError {
-        self.flash.counts.media_errors.mismatches += 1;
+        self.counts.media_errors.mismatches += 1;
         BlockError::Corrupt { kind: "content that media dropped", lba }
     }
 
     /// Whether the sector on media says that it is `lba`. Only data has such a key.
     #[inline]
     fn holds(&self, at: Ppa, lba: Lba) -> bool {
-        u64::from(self.flash.media.oob(at).key) == lba.0
+        u64::from(self.media.oob(at).key) == lba.0
+    }
+}
+
+impl<M: OpenChannel> Pblk<M> {
+    /// Serves a read; its outcome is known at once.
+    #[inline]
+    pub(super) fn read(&mut self, bio: &Bio) -> Done {
+        let wants_data = self.rules.run.keep_content && !bio.flags.has(Flags::NO_DATA);
+        self.stats.host.read += u64::from(bio.sectors);
+        let found = self.flash.read_sectors(&mut self.stats, bio.lba, bio.sectors);
+        reads::done(self.flash.now, found, || wants_data.then(|| self.contents(bio)))
     }
 
     fn contents(&self, bio: &Bio) -> Payload {

@@ -12,11 +12,13 @@
 //! cannot correct: they read as errors, never as an older copy. Of other lines such sectors are
 //! forgotten, whether a power cut tore them or a fault struck them: out-of-band data are as unreadable.
 
+use super::flash::Flash;
 use super::format::Smeta;
 use super::ids::FrontierId;
-use super::layout::line_layout;
+use super::layout::{Cursor, line_layout};
 use super::mapmount::FoundMap;
-use super::open::{Cursor, OpenLine};
+use super::open::OpenLine;
+use super::rules::Rules;
 use super::write::MAX_UNIT;
 use super::{Capacity, Pblk};
 use crate::common::ids::{LineId, MAP_ORIGIN};
@@ -33,6 +35,124 @@ use nandscape_media::{
     Status, WriteCmd,
 };
 use nandscape_rt::Nanos;
+
+impl<M: OpenChannel> Flash<M> {
+    /// Replays the written sectors of one line; reads its address list, or every unit without one. A
+    /// line whose start metadata is lost is replayed as well: of a line that was being erased all
+    /// copies are superseded.
+    fn replay_line(
+        &mut self,
+        rules: &Rules,
+        id: LineId,
+        line_seq: u64,
+        replay: &mut Replay,
+        map: &mut FoundMap,
+    ) -> Result<(), FtlError> {
+        let ws_opt = self.geometry.ws_opt;
+        let mut emeta_left = self.emeta_units(rules) * ws_opt;
+        let written = self.served_units(id);
+        for &at in &written {
+            let told = (0..ws_opt)
+                .map(|i| at.plus(i))
+                .filter(|&at| self.media.oob(at).kind == Kind::Emeta && self.media.readable(at));
+            emeta_left = emeta_left.saturating_sub(told.count() as u32);
+        }
+        let line = self.lines.get_mut(id);
+        line.seq = line_seq;
+        line.emeta = emeta_left == 0;
+        let emeta = line.emeta;
+        let mut end = self.now;
+        for (position, &at) in written.iter().enumerate() {
+            let kind = self.media.oob(at).kind;
+            if emeta == (kind == Kind::Emeta) {
+                end = end.max(self.media.read(self.now, self.now, at, ws_opt, &mut Internal)?.at);
+            }
+            let order = (line_seq + 1) << 32 | (position as u64 * u64::from(ws_opt));
+            self.replay_unit(rules, id, at, order, replay, map);
+        }
+        self.now = end;
+        Ok(())
+    }
+
+    /// The units of a line that the device serves, in the order of writing; what lies behind them
+    /// is padding.
+    fn served_units(&self, id: LineId) -> Vec<Ppa> {
+        let mut at = Cursor::START;
+        let mut served = Vec::new();
+        while at < self.line_end() {
+            let info = self.media.chunk(self.chunk_at(id, at.chunk));
+            let first = self.ppa_at(id, at);
+            let last = first.plus(self.geometry.ws_opt - 1);
+            let written = matches!(info.state, ChunkState::Open | ChunkState::Closed)
+                && self.layout.format.sector_of(last) < info.wp;
+            if written && self.is_served(last) {
+                served.push(first);
+            }
+            at.step(self.layout.width);
+        }
+        served
+    }
+
+    fn replay_unit(
+        &mut self,
+        rules: &Rules,
+        id: LineId,
+        at: Ppa,
+        order: u64,
+        replay: &mut Replay,
+        map: &mut FoundMap,
+    ) {
+        for i in 0..self.geometry.ws_opt {
+            let at = at.plus(i);
+            let oob = self.media.oob(at);
+            if oob.kind == Kind::Map {
+                let line = self.lines.get_mut(id);
+                line.data += 1;
+                if rules.caches_map() {
+                    line.origin = MAP_ORIGIN;
+                }
+                map.add(oob.key, oob.seq, at);
+                continue;
+            }
+            if !matches!(oob.kind, Kind::Data | Kind::Pad) {
+                continue;
+            }
+            self.lines.get_mut(id).data += 1;
+            let readable = self.media.readable(at);
+            let told = self.lines.get(id).emeta && !rules.run.omits(OmittedRule::Unreadable);
+            if oob.kind == Kind::Pad || (!readable && !told) {
+                continue;
+            }
+            if oob.key != KEY_TRIM || !rules.run.omits(OmittedRule::TrimSequence) {
+                replay.seq_max = replay.seq_max.max(oob.seq);
+            }
+            let by_line = rules.run.omits(OmittedRule::Sequence);
+            let order = if by_line { order + u64::from(i) } else { oob.seq };
+            if oob.key == KEY_TRIM && readable {
+                let records = decode_trims(&self.media.data(at)).unwrap_or_default();
+                let hides = |record: TrimRecord| (if by_line { order } else { record.seq }, record);
+                replay.add_trims(oob.seq, at, records.into_iter().map(hides));
+            } else if let Some(lba) = key_lba(oob.key).filter(|lba| lba.0 < self.l2p.len())
+                // What superseded a dropped copy was durable: media must have lost it since.
+                && !self.media.is_dropped(at)
+            {
+                replay.offer(&mut self.l2p, lba, order, at, |at| self.media.oob(at).seq);
+            }
+        }
+    }
+
+    fn usable_sectors(&self, id: LineId) -> u32 {
+        (0..self.layout.width).map(|index| self.usable_of_chunk(self.chunk_at(id, index))).sum()
+    }
+
+    fn usable_of_chunk(&self, chunk: ChunkId) -> u32 {
+        let info = self.media.chunk(chunk);
+        match info.state {
+            ChunkState::Free | ChunkState::Open => self.geometry.sectors - info.wp,
+            ChunkState::Closed | ChunkState::Offline => 0,
+        }
+    }
+}
 
 impl<M: OpenChannel> Pblk<M> {
     /// Mounts the media at `now`; [`Ftl::now`](crate::face::Ftl::now) tells when it was done.
@@ -64,7 +184,7 @@ impl<M: OpenChannel> Pblk<M> {
         let mut map = FoundMap::default();
         for (id, smeta) in (0..).zip(&found.smetas) {
             let line_seq = smeta.map_or(0, |smeta| smeta.line_seq);
-            self.replay_line(id, line_seq, &mut replay, &mut map)?;
+            self.flash.replay_line(&self.rules, id, line_seq, &mut replay, &mut map)?;
             self.frontiers.line_seq = self.frontiers.line_seq.max(line_seq + 1);
         }
         replay.hide_trimmed(&mut self.flash.l2p, |at| self.flash.media.oob(at).seq);
@@ -72,120 +192,11 @@ impl<M: OpenChannel> Pblk<M> {
         let trimmed = &mut self.buffers.trimmed;
         let hides = |sectors, by: &TrimRecord| trimmed.hide_part(sectors, *by);
         replay.count_valid(&self.flash.l2p, &mut self.flash.lines, hides);
-        self.drop_not_chosen();
+        self.flash.drop_not_chosen();
         let stale = self.adopt_map(&map);
         self.place_lines(found);
         self.limiter_update();
         self.rewrite_blocks(stale)
-    }
-
-    /// Replays the written sectors of one line; reads its address list, or every unit without one. A
-    /// line whose start metadata is lost is replayed as well: of a line that was being erased all
-    /// copies are superseded.
-    fn replay_line(
-        &mut self,
-        id: LineId,
-        line_seq: u64,
-        replay: &mut Replay,
-        map: &mut FoundMap,
-    ) -> Result<(), FtlError> {
-        let ws_opt = self.flash.geometry.ws_opt;
-        let mut emeta_left = self.emeta_units() * ws_opt;
-        let written = self.served_units(id);
-        for &at in &written {
-            let told = (0..ws_opt).map(|i| at.plus(i)).filter(|&at| {
-                self.flash.media.oob(at).kind == Kind::Emeta && self.flash.media.readable(at)
-            });
-            emeta_left = emeta_left.saturating_sub(told.count() as u32);
-        }
-        let line = self.flash.lines.get_mut(id);
-        line.seq = line_seq;
-        line.emeta = emeta_left == 0;
-        let emeta = line.emeta;
-        let mut end = self.flash.now;
-        for (position, &at) in written.iter().enumerate() {
-            let kind = self.flash.media.oob(at).kind;
-            if emeta == (kind == Kind::Emeta) {
-                end = end.max(
-                    self.flash
-                        .media
-                        .read(self.flash.now, self.flash.now, at, ws_opt, &mut Internal)?
-                        .at,
-                );
-            }
-            let order = (line_seq + 1) << 32 | (position as u64 * u64::from(ws_opt));
-            self.replay_unit(id, at, order, replay, map);
-        }
-        self.flash.now = end;
-        Ok(())
-    }
-
-    /// The units of a line that the device serves, in the order of writing; what lies behind them
-    /// is padding.
-    fn served_units(&self, id: LineId) -> Vec<Ppa> {
-        let mut at = Cursor::START;
-        let mut served = Vec::new();
-        while at < self.line_end() {
-            let info = self.flash.media.chunk(self.chunk_at(id, at.chunk));
-            let first = self.ppa_at(id, at);
-            let last = first.plus(self.flash.geometry.ws_opt - 1);
-            let written = matches!(info.state, ChunkState::Open | ChunkState::Closed)
-                && self.flash.layout.format.sector_of(last) < info.wp;
-            if written && self.is_served(last) {
-                served.push(first);
-            }
-            at.step(self.flash.layout.width);
-        }
-        served
-    }
-
-    fn replay_unit(
-        &mut self,
-        id: LineId,
-        at: Ppa,
-        order: u64,
-        replay: &mut Replay,
-        map: &mut FoundMap,
-    ) {
-        for i in 0..self.flash.geometry.ws_opt {
-            let at = at.plus(i);
-            let oob = self.flash.media.oob(at);
-            if oob.kind == Kind::Map {
-                let line = self.flash.lines.get_mut(id);
-                line.data += 1;
-                if self.mapping.is_some() {
-                    line.origin = MAP_ORIGIN;
-                }
-                map.add(oob.key, oob.seq, at);
-                continue;
-            }
-            if !matches!(oob.kind, Kind::Data | Kind::Pad) {
-                continue;
-            }
-            self.flash.lines.get_mut(id).data += 1;
-            let readable = self.flash.media.readable(at);
-            let told =
-                self.flash.lines.get(id).emeta && !self.rules.run.omits(OmittedRule::Unreadable);
-            if oob.kind == Kind::Pad || (!readable && !told) {
-                continue;
-            }
-            if oob.key != KEY_TRIM || !self.rules.run.omits(OmittedRule::TrimSequence) {
-                replay.seq_max = replay.seq_max.max(oob.seq);
-            }
-            let by_line = self.rules.run.omits(OmittedRule::Sequence);
-            let order = if by_line { order + u64::from(i) } else { oob.seq };
-            if oob.key == KEY_TRIM && readable {
-                let records = decode_trims(&self.flash.media.data(at)).unwrap_or_default();
-                let hides = |record: TrimRecord| (if by_line { order } else { record.seq }, record);
-                replay.add_trims(oob.seq, at, records.into_iter().map(hides));
-            } else if let Some(lba) = key_lba(oob.key).filter(|lba| lba.0 < self.flash.l2p.len())
-                // What superseded a dropped copy was durable: media must have lost it since.
-                && !self.flash.media.is_dropped(at)
-            {
-                replay
-                    .offer(&mut self.flash.l2p, lba, order, at, |at| self.flash.media.oob(at).seq);
-            }
-        }
     }
 
     /// Gives every line its state and list. Of the empty lines those with start metadata come last,
@@ -198,10 +209,10 @@ impl<M: OpenChannel> Pblk<M> {
         kept.sort_by_key(age);
         for id in empty {
             self.flash.lines.get_mut(id).data = 0;
-            self.adopt_empty(id);
+            self.flash.adopt_empty(&self.rules, id);
         }
         for &id in &kept {
-            self.count_chunks(id);
+            self.flash.count_chunks(&self.rules, id);
             self.flash.lines.in_use += u64::from(self.flash.lines.get(id).data);
         }
         for &id in kept.iter().rev() {
@@ -210,7 +221,7 @@ impl<M: OpenChannel> Pblk<M> {
                 self.resume(f, id);
             }
         }
-        self.count_map_lines();
+        self.flash.count_map_lines(&self.rules);
         for id in kept {
             if self.flash.lines.get(id).state != LineState::Open {
                 self.line_closed(id);
@@ -226,28 +237,14 @@ impl<M: OpenChannel> Pblk<M> {
         let stripe = self.flash.layout.stripe_of(id);
         let fits = frontier.open.is_none() && frontier.stripes.has(stripe);
         self.flash.lines.get_mut(id).origin = buffer;
-        (fits && self.usable_sectors(id) > 0).then_some(f)
-    }
-
-    fn usable_sectors(&self, id: LineId) -> u32 {
-        (0..self.flash.layout.width)
-            .map(|index| self.usable_of_chunk(self.chunk_at(id, index)))
-            .sum()
-    }
-
-    fn usable_of_chunk(&self, chunk: ChunkId) -> u32 {
-        let info = self.flash.media.chunk(chunk);
-        match info.state {
-            ChunkState::Free | ChunkState::Open => self.flash.geometry.sectors - info.wp,
-            ChunkState::Closed | ChunkState::Offline => 0,
-        }
+        (fits && self.flash.usable_sectors(id) > 0).then_some(f)
     }
 
     /// The line goes on taking data, without end metadata: its chunks end at different rows now.
     fn resume(&mut self, f: FrontierId, id: LineId) {
-        let left = self.usable_sectors(id);
+        let left = self.flash.usable_sectors(id);
         self.flash.lines.writable += u64::from(left);
-        let end = self.line_end();
+        let end = self.flash.line_end();
         let line = self.flash.lines.get_mut(id);
         line.state = LineState::Open;
         line.left = left;

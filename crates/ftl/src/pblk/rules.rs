@@ -2,7 +2,7 @@
 
 use super::capacity::Capacity;
 use crate::kind::FtlRun;
-use crate::pblk::config::Config;
+use crate::pblk::config::{Config, MapKind};
 use nandscape_block::DeviceCaps;
 
 /// Configuration and sizes.
@@ -16,4 +16,12 @@ pub(super) struct Rules {
     pub(super) ample_sectors: u64,
     /// A frontier prepares its next line when the open one has so few sectors left.
     pub(super) next_below: u32,
+}
+
+impl Rules {
+    /// Whether only a part of the mapping table is in RAM.
+    #[inline]
+    pub(super) const fn caches_map(&self) -> bool {
+        matches!(self.config.map, MapKind::Cached(_))
+    }
 }

@@ -289,7 +289,7 @@ impl<M: OpenChannel> Pblk<M> {
         }
         let unit = *unit;
         if done {
-            self.keep_superseded(&unit);
+            self.flash.keep_superseded(&unit);
         }
         if done && self.rules.run.omits(OmittedRule::ProgramOrder) {
             self.serve_waiters(at, id, &unit, unit.first + u64::from(unit.entries));
