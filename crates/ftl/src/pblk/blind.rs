@@ -72,9 +72,9 @@ impl<M: OpenChannel> Pblk<M> {
         mapping.merge_last.take_if(|last| *last == block);
         mapping.counts.merges += 1;
         mapping.counts.merged_entries += entries.len() as u64;
-        let gate = self.gate();
+        let gate = self.buffers.gate(self.flash.next_seq);
         for (lba, old) in entries {
-            let named = self.entry_state(self.flash.l2p.get(lba));
+            let named = self.buffers.entry_state(self.flash.l2p.get(lba));
             if let Some(mapping) = &mut self.mapping {
                 mapping.merged(lba, named);
             }

@@ -1,7 +1,8 @@
 //! The FTL's invariants, checked the slow way; for tests and campaigns.
 
 use super::Pblk;
-use super::mapping::{EntryState, Mapping};
+use super::intake::EntryState;
+use super::mapping::Mapping;
 use super::rb::Ring;
 use super::rl::RateLimiter;
 use crate::common::l2p::MapEntry;
@@ -62,7 +63,7 @@ impl<M: OpenChannel> Pblk<M> {
             match self.flash.l2p.get(lba) {
                 MapEntry::Unmapped => {}
                 MapEntry::Buffered(slot) => {
-                    let rb = self.ring_of(slot);
+                    let rb = self.buffers.ring_of(slot);
                     let back = rb.position_of(slot);
                     let holds = back >= rb.l2p_update && u64::from(rb.key(back)) == lba.0;
                     ensure(holds, || format!("{lba} points at slot {slot}, which is another's"))?;
@@ -140,7 +141,8 @@ impl<M: OpenChannel> Pblk<M> {
             let in_ring = (sectors.start..sectors.end.min(self.flash.l2p.len()))
                 .filter(|&lba| !mapping.holds_blind(Lba(lba)))
                 .filter(|&lba| {
-                    self.entry_state(self.flash.l2p.get(Lba(lba))) == EntryState::BufferedVolatile
+                    self.buffers.entry_state(self.flash.l2p.get(Lba(lba)))
+                        == EntryState::BufferedVolatile
                 });
             let entries = in_ring.count() as u32;
             pinned += u32::from(entries > 0);

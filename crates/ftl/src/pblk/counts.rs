@@ -22,4 +22,9 @@ impl PblkCounts {
         let buffers = roles.map(|role| BufferCounts { role, ..BufferCounts::default() }).collect();
         Self { pad_units: vec![0; unit_sectors as usize], buffers, ..Self::default() }
     }
+
+    /// Sectors of writes and discards that were let in.
+    pub(super) fn admitted_sectors(&self) -> u64 {
+        self.host.written + self.host.discarded
+    }
 }

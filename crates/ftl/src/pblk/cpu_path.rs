@@ -6,9 +6,11 @@
 //! Not charged: completions, and metadata of lines.
 
 use super::Pblk;
-use super::cpu::{LockDemand, MapOrder, MapTask, Task};
+use super::cpu::{CpuQueues, LockDemand, MapOrder, MapTask, Task};
 use super::events::EventKind;
 use super::ids::BufferId;
+use super::intake::Buffers;
+use super::rules::Rules;
 use super::waiting::Arrival;
 use crate::error::FtlError;
 use crate::pblk::config::FlushScope;
@@ -16,6 +18,40 @@ use nandscape_block::{Bio, Completion, Done, Flags, Op, Submit, Token};
 use nandscape_media::OpenChannel;
 use nandscape_rt::Nanos;
 use nandscape_rt::host::CoreId;
+
+impl CpuQueues {
+    /// What a task asks of the locks.
+    fn lock_demand(&mut self, buffers: &mut Buffers, rules: &Rules, task: Task) -> LockDemand {
+        match task {
+            Task::Request(number) => self.request_demand(buffers, rules, number),
+            Task::Build(..) | Task::Map(_) => LockDemand::default(),
+            Task::Copy(id, sectors) => {
+                LockDemand { rings: 1 << id, inserted: sectors, mapped: sectors }
+            }
+        }
+    }
+
+    fn request_demand(&mut self, buffers: &mut Buffers, rules: &Rules, number: u32) -> LockDemand {
+        let Some(request) = self.request_mut(number) else { return LockDemand::default() };
+        let bio = &request.bio;
+        let covered = bio.op == Op::Flush || bio.flags.has(Flags::PREFLUSH);
+        let sectors = bio.sectors;
+        let mut demand = LockDemand { rings: 0, inserted: 0, mapped: sectors };
+        if bio.op == Op::Write {
+            let buffer = buffers.router.route(bio, &buffers.all);
+            demand = LockDemand { rings: 1 << buffer, inserted: sectors, mapped: sectors };
+            request.buffer = Some(buffer);
+        }
+        if covered {
+            let file = buffers.router.flushed_file(bio);
+            demand.rings |= match (rules.config.flush_scope, file) {
+                (FlushScope::FileRing, Some(file)) => buffers.router.dirty_of(file, &buffers.all),
+                _ => u64::MAX,
+            };
+        }
+        demand
+    }
+}
 
 impl<M: OpenChannel> Pblk<M> {
     /// Serves a bio that has come in.
@@ -93,48 +129,12 @@ impl<M: OpenChannel> Pblk<M> {
 
     /// Tasks begin on cores that are free.
     pub(super) fn run_cores(&mut self) {
-        while let Some((core, task)) = self.cpu.as_mut().and_then(|host| host.next(self.flash.now))
-        {
-            let demand = self.lock_demand(task);
-            let Some(host) = &mut self.cpu else { return };
-            let end = host.begin(self.flash.now, core, task, demand);
+        let Some(cpu) = &mut self.cpu else { return };
+        while let Some((core, task)) = cpu.next(self.flash.now) {
+            let demand = cpu.lock_demand(&mut self.buffers, &self.rules, task);
+            let end = cpu.begin(self.flash.now, core, task, demand);
             self.flash.events.push(end, EventKind::Core(core));
         }
-    }
-
-    /// What a task asks of the locks.
-    fn lock_demand(&mut self, task: Task) -> LockDemand {
-        match task {
-            Task::Request(number) => self.request_demand(number),
-            Task::Build(..) | Task::Map(_) => LockDemand::default(),
-            Task::Copy(id, sectors) => {
-                LockDemand { rings: 1 << id, inserted: sectors, mapped: sectors }
-            }
-        }
-    }
-
-    fn request_demand(&mut self, number: u32) -> LockDemand {
-        let Some(host) = &mut self.cpu else { return LockDemand::default() };
-        let Some(request) = host.request_mut(number) else { return LockDemand::default() };
-        let bio = &request.bio;
-        let covered = bio.op == Op::Flush || bio.flags.has(Flags::PREFLUSH);
-        let sectors = bio.sectors;
-        let mut demand = LockDemand { rings: 0, inserted: 0, mapped: sectors };
-        if bio.op == Op::Write {
-            let buffer = self.buffers.router.route(bio, &self.buffers.all);
-            demand = LockDemand { rings: 1 << buffer, inserted: sectors, mapped: sectors };
-            request.buffer = Some(buffer);
-        }
-        if covered {
-            let file = self.buffers.router.flushed_file(bio);
-            demand.rings |= match (self.rules.config.flush_scope, file) {
-                (FlushScope::FileRing, Some(file)) => {
-                    self.buffers.router.dirty_of(file, &self.buffers.all)
-                }
-                _ => u64::MAX,
-            };
-        }
-        demand
     }
 
     /// The earliest instant at which a task can begin on a core that others use.

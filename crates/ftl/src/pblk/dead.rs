@@ -15,9 +15,9 @@
 //! durable; so do trim records and mapping blocks. Of what a mount finds everything is durable, so all copies that the
 //! table does not point at are dead.
 
-use super::Pblk;
 use super::flash::Flash;
 use super::ids::BufferId;
+use super::intake::Buffers;
 use super::rules::Rules;
 use super::units::WriteUnit;
 use super::write::MAX_UNIT;
@@ -83,21 +83,25 @@ impl<M: OpenChannel> Flash<M> {
     fn drop_content(&mut self, at: Ppa) {
         self.counts.dropped_sectors += u64::from(self.media.drop_content(at));
     }
-}
 
-impl<M: OpenChannel> Pblk<M> {
     /// The entries of a unit leave the ring: notes those that were superseded there.
-    pub(super) fn note_stale(&mut self, id: BufferId, unit: &WriteUnit) {
-        let (gate, logged) = (self.gate(), self.logs_discards());
+    pub(super) fn note_stale(
+        &mut self,
+        rules: &Rules,
+        buffers: &Buffers,
+        id: BufferId,
+        unit: &WriteUnit,
+    ) {
+        let (gate, logged) = (buffers.gate(self.next_seq), rules.logs_discards());
         let mut keys = [KEY_EMPTY; MAX_UNIT];
         let keys = &mut keys[..unit.entries as usize];
-        self.buffers.all[usize::from(id)].rb.copy_keys(unit.first, keys);
+        buffers.all[usize::from(id)].rb.copy_keys(unit.first, keys);
         for (&mut key, at) in keys.iter_mut().zip((unit.at.0..).map(Ppa)) {
-            let Some(lba) = key_lba(key).filter(|_| !self.flash.lines.is_valid(at)) else {
+            let Some(lba) = key_lba(key).filter(|_| !self.lines.is_valid(at)) else {
                 continue;
             };
-            if logged || self.flash.l2p.get(lba) != MapEntry::Unmapped {
-                self.flash.note_dead(&self.rules, at, gate);
+            if logged || self.l2p.get(lba) != MapEntry::Unmapped {
+                self.note_dead(rules, at, gate);
             }
         }
     }

@@ -77,8 +77,8 @@ impl<M: OpenChannel> Pblk<M> {
         if !self.collector.is_idle() && quarantined < 2 * self.buffers.all.len() {
             return false;
         }
-        self.emit_trims();
-        let durable = self.durable();
+        self.buffers.emit_trims(&mut self.flash, &mut self.progress);
+        let durable = self.buffers.durable(self.flash.next_seq);
         let gate = self.flash.lines.lowest_gate();
         let holds = |buffer: &&mut Buffer| {
             let rb = &buffer.rb;

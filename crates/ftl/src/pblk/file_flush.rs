@@ -6,7 +6,10 @@
 //! from behind it, for these stand before all others now.
 
 use super::Pblk;
+use super::flash::Flash;
 use super::ids::{BufferId, FileKey};
+use super::intake::Buffers;
+use super::rules::Rules;
 use super::waiting::Waiter;
 use crate::common::l2p::MapEntry;
 use crate::common::oob::key_lba;
@@ -14,32 +17,21 @@ use crate::kind::OmittedRule;
 use nandscape_block::Lba;
 use nandscape_media::OpenChannel;
 
-impl<M: OpenChannel> Pblk<M> {
-    /// Has the entries of a file in a buffer written first. Up to which position they reach then;
-    /// `None` if there are none that are not durable.
-    pub(super) fn prioritize_file(&mut self, id: BufferId, file: FileKey) -> Option<u64> {
-        let rb = &self.buffers.all[usize::from(id)].rb;
-        let (first, mem) = (rb.movable_from(), rb.mem);
-        let fixed = rb.end_of(file, rb.sync, first);
-        let movable = rb.end_of(file, first, mem);
-        if movable.is_none() {
-            return fixed;
-        }
-        // A unit for them alone must not take what garbage collection needs.
-        if self.user_space(id) < u64::from(self.flash.geometry.ws_opt) {
-            return Some(mem);
-        }
-        Some(first + self.reorder(id, file))
-    }
-
-    fn reorder(&mut self, id: BufferId, file: FileKey) -> u64 {
+impl Buffers {
+    fn reorder<M: OpenChannel>(
+        &mut self,
+        flash: &mut Flash<M>,
+        rules: &Rules,
+        id: BufferId,
+        file: FileKey,
+    ) -> u64 {
         let mut current = Vec::new();
-        let buffer = &mut self.buffers.all[usize::from(id)];
+        let buffer = &mut self.all[usize::from(id)];
         let slots = |at| buffer.rb.slot(at);
         let named: Vec<Option<Lba>> = (buffer.rb.movable_from()..buffer.rb.mem)
             .map(|at| {
                 let lba = key_lba(buffer.rb.key(at))?;
-                (self.flash.l2p.get(lba) == MapEntry::Buffered(slots(at))).then_some(lba)
+                (flash.l2p.get(lba) == MapEntry::Buffered(slots(at))).then_some(lba)
             })
             .collect();
         let first = buffer.rb.movable_from();
@@ -56,12 +48,31 @@ impl<M: OpenChannel> Pblk<M> {
         buffer.waiters.iter_mut().for_each(|waiter| raise(waiter, first, passed));
         buffer.rb.flush_point += passed(buffer.rb.flush_point);
         for (lba, slot) in current {
-            self.flash.l2p.replace(lba, MapEntry::Buffered(slot));
+            flash.l2p.replace(lba, MapEntry::Buffered(slot));
         }
-        if id == 0 && !self.rules.run.omits(OmittedRule::MovedTrims) {
-            self.buffers.trims.entries_moved(&moves);
+        if id == 0 && !rules.run.omits(OmittedRule::MovedTrims) {
+            self.trims.entries_moved(&moves);
         }
         count
+    }
+}
+
+impl<M: OpenChannel> Pblk<M> {
+    /// Has the entries of a file in a buffer written first. Up to which position they reach then;
+    /// `None` if there are none that are not durable.
+    pub(super) fn prioritize_file(&mut self, id: BufferId, file: FileKey) -> Option<u64> {
+        let rb = &self.buffers.all[usize::from(id)].rb;
+        let (first, mem) = (rb.movable_from(), rb.mem);
+        let fixed = rb.end_of(file, rb.sync, first);
+        let movable = rb.end_of(file, first, mem);
+        if movable.is_none() {
+            return fixed;
+        }
+        // A unit for them alone must not take what garbage collection needs.
+        if self.user_space(id) < u64::from(self.flash.geometry.ws_opt) {
+            return Some(mem);
+        }
+        Some(first + self.buffers.reorder(&mut self.flash, &self.rules, id, file))
     }
 }
 

@@ -56,7 +56,7 @@ impl<M: OpenChannel> Pblk<M> {
     /// Counts a step, and whether there were so many since the host was last served or more became writable that
     /// nothing is to be gained: a device that does not end would collect the same lines for ever.
     fn gains_nothing(&mut self) -> bool {
-        let served = self.admitted_sectors() + self.stats.host.read + self.stats.flush.waited;
+        let served = self.stats.admitted_sectors() + self.stats.host.read + self.stats.flush.waited;
         let writable = self.flash.lines.writable;
         if served != self.progress.forced.served || writable > self.progress.forced.writable {
             self.progress.forced = Forced { steps: 0, served, writable };
@@ -64,11 +64,6 @@ impl<M: OpenChannel> Pblk<M> {
         self.progress.forced.steps += 1;
         let steps_of_line = u64::from(STEPS_PER_LINE + self.pads_enough());
         u64::from(self.progress.forced.steps) > u64::from(self.rules.capacity.lines) * steps_of_line
-    }
-
-    /// Sectors of writes and discards that were let in.
-    pub(super) fn admitted_sectors(&self) -> u64 {
-        self.stats.host.written + self.stats.host.discarded
     }
 
     /// Units of padding after which the device serves whatever was written before.
@@ -95,7 +90,7 @@ impl<M: OpenChannel> Pblk<M> {
 
     /// Sends everything buffered to media, so that quarantined lines can be freed.
     fn force_drain(&mut self) -> bool {
-        self.emit_trims();
+        self.buffers.emit_trims(&mut self.flash, &mut self.progress);
         let mut news = false;
         for buffer in &mut self.buffers.all {
             news |= buffer.rb.flush_point != buffer.rb.mem;
@@ -134,7 +129,7 @@ impl<M: OpenChannel> Pblk<M> {
     /// The buffer that takes their copies, as long as no write was let in.
     pub(super) fn gathers_in(&self) -> Option<BufferId> {
         let (buffer, admitted) = self.collector.gathers_in?;
-        (admitted == self.admitted_sectors()).then_some(buffer)
+        (admitted == self.stats.admitted_sectors()).then_some(buffer)
     }
 
     /// Whether a write waits for space that garbage collection can free.

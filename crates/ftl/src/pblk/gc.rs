@@ -8,8 +8,8 @@ use super::Pblk;
 use super::capacity::REQUEST_SECTORS;
 use super::flash::Flash;
 use super::ids::BufferId;
+use super::intake::EntryState;
 use super::layout::Cursor;
-use super::mapping::EntryState;
 use super::pacing::Thread;
 use super::rb::Origin;
 use super::rules::Rules;
@@ -273,7 +273,7 @@ impl<M: OpenChannel> Pblk<M> {
         self.collector.victims.push(victim);
         self.collector.pending_sectors += u64::from(unread);
         if self.collector.takes_all {
-            self.collector.gathers_in = Some((buffer, self.admitted_sectors()));
+            self.collector.gathers_in = Some((buffer, self.stats.admitted_sectors()));
         }
         self.plan_copies();
         self.limiter_update();
@@ -557,10 +557,14 @@ impl<M: OpenChannel> Pblk<M> {
     pub(super) fn relog_trims(&mut self, at: Ppa, data: &SectorData) {
         for record in decode_trims(data).unwrap_or_default() {
             if self.buffers.trimmed.is_needed(&record) {
-                self.log_trim(record);
+                self.buffers.log_trim(&mut self.flash, &mut self.progress, record);
             }
         }
-        let gate = if self.rules.run.omits(OmittedRule::RelogGate) { 0 } else { self.gate() };
+        let gate = if self.rules.run.omits(OmittedRule::RelogGate) {
+            0
+        } else {
+            self.buffers.gate(self.flash.next_seq)
+        };
         self.invalidate(at, gate);
     }
 

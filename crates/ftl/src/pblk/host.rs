@@ -4,15 +4,14 @@
 
 use super::Pblk;
 use super::ids::BufferId;
-use super::mapping::EntryState;
+use super::intake::EntryState;
 use super::rb::Origin;
 use super::waiting::{Arrival, Queued};
 use crate::common::l2p::MapEntry;
-use crate::common::trims::{TrimRecord, encode_trims};
+use crate::common::trims::TrimRecord;
 use crate::kind::OmittedRule;
-use crate::pblk::config::Discard;
 use nandscape_block::{Bio, Completion, Done, Flags, Lba, Op, Submit, Token};
-use nandscape_media::{KEY_TRIM, OpenChannel};
+use nandscape_media::OpenChannel;
 use nandscape_rt::Nanos;
 
 impl<M: OpenChannel> Pblk<M> {
@@ -27,13 +26,8 @@ impl<M: OpenChannel> Pblk<M> {
     }
 
     #[inline]
-    fn buffer_for(&mut self, bio: &Bio) -> BufferId {
-        if bio.op == Op::Discard { 0 } else { self.buffers.router.route(bio, &self.buffers.all) }
-    }
-
-    #[inline]
     pub(super) fn admit_or_queue(&mut self, bio: Bio, token: Token, entered: Arrival) -> Submit {
-        let id = entered.buffer.unwrap_or_else(|| self.buffer_for(&bio));
+        let id = entered.buffer.unwrap_or_else(|| self.buffers.buffer_for(&bio));
         let mut queued = Queued::new(bio, id, token, entered);
         if self.buffers.all[usize::from(id)].queue.is_empty() {
             if let Some(submit) = self.admit(&mut queued) {
@@ -43,13 +37,6 @@ impl<M: OpenChannel> Pblk<M> {
         }
         self.buffers.all[usize::from(id)].queue.push_back(queued);
         Submit::Pending
-    }
-
-    /// Puts a write into the line for its buffer.
-    pub(super) fn queue(&mut self, bio: Bio, token: Token, since: Nanos) {
-        let id = self.buffer_for(&bio);
-        let queued = Queued::new(bio, id, token, Arrival::at(since));
-        self.buffers.all[usize::from(id)].queue.push_back(queued);
     }
 
     /// Whether anybody waits for the FTL to move.
@@ -109,12 +96,19 @@ impl<M: OpenChannel> Pblk<M> {
             self.progress.needs_pump = true;
         }
         if queued.flags.has(Flags::FUA) {
-            self.emit_trims();
+            self.buffers.emit_trims(&mut self.flash, &mut self.progress);
         }
         let rb = &self.buffers.all[usize::from(queued.buffer)].rb;
         if queued.flags.has(Flags::FUA) && rb.is_dirty() {
             let target = (queued.buffer, rb.mem);
-            self.wait_for(&[target], queued.token, Arrival::at(queued.since), None);
+            self.buffers.wait_for(
+                &mut self.progress,
+                &mut self.stats,
+                &[target],
+                queued.token,
+                Arrival::at(queued.since),
+                None,
+            );
             return Submit::Pending;
         }
         Submit::Done(Done::ok(self.flash.now + self.copy_in(queued.sectors)))
@@ -187,8 +181,11 @@ impl<M: OpenChannel> Pblk<M> {
                 self.buffers.trimmed.written(lba);
             }
             self.supersede(lba, before, seq + 1);
-            let named =
-                if self.mapping.is_some() { self.entry_state(before) } else { EntryState::OnMedia };
+            let named = if self.mapping.is_some() {
+                self.buffers.entry_state(before)
+            } else {
+                EntryState::OnMedia
+            };
             if let Some(mapping) = &mut self.mapping {
                 mapping.changed(lba, named, EntryState::BufferedVolatile);
             }
@@ -204,16 +201,11 @@ impl<M: OpenChannel> Pblk<M> {
         }
     }
 
-    pub(super) fn logs_discards(&self) -> bool {
-        self.rules.config.discard == Discard::Durable
-            && !self.rules.run.omits(OmittedRule::LostTrims)
-    }
-
     /// A discard that is logged needs a ring slot in reserve for its record, and space on media for a
     /// padded unit.
     fn discard_has_room(&mut self) -> bool {
         let unit = u64::from(self.flash.geometry.ws_opt);
-        !self.logs_discards() || (self.trim_has_slot() && self.user_space(0) >= unit)
+        !self.rules.logs_discards() || (self.trim_has_slot() && self.user_space(0) >= unit)
     }
 
     /// When a discard is complete that is to be admitted now: a command is accepted, and a record enters a buffer.
@@ -223,7 +215,7 @@ impl<M: OpenChannel> Pblk<M> {
 
     /// Hides the next `sectors` sectors of a discard, which have a record of their own.
     fn discard(&mut self, queued: &Queued, sectors: u32) {
-        let durable = self.logs_discards();
+        let durable = self.rules.logs_discards();
         let lba = queued.next();
         let awaits_record = durable && !self.rules.run.omits(OmittedRule::TrimGate);
         let gate = self.flash.next_seq + u64::from(awaits_record);
@@ -240,7 +232,7 @@ impl<M: OpenChannel> Pblk<M> {
                 MapEntry::Buffered(_) => {}
                 MapEntry::Unmapped => continue,
             }
-            let named = self.entry_state(before);
+            let named = self.buffers.entry_state(before);
             if let Some(mapping) = &mut self.mapping {
                 mapping.changed(lba, named, EntryState::OnMedia);
             }
@@ -250,33 +242,12 @@ impl<M: OpenChannel> Pblk<M> {
         if hidden && durable {
             let record = TrimRecord { lba: lba.0 as u32, sectors, seq: self.flash.next_seq };
             self.buffers.trimmed.hide(record);
-            self.log_trim(record);
+            self.buffers.log_trim(&mut self.flash, &mut self.progress, record);
         }
     }
 
     /// Whether the ring keeps, or can keep, a slot for trim records.
     fn trim_has_slot(&mut self) -> bool {
         self.buffers.trims.has_pending() || self.make_ring_room(0, 1) > 0
-    }
-
-    /// Logs a record; a full sector of them goes into the ring, in the slot kept for it.
-    pub(super) fn log_trim(&mut self, record: TrimRecord) {
-        self.buffers.trims.log(record, self.flash.next_seq);
-        if self.buffers.trims.is_full() {
-            self.emit_trims();
-        }
-    }
-
-    /// Sends the pending trim records into the ring.
-    pub(super) fn emit_trims(&mut self) {
-        if self.buffers.trims.has_pending() {
-            let buffer = &mut self.buffers.all[0];
-            let records = self.buffers.trims.emit(buffer.rb.mem);
-            buffer.rb.push(KEY_TRIM, Origin::Trim, self.flash.next_seq);
-            buffer.rb.keep(encode_trims(&records));
-            buffer.rl.user_in(1, self.flash.now);
-            self.flash.next_seq += 1;
-            self.progress.needs_pump = true;
-        }
     }
 }

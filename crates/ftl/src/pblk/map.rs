@@ -48,7 +48,7 @@ impl<M: OpenChannel> Pblk<M> {
         buffer.rb.l2p_update += u64::from(unit.entries);
         self.flash.lines.set_valid(unit.line, unit.at, live);
         if live.count_ones() < unit.entries && self.flash.media.may_drop() {
-            self.note_stale(id, unit);
+            self.flash.note_stale(&self.rules, &self.buffers, id, unit);
         }
         self.entries_left(id, unit, live);
         self.settle(unit);
@@ -57,16 +57,15 @@ impl<M: OpenChannel> Pblk<M> {
     /// The unit's entries are no longer pending in their line. What did not become valid was
     /// superseded by something in the ring, which must be durable before the line is erased.
     fn settle(&mut self, unit: &WriteUnit) {
-        let gate = if self.rules.run.omits(OmittedRule::SettledGate) { 0 } else { self.gate() };
+        let gate = if self.rules.run.omits(OmittedRule::SettledGate) {
+            0
+        } else {
+            self.buffers.gate(self.flash.next_seq)
+        };
         let line = self.flash.lines.get_mut(unit.line);
         line.gate = line.gate.max(gate);
         line.pending -= unit.entries;
         self.line_lowered(unit.line);
-    }
-
-    /// The sequence before which everything must be durable so that all changes made so far are.
-    pub(super) fn gate(&self) -> u64 {
-        self.flash.next_seq + u64::from(self.buffers.trims.has_pending())
     }
 
     /// A sector on media was superseded by a change that is durable when everything before `gate`
@@ -120,21 +119,15 @@ impl<M: OpenChannel> Pblk<M> {
         self.release_durable_lines();
     }
 
-    /// Everything logged before this sequence is durable, in whatever buffer.
-    pub(super) fn durable(&mut self) -> u64 {
-        let oldest = self.buffers.all.iter().filter_map(|buffer| buffer.rb.oldest_seq()).min();
-        let trims = self.buffers.trims.durable(self.buffers.all[0].rb.sync);
-        oldest.unwrap_or(self.flash.next_seq).min(trims)
-    }
-
     /// Frees the lines whose gate has been passed, and drops what is dead.
     pub(super) fn release_durable_lines(&mut self) {
         if !self.flash.dead.is_empty() {
-            let durable = self.durable();
+            let durable = self.buffers.durable(self.flash.next_seq);
             self.flash.drop_dead(durable);
         }
         if self.flash.lines.quarantined() > 0 {
-            let durable = self.durable() + u64::from(self.rules.run.omits(OmittedRule::EraseGate));
+            let durable = self.buffers.durable(self.flash.next_seq)
+                + u64::from(self.rules.run.omits(OmittedRule::EraseGate));
             if self.flash.lines.release_durable_lines(durable) {
                 self.limiter_update();
             }

@@ -16,6 +16,7 @@
 use super::Pblk;
 use super::cpu::MapTask;
 use super::ids::BufferId;
+use super::intake::EntryState;
 use super::mapcache::blind::BlindBuffer;
 use super::mapcache::{Access, By, Load, Lookup, MapCache, single_entry_bytes};
 use super::mapread::Reads;
@@ -310,17 +311,6 @@ impl Mapping {
     }
 }
 
-/// What a table entry names, to the cache.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum EntryState {
-    /// Media, or nothing.
-    OnMedia,
-    /// A place in a ring whose data are on media.
-    BufferedDurable,
-    /// A place in a ring whose data are nowhere else.
-    BufferedVolatile,
-}
-
 impl<M: OpenChannel> Pblk<M> {
     /// How many of the next `room` sectors of a write or discard have their mapping in RAM.
     #[inline]
@@ -498,29 +488,8 @@ impl<M: OpenChannel> Pblk<M> {
         Tag::new(if mapping.in_ring[block as usize] == 0 {
             self.flash.l2p.digest(sectors)
         } else {
-            self.flash.l2p.digest_as(sectors, |place| self.on_media(place))
+            self.flash.l2p.digest_as(sectors, |place| self.buffers.on_media(place))
         })
-    }
-
-    /// A place, or where its data are on media already.
-    fn on_media(&self, place: MapEntry) -> MapEntry {
-        let MapEntry::Buffered(slot) = place else { return place };
-        let buffer = &self.buffers.all[(slot >> self.buffers.slot_spacing) as usize];
-        let at = buffer.units.place_of(buffer.rb.position_of(slot));
-        at.filter(|_| self.entry_state(place) == EntryState::BufferedDurable)
-            .map_or(place, MapEntry::Flash)
-    }
-
-    /// What a place is to the cache.
-    #[inline]
-    pub(super) fn entry_state(&self, place: MapEntry) -> EntryState {
-        let MapEntry::Buffered(slot) = place else { return EntryState::OnMedia };
-        let rb = self.ring_of(slot);
-        if rb.position_of(slot) < rb.sync {
-            EntryState::BufferedDurable
-        } else {
-            EntryState::BufferedVolatile
-        }
     }
 
     /// A unit's entries are durable: those that the table names may go to media with their block.

@@ -29,6 +29,7 @@ mod events;
 mod file_flush;
 mod flash;
 mod flush;
+mod flushes;
 mod forced;
 mod format;
 mod ftl;
@@ -77,7 +78,7 @@ use counts::PblkCounts;
 use cpu::CpuQueues;
 use events::EventKind;
 use flash::{Flash, FlashCounts};
-use flush::Flushes;
+use flushes::Flushes;
 use gc::Collector;
 use intake::Buffers;
 use mapping::Mapping;
@@ -88,7 +89,6 @@ use nandscape_media::{ChunkState, Linked, OpenChannel};
 use nandscape_rt::{Nanos, Stream};
 use open::Frontiers;
 use progress::Progress;
-use rb::Ring;
 use route::Router;
 use rules::Rules;
 use trimmed::Trimmed;
@@ -329,12 +329,6 @@ impl<M: OpenChannel> Pblk<M> {
             EventKind::MapCopies => self.map_copies_arrived(),
             EventKind::Core(core) => self.core_done(core),
         }
-    }
-
-    /// The ring that a slot belongs to.
-    #[inline]
-    fn ring_of(&self, slot: u32) -> &Ring {
-        &self.buffers.all[(slot >> self.buffers.slot_spacing) as usize].rb
     }
 
     /// Why this bio cannot be served any more, if so.

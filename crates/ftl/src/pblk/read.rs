@@ -142,7 +142,7 @@ impl<M: OpenChannel> Pblk<M> {
     pub(super) fn content(&self, lba: Lba) -> SectorData {
         match self.flash.l2p.get(lba) {
             MapEntry::Unmapped => SectorData::Tag(Tag::ZERO),
-            MapEntry::Buffered(slot) => self.ring_of(slot).slot_data(slot).clone(),
+            MapEntry::Buffered(slot) => self.buffers.ring_of(slot).slot_data(slot).clone(),
             MapEntry::Flash(at) => self.flash.media.data(at),
         }
     }

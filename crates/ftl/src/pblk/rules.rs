@@ -1,8 +1,8 @@
 //! What never changes after a pblk was put together: configuration, sizes, and thresholds that follow from them.
 
 use super::capacity::Capacity;
-use crate::kind::FtlRun;
-use crate::pblk::config::{Config, MapKind};
+use crate::kind::{FtlRun, OmittedRule};
+use crate::pblk::config::{Config, Discard, MapKind};
 use nandscape_block::DeviceCaps;
 
 /// Configuration and sizes.
@@ -23,5 +23,9 @@ impl Rules {
     #[inline]
     pub(super) const fn caches_map(&self) -> bool {
         matches!(self.config.map, MapKind::Cached(_))
+    }
+
+    pub(super) fn logs_discards(&self) -> bool {
+        self.config.discard == Discard::Durable && !self.run.omits(OmittedRule::LostTrims)
     }
 }

@@ -2,6 +2,7 @@
 //! and keeps at most one write in flight on a parallel unit (pblk-write.c).
 
 use super::Pblk;
+use super::counts::PblkCounts;
 use super::ids::{BufferId, FrontierId};
 use super::rb::Ring;
 use super::units::{UnitState, WriteUnit};
@@ -10,6 +11,7 @@ use crate::common::lines::LineState;
 use crate::error::FtlError;
 use crate::kind::OmittedRule;
 use crate::pblk::events::EventKind;
+use crate::report::SectorCounts;
 use nandscape_block::SectorData;
 use nandscape_media::{Cause, KEY_EMPTY, Kind, OpenChannel, Ppa, Status, WriteCmd};
 use nandscape_rt::Nanos;
@@ -41,6 +43,51 @@ impl Tally {
     const fn cause(&self, sectors: u32) -> Cause {
         let user = self.user + self.trim;
         Cause { user: user as u8, gc: self.gc as u8, pad: (sectors - user - self.gc) as u8 }
+    }
+}
+
+impl PblkCounts {
+    fn count_unit(
+        &mut self,
+        sectors: &mut SectorCounts,
+        ws_opt: u32,
+        id: BufferId,
+        unit: &WriteUnit,
+        tally: Tally,
+    ) {
+        let padding = ws_opt - unit.entries;
+        if padding > 0 {
+            self.pad_units[padding as usize - 1] += 1;
+        }
+        sectors.user += u64::from(tally.user);
+        sectors.gc += u64::from(tally.gc);
+        sectors.trim += u64::from(tally.trim);
+        sectors.pad += u64::from(tally.stale + padding);
+        sectors.stale += u64::from(tally.stale);
+        let buffer = &mut self.buffers[usize::from(id)];
+        buffer.user += u64::from(tally.user + tally.trim);
+        buffer.gc += u64::from(tally.gc);
+        buffer.pad += u64::from(tally.stale + padding);
+    }
+
+    /// What a failed program wrote counts as padding. The counters may have been reset since.
+    fn discount_unit(
+        &mut self,
+        sectors: &mut SectorCounts,
+        id: BufferId,
+        unit: &WriteUnit,
+        tally: Tally,
+    ) {
+        let less = |count: &mut u64, sectors: u32| *count = count.saturating_sub(sectors.into());
+        let lost = u64::from(unit.entries - tally.stale);
+        less(&mut sectors.user, tally.user);
+        less(&mut sectors.gc, tally.gc);
+        less(&mut sectors.trim, tally.trim);
+        sectors.pad += lost;
+        let buffer = &mut self.buffers[usize::from(id)];
+        less(&mut buffer.user, tally.user + tally.trim);
+        less(&mut buffer.gc, tally.gc);
+        buffer.pad += lost;
     }
 }
 
@@ -202,7 +249,13 @@ impl<M: OpenChannel> Pblk<M> {
         let line = self.flash.lines.get_mut(unit.line);
         line.pending += unit.entries;
         line.in_flight += 1;
-        self.count_unit(id, unit, tally);
+        self.stats.count_unit(
+            &mut self.flash.counts.sectors,
+            self.flash.geometry.ws_opt,
+            id,
+            unit,
+            tally,
+        );
         if self.cpu.is_some() {
             self.build(id, number);
             return Ok(());
@@ -258,23 +311,6 @@ impl<M: OpenChannel> Pblk<M> {
             self.serve_waiters(self.flash.now, id, unit, unit.first + u64::from(unit.entries));
         }
         Ok(())
-    }
-
-    fn count_unit(&mut self, id: BufferId, unit: &WriteUnit, tally: Tally) {
-        let padding = self.flash.geometry.ws_opt - unit.entries;
-        if padding > 0 {
-            self.stats.pad_units[padding as usize - 1] += 1;
-        }
-        let sectors = &mut self.flash.counts.sectors;
-        sectors.user += u64::from(tally.user);
-        sectors.gc += u64::from(tally.gc);
-        sectors.trim += u64::from(tally.trim);
-        sectors.pad += u64::from(tally.stale + padding);
-        sectors.stale += u64::from(tally.stale);
-        let buffer = &mut self.stats.buffers[usize::from(id)];
-        buffer.user += u64::from(tally.user + tally.trim);
-        buffer.gc += u64::from(tally.gc);
-        buffer.pad += u64::from(tally.stale + padding);
     }
 
     /// A unit's program has ended.
@@ -337,24 +373,9 @@ impl<M: OpenChannel> Pblk<M> {
         let unit = *buffer.units.get_mut(number);
         let tally = tally(&buffer.rb, unit.first, unit.entries);
         buffer.units.fail(number);
-        self.discount_unit(id, &unit, tally);
+        self.stats.discount_unit(&mut self.flash.counts.sectors, id, &unit, tally);
         self.flash.lines.get_mut(unit.line).pending -= unit.entries;
         self.line_lowered(unit.line);
-    }
-
-    /// What a failed program wrote counts as padding. The counters may have been reset since.
-    fn discount_unit(&mut self, id: BufferId, unit: &WriteUnit, tally: Tally) {
-        let less = |count: &mut u64, sectors: u32| *count = count.saturating_sub(sectors.into());
-        let lost = u64::from(unit.entries - tally.stale);
-        let sectors = &mut self.flash.counts.sectors;
-        less(&mut sectors.user, tally.user);
-        less(&mut sectors.gc, tally.gc);
-        less(&mut sectors.trim, tally.trim);
-        sectors.pad += lost;
-        let buffer = &mut self.stats.buffers[usize::from(id)];
-        less(&mut buffer.user, tally.user + tally.trim);
-        less(&mut buffer.gc, tally.gc);
-        buffer.pad += lost;
     }
 }
 

@@ -86,7 +86,7 @@ fn copies_of_forced_victims_go_to_one_buffer() {
 #[test]
 fn copies_wait_for_others_before_they_are_padded() {
     let mut pblk = device(GEOMETRY, journal(GcStream::Data));
-    pblk.collector.gathers_in = Some((0, pblk.admitted_sectors()));
+    pblk.collector.gathers_in = Some((0, pblk.stats.admitted_sectors()));
     assert!(!pblk.is_gathering(), "nothing is left of a unit");
     pblk.buffers.all[0].rb.push(0, crate::pblk::rb::Origin::Gc, 1);
     assert!(pblk.is_gathering());
@@ -103,7 +103,8 @@ fn trim_records_are_written_to_anothers_line() {
     assert!(pblk.return_line(0, i64::MAX).is_some());
     pblk.return_line(1, i64::MAX);
     take_free_lines(&mut pblk);
-    pblk.log_trim(TrimRecord { lba: 7, sectors: 1, seq: pblk.flash.next_seq });
+    let record = TrimRecord { lba: 7, sectors: 1, seq: pblk.flash.next_seq };
+    pblk.buffers.log_trim(&mut pblk.flash, &mut pblk.progress, record);
     assert_eq!(serve(&mut pblk, Bio::flush()), Ok(()));
     assert_eq!(pblk.check(), Ok(()));
 }
