@@ -226,7 +226,7 @@ impl<M: OpenChannel> Pblk<M> {
             let line = self.flash.lines.get(open.id);
             let room = |index| {
                 let chunk = self.flash.media.chunk(self.flash.chunk_at(open.id, index));
-                let end = self.data_end(&open, index) * self.flash.geometry.ws_opt;
+                let end = open.data_end(index) * self.flash.geometry.ws_opt;
                 let takes = matches!(chunk.state, ChunkState::Free | ChunkState::Open);
                 if takes { end.saturating_sub(chunk.wp) } else { 0 }
             };

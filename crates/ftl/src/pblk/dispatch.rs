@@ -38,7 +38,7 @@ impl<M: OpenChannel> Pblk<M> {
             moved |= self.collect()?;
             // Where nothing above moved they would find what they left. Several frontiers may have
             // handed lines back.
-            if moved || anew || self.data_frontiers() > 1 {
+            if moved || anew || self.frontiers.data_frontiers() > 1 {
                 moved |= self.fill_buffers();
             }
             anew = !moved;

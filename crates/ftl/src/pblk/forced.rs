@@ -27,10 +27,10 @@ impl<M: OpenChannel> Pblk<M> {
             return Ok(false);
         }
         let recycled = self.recycle_all();
-        let free_chunks = self.limiter_free(None).0;
+        let free_chunks = self.frontiers.limiter_free(&self.flash, &self.rules, None).0;
         if recycled
             || (self.is_starved() && self.force_drain())
-            || (self.data_frontiers() > 1 && self.return_lines())
+            || (self.frontiers.data_frontiers() > 1 && self.return_lines())
             || (!self.progress.drained && self.force_drain())
         {
             return Ok(true);
@@ -62,14 +62,8 @@ impl<M: OpenChannel> Pblk<M> {
             self.progress.forced = Forced { steps: 0, served, writable };
         }
         self.progress.forced.steps += 1;
-        let steps_of_line = u64::from(STEPS_PER_LINE + self.pads_enough());
+        let steps_of_line = u64::from(STEPS_PER_LINE + self.frontiers.pads_enough(&self.flash));
         u64::from(self.progress.forced.steps) > u64::from(self.rules.capacity.lines) * steps_of_line
-    }
-
-    /// Units of padding after which the device serves whatever was written before.
-    fn pads_enough(&self) -> u32 {
-        let row = self.flash.geometry.total_units() * self.frontiers.all.len() as u32;
-        (self.flash.geometry.mw_cunits / self.flash.geometry.ws_opt + 2) * row
     }
 
     /// Whether writes wait for space, and the collector's thread may find some when it runs next.
@@ -145,7 +139,7 @@ impl<M: OpenChannel> Pblk<M> {
 
     /// Writes one unit of padding, so that the device serves what it still refuses to read.
     fn pad_one(&mut self) -> Result<bool, FtlError> {
-        let enough = self.pads_enough();
+        let enough = self.frontiers.pads_enough(&self.flash);
         let only = self.buffers.all.len() == 1;
         for id in 0..self.buffers.all.len() {
             // One of several buffers that has room waits for something else.

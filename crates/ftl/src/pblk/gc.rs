@@ -240,7 +240,11 @@ impl<M: OpenChannel> Pblk<M> {
 
     /// Whether garbage collection runs because free lines are short.
     pub(super) fn wants_lines(&self) -> bool {
-        let free = self.limiter_free(Some(self.flash.lines.scarcest()));
+        let free = self.frontiers.limiter_free(
+            &self.flash,
+            &self.rules,
+            Some(self.flash.lines.scarcest()),
+        );
         self.buffers.all.iter().any(|buffer| buffer.rl.wants_victim(free, 0))
     }
 
@@ -302,9 +306,16 @@ impl<M: OpenChannel> Pblk<M> {
     /// buffers pad counts unless users stand still. Lines of the journal that are exempt are victims
     /// when nothing else helps.
     fn choose_victim(&mut self, target: BufferId) -> Option<LineId> {
-        let short = self.wants_victim(self.limiter_free(None));
+        let short = self.wants_victim(self.frontiers.limiter_free(&self.flash, &self.rules, None));
         let stripes = self.flash.layout.stripes();
-        let of_stripe = |stripe| stripes > 1 && self.wants_victim(self.limiter_free(Some(stripe)));
+        let of_stripe = |stripe| {
+            stripes > 1
+                && self.wants_victim(self.frontiers.limiter_free(
+                    &self.flash,
+                    &self.rules,
+                    Some(stripe),
+                ))
+        };
         let wanted = |stripe: u32| short || of_stripe(stripe);
         if !self.flash.victims.has_werr() && !(0..stripes).any(wanted) {
             return None;
@@ -313,7 +324,12 @@ impl<M: OpenChannel> Pblk<M> {
         let (lines, room) = (&self.flash.lines, self.uncommitted(target));
         let all = self.collector.takes_all;
         let least = all || (self.collector.is_idle() && room < self.reserved_lines());
-        let halted = all || self.buffers.all[0].rl.stops_users(self.limiter_free(None));
+        let halted = all
+            || self.buffers.all[0].rl.stops_users(self.frontiers.limiter_free(
+                &self.flash,
+                &self.rules,
+                None,
+            ));
         let pressed = self.buffers.all.len() == 1 || halted;
         let flushed = if short && pressed { 0 } else { self.flash.geometry.ws_opt };
         let copied = self.rules.capacity.copy_padding;

@@ -12,7 +12,6 @@ use crate::common::l2p::{L2p, MapEntry};
 use crate::common::lines::LineState;
 use crate::common::oob::key_lba;
 use crate::kind::OmittedRule;
-use crate::pblk::config::CapacityRules;
 use nandscape_media::{KEY_TRIM, OpenChannel, Ppa};
 
 impl<M: OpenChannel> Pblk<M> {
@@ -136,7 +135,7 @@ impl<M: OpenChannel> Pblk<M> {
 
     /// Gives the limiter the free space. Garbage collection is active while it is short.
     pub(super) fn limiter_update(&mut self) {
-        let (chunks, lines) = self.limiter_free(None);
+        let (chunks, lines) = self.frontiers.limiter_free(&self.flash, &self.rules, None);
         let werr = self.has_werr();
         for buffer in &mut self.buffers.all {
             buffer.rl.update(chunks, lines, werr);
@@ -145,22 +144,6 @@ impl<M: OpenChannel> Pblk<M> {
             let short = self.wants_lines();
             self.collector.thread.set_active(werr || short);
         }
-    }
-
-    /// Free chunks and lines as the limiter counts them, of a stripe or of the device: from Linux 4.16
-    /// on a line counts as free until it is opened (`pblk_line_replace_data`), in 4.13 until it is
-    /// taken to be the next one.
-    pub(super) fn limiter_free(&self, stripe: Option<u32>) -> (u32, u32) {
-        let stripe = stripe.filter(|_| self.flash.layout.stripes() > 1);
-        let (chunks, lines) =
-            stripe.map_or_else(|| self.flash.lines.free(), |it| self.flash.lines.free_of(it));
-        if self.rules.config.capacity_rules == CapacityRules::V4_13 {
-            return (chunks, lines);
-        }
-        let counts = |&id: &LineId| stripe.is_none_or(|it| self.flash.layout.stripe_of(id) == it);
-        let prepared = self.prepared_lines().filter(counts);
-        let prepared: u32 = prepared.map(|id| self.flash.lines.get(id).chunks).sum();
-        (chunks + prepared * stripe.map_or(1, |_| self.flash.layout.stripes()), lines)
     }
 }
 

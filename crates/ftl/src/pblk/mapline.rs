@@ -12,10 +12,11 @@
 
 use super::Pblk;
 use super::cpu::MapTask;
+use super::frontiers::WritePosition;
 use super::layout::Cursor;
 use super::mapping::Mapping;
 use super::mapstore::{Cause, Job, MapVictim, Piece, Unit};
-use super::write::{MAX_UNIT, WritePosition};
+use super::units::MAX_UNIT;
 use crate::common::ids::LineId;
 use crate::common::lines::LineState;
 use crate::error::FtlError;
@@ -93,7 +94,7 @@ impl<M: OpenChannel> Pblk<M> {
     fn map_room(&self) -> u64 {
         let Some(mapping) = &self.mapping else { return 0 };
         let frontier = &self.frontiers.all[usize::from(mapping.store.frontier)];
-        self.left_of(frontier)
+        self.flash.left_of(frontier)
             + u64::from(self.flash.lines.kept) * u64::from(self.rules.capacity.line_data_sectors)
     }
 
@@ -283,7 +284,7 @@ impl<M: OpenChannel> Pblk<M> {
         let line = self.flash.lines.get_mut(unit.line);
         line.pending -= used;
         line.werr = true;
-        self.write_off_rest(unit.line, unit.at);
+        self.frontiers.write_off_rest(&mut self.flash, unit.line, unit.at);
         self.line_lowered(unit.line);
     }
 

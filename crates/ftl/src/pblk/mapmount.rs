@@ -8,9 +8,8 @@
 
 use super::Pblk;
 use super::flash::Flash;
-use super::format::MAP_FRONTIER;
 use super::rules::Rules;
-use crate::common::ids::{LineId, MAP_ORIGIN};
+use crate::common::ids::LineId;
 use crate::error::FtlError;
 use crate::kind::OmittedRule;
 use nandscape_block::{BlockError, SectorData};
@@ -119,16 +118,6 @@ impl<M: OpenChannel> Pblk<M> {
             mapping.place(block, piece, at);
             self.flash.lines.set_valid(self.flash.lines.of(at), at, u64::MAX >> (64 - sectors));
         }
-    }
-
-    /// The buffer that a line's frontier belongs to, as start metadata say.
-    pub(super) fn origin_of(&self, frontier: u32) -> Option<(u8, u8)> {
-        if frontier == MAP_FRONTIER {
-            return self.mapping.as_ref().map(|m| (m.store.frontier, MAP_ORIGIN));
-        }
-        let f = u8::try_from(frontier).ok()?;
-        let found = self.frontiers.all.get(usize::from(f))?;
-        (found.buffer != MAP_ORIGIN).then_some((f, found.buffer))
     }
 
     /// Writes stale blocks anew, and waits until they are on media.

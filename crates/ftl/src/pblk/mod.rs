@@ -32,6 +32,7 @@ mod flush;
 mod flushes;
 mod forced;
 mod format;
+mod frontiers;
 mod ftl;
 mod gc;
 mod host;
@@ -79,6 +80,7 @@ use cpu::CpuQueues;
 use events::EventKind;
 use flash::{Flash, FlashCounts};
 use flushes::Flushes;
+use frontiers::Frontiers;
 use gc::Collector;
 use intake::Buffers;
 use mapping::Mapping;
@@ -87,7 +89,6 @@ use nandscape_block::{
 };
 use nandscape_media::{ChunkState, Linked, OpenChannel};
 use nandscape_rt::{Nanos, Stream};
-use open::Frontiers;
 use progress::Progress;
 use route::Router;
 use rules::Rules;
@@ -155,7 +156,7 @@ impl<M: OpenChannel> Pblk<M> {
             while let Some(at) = self.next_at() {
                 self.run_round(at);
             }
-            if self.progress.stopped.is_some() || self.is_prepared(0) {
+            if self.progress.stopped.is_some() || self.frontiers.is_prepared(0) {
                 return self.reset_stats();
             }
         }
@@ -211,6 +212,7 @@ impl<M: OpenChannel> Pblk<M> {
             run,
         };
         let frontiers = Frontiers {
+            data: plan.frontiers() as usize,
             all: plan.make_frontiers(mapping.is_some()),
             instance: Stream::new(rules.run.seed, "ftl.instance").bits(),
             line_seq: 0,
@@ -318,9 +320,17 @@ impl<M: OpenChannel> Pblk<M> {
     fn handle(&mut self, at: Nanos, what: EventKind) {
         match what {
             EventKind::Unit(buffer, number, status) => self.unit_done(at, buffer, number, status),
-            EventKind::Erase(frontier, status) => self.erase_done(frontier, status),
-            EventKind::Smeta(frontier, pu, status) => self.smeta_done(frontier, pu, status),
-            EventKind::Emeta(frontier, pu, status) => self.emeta_done(frontier, pu, status),
+            EventKind::Erase(frontier, status) => {
+                self.frontiers.erase_done(&mut self.flash, frontier, status)
+            }
+            EventKind::Smeta(frontier, pu, status) => {
+                self.frontiers.smeta_done(&mut self.flash, frontier, pu, status)
+            }
+            EventKind::Emeta(frontier, pu, status) => {
+                if let Some(id) = self.frontiers.emeta_done(&mut self.flash, frontier, pu, status) {
+                    self.line_closed(id);
+                }
+            }
             EventKind::GcRead(number) => self.gc_arrived(number),
             EventKind::GcTimer => self.thread_timer(),
             EventKind::MapLoad(block) => self.map_loaded(block),

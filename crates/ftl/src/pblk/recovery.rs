@@ -14,12 +14,12 @@
 
 use super::flash::Flash;
 use super::format::Smeta;
+use super::frontiers::{Frontiers, OpenLine};
 use super::ids::FrontierId;
 use super::layout::{Cursor, line_layout};
 use super::mapmount::FoundMap;
-use super::open::OpenLine;
 use super::rules::Rules;
-use super::write::MAX_UNIT;
+use super::units::MAX_UNIT;
 use super::{Capacity, Pblk};
 use crate::common::ids::{LineId, MAP_ORIGIN};
 use crate::common::layout::Layout;
@@ -154,6 +154,36 @@ impl<M: OpenChannel> Flash<M> {
     }
 }
 
+impl Frontiers {
+    /// The frontier that a line was opened for, if it is there, has no younger line, and the line has
+    /// room.
+    fn frontier_to_resume<M: OpenChannel>(
+        &mut self,
+        flash: &mut Flash<M>,
+        frontier: u32,
+        id: LineId,
+    ) -> Option<FrontierId> {
+        let (f, buffer) = self.origin_of(frontier)?;
+        let frontier = self.all.get(usize::from(f))?;
+        let stripe = flash.layout.stripe_of(id);
+        let fits = frontier.open.is_none() && frontier.stripes.has(stripe);
+        flash.lines.get_mut(id).origin = buffer;
+        (fits && flash.usable_sectors(id) > 0).then_some(f)
+    }
+
+    /// The line goes on taking data, without end metadata: its chunks end at different rows now.
+    fn resume<M: OpenChannel>(&mut self, flash: &mut Flash<M>, f: FrontierId, id: LineId) {
+        let left = flash.usable_sectors(id);
+        flash.lines.writable += u64::from(left);
+        let end = flash.line_end();
+        let line = flash.lines.get_mut(id);
+        line.state = LineState::Open;
+        line.left = left;
+        line.emeta = false;
+        self.all[usize::from(f)].open = Some(OpenLine { id, at: Cursor::START, end });
+    }
+}
+
 impl<M: OpenChannel> Pblk<M> {
     /// Mounts the media at `now`; [`Ftl::now`](crate::face::Ftl::now) tells when it was done.
     ///
@@ -217,8 +247,10 @@ impl<M: OpenChannel> Pblk<M> {
         }
         for &id in kept.iter().rev() {
             let frontier = found.smetas[id as usize].map(|smeta| smeta.frontier);
-            if let Some(f) = frontier.and_then(|f| self.frontier_to_resume(f, id)) {
-                self.resume(f, id);
+            if let Some(f) =
+                frontier.and_then(|f| self.frontiers.frontier_to_resume(&mut self.flash, f, id))
+            {
+                self.frontiers.resume(&mut self.flash, f, id);
             }
         }
         self.flash.count_map_lines(&self.rules);
@@ -227,29 +259,6 @@ impl<M: OpenChannel> Pblk<M> {
                 self.line_closed(id);
             }
         }
-    }
-
-    /// The frontier that a line was opened for, if it is there, has no younger line, and the line has
-    /// room.
-    fn frontier_to_resume(&mut self, frontier: u32, id: LineId) -> Option<FrontierId> {
-        let (f, buffer) = self.origin_of(frontier)?;
-        let frontier = self.frontiers.all.get(usize::from(f))?;
-        let stripe = self.flash.layout.stripe_of(id);
-        let fits = frontier.open.is_none() && frontier.stripes.has(stripe);
-        self.flash.lines.get_mut(id).origin = buffer;
-        (fits && self.flash.usable_sectors(id) > 0).then_some(f)
-    }
-
-    /// The line goes on taking data, without end metadata: its chunks end at different rows now.
-    fn resume(&mut self, f: FrontierId, id: LineId) {
-        let left = self.flash.usable_sectors(id);
-        self.flash.lines.writable += u64::from(left);
-        let end = self.flash.line_end();
-        let line = self.flash.lines.get_mut(id);
-        line.state = LineState::Open;
-        line.left = left;
-        line.emeta = false;
-        self.frontiers.all[usize::from(f)].open = Some(OpenLine { id, at: Cursor::START, end });
     }
 }
 

@@ -10,7 +10,6 @@
 use super::Pblk;
 use super::ids::{BufferId, FrontierId};
 use super::layout::padded_out;
-use super::open::Frontier;
 use crate::common::free_space::FreeSpace;
 use crate::common::ids::MAP_ORIGIN;
 use nandscape_media::OpenChannel;
@@ -87,15 +86,9 @@ impl<M: OpenChannel> Pblk<M> {
     /// Data sectors that buffers can still map.
     fn data_room(&self) -> u64 {
         let frontiers = self.frontiers.all.iter().filter(|frontier| frontier.buffer != MAP_ORIGIN);
-        let left: u64 = frontiers.map(|frontier| self.left_of(frontier)).sum();
+        let left: u64 = frontiers.map(|frontier| self.flash.left_of(frontier)).sum();
         let free = self.flash.lines.free_space();
         left + free.sectors_of(free.lines())
-    }
-
-    /// Data sectors that a frontier's lines can still take.
-    #[inline]
-    pub(super) fn left_of(&self, frontier: &Frontier) -> u64 {
-        frontier.lines().map(|id| u64::from(self.flash.lines.get(id).left)).sum()
     }
 
     #[cold]
@@ -142,7 +135,7 @@ impl<M: OpenChannel> Pblk<M> {
     /// not prepared ahead, because they cannot be handed back.
     #[inline]
     pub(super) fn may_take_line(&self, id: BufferId) -> bool {
-        self.data_frontiers() == 1 || id == MAP_ORIGIN || self.is_due_a_line(id)
+        self.frontiers.data_frontiers() == 1 || id == MAP_ORIGIN || self.is_due_a_line(id)
     }
 
     fn is_due_a_line(&self, id: BufferId) -> bool {
@@ -172,16 +165,11 @@ impl<M: OpenChannel> Pblk<M> {
         self.balance().groups[group].rest >= i64::from(self.flash.geometry.ws_opt)
     }
 
-    /// Frontiers of buffers, which come before that of mapping blocks.
-    #[inline]
-    pub(super) fn data_frontiers(&self) -> usize {
-        self.frontiers.all.len() - usize::from(self.mapping.is_some())
-    }
-
     /// Where users have to stop for want of free lines, those that several frontiers prepared ahead
     /// are handed back.
     pub(super) fn return_constrained(&mut self) {
-        if self.data_frontiers() > 1 && self.buffers.all[0].rl.stops_users(self.flash.lines.free())
+        if self.frontiers.data_frontiers() > 1
+            && self.buffers.all[0].rl.stops_users(self.flash.lines.free())
         {
             self.return_lines();
         }
@@ -191,11 +179,13 @@ impl<M: OpenChannel> Pblk<M> {
     pub(super) fn return_lines(&mut self) -> bool {
         let mut groups = self.balance().groups;
         let mut any = false;
-        for f in 0..self.data_frontiers() {
+        for f in 0..self.frontiers.data_frontiers() {
             let group =
                 &mut groups[self.buffers.router.plan().group_of(self.frontiers.all[f].buffer)];
             let spare = if group.busy { group.rest } else { i64::MAX };
-            if let Some(left) = self.return_line(f as FrontierId, spare) {
+            if let Some(left) = self.frontiers.return_line(&mut self.flash, f as FrontierId, spare)
+            {
+                self.limiter_update();
                 group.rest -= i64::from(left);
                 any = true;
             }
@@ -228,7 +218,7 @@ impl<M: OpenChannel> Pblk<M> {
         let ws_opt = self.flash.geometry.ws_opt;
         let mut groups: Groups = smallvec![Group::default(); plan.groups()];
         for frontier in self.frontiers.all.iter().filter(|frontier| frontier.buffer != MAP_ORIGIN) {
-            groups[plan.group_of(frontier.buffer)].rest += self.left_of(frontier) as i64;
+            groups[plan.group_of(frontier.buffer)].rest += self.flash.left_of(frontier) as i64;
         }
         for (id, buffer) in (0..).zip(&self.buffers.all) {
             let group = &mut groups[plan.group_of(id)];

@@ -3,30 +3,17 @@
 
 use super::Pblk;
 use super::counts::PblkCounts;
+use super::frontiers::WritePosition;
 use super::ids::{BufferId, FrontierId};
 use super::rb::Ring;
-use super::units::{UnitState, WriteUnit};
-use crate::common::ids::LineId;
-use crate::common::lines::LineState;
+use super::units::{MAX_UNIT, UnitState, WriteUnit};
 use crate::error::FtlError;
 use crate::kind::OmittedRule;
 use crate::pblk::events::EventKind;
 use crate::report::SectorCounts;
 use nandscape_block::SectorData;
-use nandscape_media::{Cause, KEY_EMPTY, Kind, OpenChannel, Ppa, Status, WriteCmd};
+use nandscape_media::{Cause, KEY_EMPTY, Kind, OpenChannel, Status, WriteCmd};
 use nandscape_rt::Nanos;
-
-/// Most sectors of a write unit (`NVM_MAX_VLBA`).
-pub(super) const MAX_UNIT: usize = 64;
-
-/// Where the next unit goes.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct WritePosition {
-    pub(super) frontier: FrontierId,
-    pub(super) line: u32,
-    pub(super) pu: u32,
-    pub(super) at: Ppa,
-}
 
 /// Entries of a unit, by origin.
 #[derive(Clone, Copy, Debug)]
@@ -151,7 +138,7 @@ impl<M: OpenChannel> Pblk<M> {
 
     /// The next unit of a frontier of buffers whose group has more room than it needs.
     fn spare_write_position(&mut self) -> Result<Option<WritePosition>, FtlError> {
-        for f in 0..self.data_frontiers() as FrontierId {
+        for f in 0..self.frontiers.data_frontiers() as FrontierId {
             let spot = if self.spares_unit(f) { self.next_write_position(f)? } else { None };
             if spot.is_some() {
                 return Ok(spot);
@@ -331,7 +318,7 @@ impl<M: OpenChannel> Pblk<M> {
             self.serve_waiters(at, id, &unit, unit.first + u64::from(unit.entries));
         }
         if status != Status::Ok {
-            self.chunk_failed(line, failed_at);
+            self.frontiers.chunk_failed(&mut self.flash, line, failed_at);
         }
         if done {
             self.advance_sync(at, id);
@@ -351,20 +338,6 @@ impl<M: OpenChannel> Pblk<M> {
             self.serve_waiters(at, id, &unit, self.buffers.all[buffer].rb.sync);
         }
         self.release_durable_lines();
-    }
-
-    /// A program failed (pblk-write.c `pblk_map_remaining`): the rest of the chunk is lost to its line,
-    /// which is to be collected first, unless it held nothing but padding and is free again.
-    fn chunk_failed(&mut self, line: LineId, at: Ppa) {
-        self.flash.counts.media_errors.program_failures += 1;
-        let failed = self.flash.lines.get_mut(line);
-        match failed.state {
-            LineState::Free | LineState::AwaitingDurability | LineState::Next => return,
-            LineState::Closed => self.flash.victims.mark_werr(line),
-            _ => {}
-        }
-        failed.werr = true;
-        self.write_off_rest(line, at);
     }
 
     /// The entries of a unit whose program failed go elsewhere.

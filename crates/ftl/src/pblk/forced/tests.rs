@@ -100,8 +100,9 @@ fn trim_records_are_written_to_anothers_line() {
     let mut pblk = device(GEOMETRY, journal(GcStream::Own));
     write(&mut pblk, 0, Flags::JOURNAL);
     assert_eq!(serve(&mut pblk, Bio::flush()), Ok(()));
-    assert!(pblk.return_line(0, i64::MAX).is_some());
-    pblk.return_line(1, i64::MAX);
+    assert!(pblk.frontiers.return_line(&mut pblk.flash, 0, i64::MAX).is_some());
+    pblk.frontiers.return_line(&mut pblk.flash, 1, i64::MAX);
+    pblk.limiter_update();
     take_free_lines(&mut pblk);
     let record = TrimRecord { lba: 7, sectors: 1, seq: pblk.flash.next_seq };
     pblk.buffers.log_trim(&mut pblk.flash, &mut pblk.progress, record);

@@ -169,7 +169,11 @@ fn the_prepared_line_counts_as_free_but_in_4_13() {
         let config = Config { capacity_rules: rules, op_percent: Some(25), ..Config::default() };
         let run = FtlRun { keep_content: false, ..FtlRun::default() };
         let pblk = Pblk::format(media, config, run).expect("fits");
-        assert_eq!(pblk.prepared_lines().count(), 1);
-        assert_eq!(pblk.limiter_free(None).0, pblk.flash.lines.free().0 + chunks, "{rules:?}");
+        assert_eq!(pblk.frontiers.prepared_lines().count(), 1);
+        assert_eq!(
+            pblk.frontiers.limiter_free(&pblk.flash, &pblk.rules, None).0,
+            pblk.flash.lines.free().0 + chunks,
+            "{rules:?}"
+        );
     }
 }
