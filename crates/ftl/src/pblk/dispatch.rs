@@ -67,7 +67,7 @@ impl<M: OpenChannel> Pblk<M> {
     /// new data always moves the old along.
     fn drain_idle(&mut self) -> bool {
         let quarantined = self.flash.lines.quarantined();
-        if self.buffers.all.len() == 1 || quarantined == 0 || !self.wants_lines() {
+        if self.buffers.all.len() == 1 || quarantined == 0 || !self.space().wants_lines() {
             return false;
         }
         if self.is_gathering() {

@@ -69,7 +69,7 @@ impl<M: OpenChannel> Pblk<M> {
             return fixed;
         }
         // A unit for them alone must not take what garbage collection needs.
-        if self.user_space(id) < u64::from(self.flash.geometry.ws_opt) {
+        if self.space().user_space(id) < u64::from(self.flash.geometry.ws_opt) {
             return Some(mem);
         }
         Some(first + self.buffers.reorder(&mut self.flash, &self.rules, id, file))

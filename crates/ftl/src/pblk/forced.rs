@@ -6,7 +6,6 @@
 //! line gives back more than its copies take, and two lines of room, which users always leave, are enough
 //! however little each gains.
 
-use super::buffers::Buffer;
 use super::ids::BufferId;
 use super::progress::Forced;
 use super::rl::RateLimiter;
@@ -45,7 +44,7 @@ impl<M: OpenChannel> Pblk<M> {
             || self.force_limiter(RateLimiter::force_limiter)
             || self.force_drain()
             || self.force_limiter(|rl| rl.force_limiter_users(free_chunks))
-            || (self.is_short_of_space() && self.merge_for_space())
+            || (self.space().is_short_of_space() && self.merge_for_space())
             || self.force_any_victim()
             || self.pad_one()?
             || self.merge_for_space()
@@ -69,7 +68,7 @@ impl<M: OpenChannel> Pblk<M> {
     /// Whether writes wait for space, and the collector's thread may find some when it runs next.
     fn awaits_collection(&self) -> bool {
         self.collector.thread.may_run()
-            && (self.is_short_of_space() || self.flash.lines.free().1 == 0)
+            && (self.space().is_short_of_space() || self.flash.lines.free().1 == 0)
     }
 
     /// Relieves every buffer. Whether that was news to any.
@@ -102,8 +101,8 @@ impl<M: OpenChannel> Pblk<M> {
     /// exempt too, the least valid first. Several are taken at once, since what their copies leave
     /// of a unit would be padded for each. Whether that is news.
     fn force_any_victim(&mut self) -> bool {
-        let news =
-            self.is_short_of_space() && !std::mem::replace(&mut self.collector.takes_all, true);
+        let news = self.space().is_short_of_space()
+            && !std::mem::replace(&mut self.collector.takes_all, true);
         if news {
             self.collector.thread.kick();
         }
@@ -124,17 +123,6 @@ impl<M: OpenChannel> Pblk<M> {
     pub(super) fn gathers_in(&self) -> Option<BufferId> {
         let (buffer, admitted) = self.collector.gathers_in?;
         (admitted == self.stats.admitted_sectors()).then_some(buffer)
-    }
-
-    /// Whether a write waits for space that garbage collection can free.
-    pub(super) fn is_short_of_space(&self) -> bool {
-        let unit = u64::from(self.flash.geometry.ws_opt);
-        let mut waiting =
-            (0..).zip(&self.buffers.all).filter(|(_, buffer)| !buffer.queue.is_empty());
-        let short = |(id, buffer): (BufferId, &Buffer)| {
-            buffer.rl.user_room() == 0 || self.user_space(id) < unit
-        };
-        waiting.any(short)
     }
 
     /// Writes one unit of padding, so that the device serves what it still refuses to read.

@@ -20,7 +20,6 @@ use crate::common::oob::{key_is_live, key_lba};
 use crate::common::trims::decode_trims;
 use crate::error::FtlError;
 use crate::kind::OmittedRule;
-use crate::pblk::config::{GcStream, JournalLines};
 use crate::pblk::events::EventKind;
 use nandscape_block::SectorData;
 use nandscape_media::{Cause, Internal, KEY_TRIM, OpenChannel, Ppa, Status};
@@ -231,23 +230,6 @@ impl<M: OpenChannel> Pblk<M> {
             Needs { now: now.min(all), another: (before + out_of_order).min(all as i64) };
     }
 
-    /// Whether another victim is wanted with so many free chunks and lines.
-    fn wants_victim(&self, free: (u32, u32)) -> bool {
-        let coming = self.collector.victims() + self.flash.lines.quarantined() as u32;
-        self.collector.takes_all
-            || self.buffers.all.iter().any(|buffer| buffer.rl.wants_victim(free, coming))
-    }
-
-    /// Whether garbage collection runs because free lines are short.
-    pub(super) fn wants_lines(&self) -> bool {
-        let free = self.frontiers.limiter_free(
-            &self.flash,
-            &self.rules,
-            Some(self.flash.lines.scarcest()),
-        );
-        self.buffers.all.iter().any(|buffer| buffer.rl.wants_victim(free, 0))
-    }
-
     /// Whether a line with write errors is waiting for collection, or being collected.
     pub(super) fn has_werr(&self) -> bool {
         let collected = |victim: &VictimLine| self.flash.lines.get(victim.id).werr;
@@ -261,7 +243,7 @@ impl<M: OpenChannel> Pblk<M> {
         let target = self.copies_target();
         let Some(id) = self.choose_victim(target) else { return Ok(false) };
         let line = *self.flash.lines.get(id);
-        let buffer = self.copies_of(&line, target);
+        let buffer = self.space().copies_of(&line, target);
         self.flash.victims.remove(id);
         self.flash.lines.get_mut(id).state = LineState::Gc;
         self.stats.gc.victims += 1;
@@ -295,7 +277,7 @@ impl<M: OpenChannel> Pblk<M> {
             return self.buffers.router.copies_in_turn();
         }
         let normal = self.buffers.router.plan().normal.clone();
-        let roomiest = || normal.rev().max_by_key(|&id| self.uncommitted(id)).unwrap_or(0);
+        let roomiest = || normal.rev().max_by_key(|&id| self.space().uncommitted(id)).unwrap_or(0);
         let gathers =
             self.gathers_in().filter(|_| self.is_gathering() || !self.collector.is_idle());
         gathers.unwrap_or_else(roomiest)
@@ -306,11 +288,12 @@ impl<M: OpenChannel> Pblk<M> {
     /// buffers pad counts unless users stand still. Lines of the journal that are exempt are victims
     /// when nothing else helps.
     fn choose_victim(&mut self, target: BufferId) -> Option<LineId> {
-        let short = self.wants_victim(self.frontiers.limiter_free(&self.flash, &self.rules, None));
+        let short =
+            self.space().wants_victim(self.frontiers.limiter_free(&self.flash, &self.rules, None));
         let stripes = self.flash.layout.stripes();
         let of_stripe = |stripe| {
             stripes > 1
-                && self.wants_victim(self.frontiers.limiter_free(
+                && self.space().wants_victim(self.frontiers.limiter_free(
                     &self.flash,
                     &self.rules,
                     Some(stripe),
@@ -321,9 +304,9 @@ impl<M: OpenChannel> Pblk<M> {
             return None;
         }
         let wanted: SmallVec<[bool; 8]> = (0..stripes).map(wanted).collect();
-        let (lines, room) = (&self.flash.lines, self.uncommitted(target));
+        let (lines, room) = (&self.flash.lines, self.space().uncommitted(target));
         let all = self.collector.takes_all;
-        let least = all || (self.collector.is_idle() && room < self.reserved_lines());
+        let least = all || (self.collector.is_idle() && room < self.space().reserved_lines());
         let halted = all
             || self.buffers.all[0].rl.stops_users(self.frontiers.limiter_free(
                 &self.flash,
@@ -341,7 +324,7 @@ impl<M: OpenChannel> Pblk<M> {
         };
         let order =
             if short { self.flash.victims.by_gain(settled) } else { lines.stripes_by_need() };
-        let (plan, spares) = (self.buffers.router.plan(), self.spares_journal());
+        let (plan, spares) = (self.buffers.router.plan(), self.space().spares_journal());
         let spared = |line: LineId| spares && plan.is_journal(lines.get(line).origin);
         self.flash.victims.find(order, |victims, stripe| {
             let line = |index: LineId| self.flash.layout.line(index, stripe);
@@ -356,20 +339,6 @@ impl<M: OpenChannel> Pblk<M> {
             let chosen = if least { None } else { victims.choose(eligible).filter(fits) };
             chosen.or_else(|| victims.least_valid(eligible).filter(fits))
         })
-    }
-
-    /// Whether lines of the journal are no victims now.
-    fn spares_journal(&self) -> bool {
-        self.rules.config.journal_lines == JournalLines::Exempt && !self.collector.takes_all
-    }
-
-    /// Where a victim's copies go: to the buffer that they came from if that is wanted and they find
-    /// room there, else to `target`.
-    fn copies_of(&self, line: &Line, target: BufferId) -> BufferId {
-        let by_origin =
-            self.rules.config.gc_stream == GcStream::ByOrigin && !self.collector.takes_all;
-        let fits = by_origin && u64::from(line.valid) <= self.uncommitted(line.origin);
-        if fits { line.origin } else { target }
     }
 
     /// Reads one request of the oldest victim that is not fully read.
@@ -510,7 +479,7 @@ impl<M: OpenChannel> Pblk<M> {
         let ring = self.make_ring_room(id, wanted.saturating_add(2)).saturating_sub(2);
         let room =
             wanted.min(ring).min(self.buffers.all[usize::from(id)].rl.gc_room(self.flash.now));
-        if room == 0 { 0 } else { u64::from(room).min(self.copy_space(id)) as u32 }
+        if room == 0 { 0 } else { u64::from(room).min(self.space().copy_space(id)) as u32 }
     }
 
     /// Inserts the next `room` copies, up to the first trim sector, which is logged anew.

@@ -159,7 +159,7 @@ impl<M: OpenChannel> Pblk<M> {
     fn user_room(&mut self, id: BufferId, wanted: u32) -> u32 {
         let room = wanted.min(self.buffers.all[usize::from(id)].rl.user_room());
         let room = room.min(self.make_ring_room(id, room));
-        if room == 0 { 0 } else { u64::from(room).min(self.user_space(id)) as u32 }
+        if room == 0 { 0 } else { u64::from(room).min(self.space().user_space(id)) as u32 }
     }
 
     /// Inserts the next `sectors` sectors of a write.
@@ -205,7 +205,7 @@ impl<M: OpenChannel> Pblk<M> {
     /// padded unit.
     fn discard_has_room(&mut self) -> bool {
         let unit = u64::from(self.flash.geometry.ws_opt);
-        !self.rules.logs_discards() || (self.trim_has_slot() && self.user_space(0) >= unit)
+        !self.rules.logs_discards() || (self.trim_has_slot() && self.space().user_space(0) >= unit)
     }
 
     /// When a discard is complete that is to be admitted now: a command is accepted, and a record enters a buffer.

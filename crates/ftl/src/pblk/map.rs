@@ -141,7 +141,7 @@ impl<M: OpenChannel> Pblk<M> {
             buffer.rl.update(chunks, lines, werr);
         }
         if self.collector.thread.is_paced() {
-            let short = self.wants_lines();
+            let short = self.space().wants_lines();
             self.collector.thread.set_active(werr || short);
         }
     }

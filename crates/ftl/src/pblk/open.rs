@@ -88,7 +88,7 @@ impl<M: OpenChannel> Pblk<M> {
 
     pub(super) fn take_next(&mut self, f: FrontierId) {
         let frontier = &self.frontiers.all[usize::from(f)];
-        if frontier.next.is_some() || !self.may_take_line(frontier.buffer) {
+        if frontier.next.is_some() || !self.space().may_take_line(frontier.buffer) {
             return;
         }
         let buffer = frontier.buffer;

@@ -8,10 +8,18 @@
 //! shorter than others.
 
 use super::Pblk;
+use super::buffers::Buffer;
+use super::flash::Flash;
+use super::frontiers::Frontiers;
+use super::gc::Collector;
 use super::ids::{BufferId, FrontierId};
+use super::intake::Buffers;
 use super::layout::padded_out;
+use super::rules::Rules;
 use crate::common::free_space::FreeSpace;
 use crate::common::ids::MAP_ORIGIN;
+use crate::common::lines::Line;
+use crate::pblk::config::{GcStream, JournalLines};
 use nandscape_media::OpenChannel;
 use smallvec::{SmallVec, smallvec};
 
@@ -56,16 +64,25 @@ impl Balance<'_> {
     }
 }
 
-impl<M: OpenChannel> Pblk<M> {
+/// What decides who may write how much, looked at together.
+pub(super) struct Space<'a, M> {
+    pub(super) flash: &'a Flash<M>,
+    pub(super) buffers: &'a Buffers,
+    pub(super) frontiers: &'a Frontiers,
+    pub(super) collector: &'a Collector,
+    pub(super) rules: &'a Rules,
+}
+
+impl<M: OpenChannel> Space<'_, M> {
     /// Sectors that user data and trim records may take without ever cornering garbage collection.
     #[inline]
     pub(super) fn user_space(&self, id: BufferId) -> u64 {
-        let plenty =
+        let ample =
             self.flash.lines.writable >= self.rules.ample_sectors && self.collector.is_idle();
-        if plenty { u64::MAX } else { self.constrained_space(id) }
+        if ample { u64::MAX } else { self.constrained_space(id) }
     }
 
-    fn constrained_space(&self, id: BufferId) -> u64 {
+    pub(super) fn constrained_space(&self, id: BufferId) -> u64 {
         if let Some(space) = self.exclusive_space() {
             let victims = self.collector.needs.now;
             return (space - victims as i64 - self.reserve(victims)).max(0) as u64;
@@ -76,10 +93,10 @@ impl<M: OpenChannel> Pblk<M> {
     /// What a buffer can write that shares the device with no other buffer: all that is writable, but
     /// for what mapping blocks have, is its own. Others are balanced.
     #[inline]
-    fn exclusive_space(&self) -> Option<i64> {
+    pub(super) fn exclusive_space(&self) -> Option<i64> {
         let [buffer] = &self.buffers.all[..] else { return None };
         let writable =
-            if self.mapping.is_none() { self.flash.lines.writable } else { self.data_room() };
+            if !self.rules.caches_map() { self.flash.lines.writable } else { self.data_room() };
         Some(writable as i64 - buffer.committed(self.flash.geometry.ws_opt) as i64)
     }
 
@@ -165,34 +182,6 @@ impl<M: OpenChannel> Pblk<M> {
         self.balance().groups[group].rest >= i64::from(self.flash.geometry.ws_opt)
     }
 
-    /// Where users have to stop for want of free lines, those that several frontiers prepared ahead
-    /// are handed back.
-    pub(super) fn return_constrained(&mut self) {
-        if self.frontiers.data_frontiers() > 1
-            && self.buffers.all[0].rl.stops_users(self.flash.lines.free())
-        {
-            self.return_lines();
-        }
-    }
-
-    /// Hands back the prepared lines that their groups can do without. Whether there were any.
-    pub(super) fn return_lines(&mut self) -> bool {
-        let mut groups = self.balance().groups;
-        let mut any = false;
-        for f in 0..self.frontiers.data_frontiers() {
-            let group =
-                &mut groups[self.buffers.router.plan().group_of(self.frontiers.all[f].buffer)];
-            let spare = if group.busy { group.rest } else { i64::MAX };
-            if let Some(left) = self.frontiers.return_line(&mut self.flash, f as FrontierId, spare)
-            {
-                self.limiter_update();
-                group.rest -= i64::from(left);
-                any = true;
-            }
-        }
-        any
-    }
-
     /// Sectors that copies may take in a buffer beyond victims already under way.
     pub(super) fn uncommitted(&self, id: BufferId) -> u64 {
         if let Some(space) = self.exclusive_space() {
@@ -236,5 +225,81 @@ impl<M: OpenChannel> Pblk<M> {
             free: self.flash.lines.free_space(),
             victims: self.collector.pending_sectors,
         }
+    }
+
+    /// Whether a write waits for space that garbage collection can free.
+    pub(super) fn is_short_of_space(&self) -> bool {
+        let unit = u64::from(self.flash.geometry.ws_opt);
+        let mut waiting =
+            (0..).zip(&self.buffers.all).filter(|(_, buffer)| !buffer.queue.is_empty());
+        let short = |(id, buffer): (BufferId, &Buffer)| {
+            buffer.rl.user_room() == 0 || self.user_space(id) < unit
+        };
+        waiting.any(short)
+    }
+
+    /// Whether another victim is wanted with so many free chunks and lines.
+    pub(super) fn wants_victim(&self, free: (u32, u32)) -> bool {
+        let coming = self.collector.victims() + self.flash.lines.quarantined() as u32;
+        self.collector.takes_all
+            || self.buffers.all.iter().any(|buffer| buffer.rl.wants_victim(free, coming))
+    }
+
+    /// Whether garbage collection runs because free lines are short.
+    pub(super) fn wants_lines(&self) -> bool {
+        let free =
+            self.frontiers.limiter_free(self.flash, self.rules, Some(self.flash.lines.scarcest()));
+        self.buffers.all.iter().any(|buffer| buffer.rl.wants_victim(free, 0))
+    }
+
+    /// Whether lines of the journal are no victims now.
+    pub(super) fn spares_journal(&self) -> bool {
+        self.rules.config.journal_lines == JournalLines::Exempt && !self.collector.takes_all
+    }
+
+    /// Where a victim's copies go: to the buffer that they came from if that is wanted and they find
+    /// room there, else to `target`.
+    pub(super) fn copies_of(&self, line: &Line, target: BufferId) -> BufferId {
+        let by_origin =
+            self.rules.config.gc_stream == GcStream::ByOrigin && !self.collector.takes_all;
+        let fits = by_origin && u64::from(line.valid) <= self.uncommitted(line.origin);
+        if fits { line.origin } else { target }
+    }
+}
+
+impl<M: OpenChannel> Pblk<M> {
+    /// What decides who may write how much.
+    #[inline]
+    pub(super) fn space(&self) -> Space<'_, M> {
+        let Self { flash, buffers, frontiers, collector, rules, .. } = self;
+        Space { flash, buffers, frontiers, collector, rules }
+    }
+
+    /// Where users have to stop for want of free lines, those that several frontiers prepared ahead
+    /// are handed back.
+    pub(super) fn return_constrained(&mut self) {
+        if self.frontiers.data_frontiers() > 1
+            && self.buffers.all[0].rl.stops_users(self.flash.lines.free())
+        {
+            self.return_lines();
+        }
+    }
+
+    /// Hands back the prepared lines that their groups can do without. Whether there were any.
+    pub(super) fn return_lines(&mut self) -> bool {
+        let mut groups = self.space().balance().groups;
+        let mut any = false;
+        for f in 0..self.frontiers.data_frontiers() {
+            let group =
+                &mut groups[self.buffers.router.plan().group_of(self.frontiers.all[f].buffer)];
+            let spare = if group.busy { group.rest } else { i64::MAX };
+            if let Some(left) = self.frontiers.return_line(&mut self.flash, f as FrontierId, spare)
+            {
+                self.limiter_update();
+                group.rest -= i64::from(left);
+                any = true;
+            }
+        }
+        any
     }
 }

@@ -139,7 +139,8 @@ impl<M: OpenChannel> Pblk<M> {
     /// The next unit of a frontier of buffers whose group has more room than it needs.
     fn spare_write_position(&mut self) -> Result<Option<WritePosition>, FtlError> {
         for f in 0..self.frontiers.data_frontiers() as FrontierId {
-            let spot = if self.spares_unit(f) { self.next_write_position(f)? } else { None };
+            let spot =
+                if self.space().spares_unit(f) { self.next_write_position(f)? } else { None };
             if spot.is_some() {
                 return Ok(spot);
             }

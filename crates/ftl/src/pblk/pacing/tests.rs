@@ -133,12 +133,12 @@ fn victims_start_as_linuxs_thread_starts_them() {
     let (mut per_second, mut exact) = (vec![0; 13], 0);
     while load.now < Nanos::from_secs(12) {
         let (before, in_flight) = (load.look(), load.pblk.in_flight());
-        let room = load.pblk.uncommitted(0) / line;
+        let room = load.pblk.space().uncommitted(0) / line;
         let lba = load.addresses.below(sectors);
         load.write(lba, 1);
         let after = load.look();
         let started = (after.started - before.started) as usize;
-        let short = load.pblk.wants_lines() || started > 0;
+        let short = load.pblk.space().wants_lines() || started > 0;
         let expected = thread.step(load.now, short, in_flight);
         let (runs, expected) = (expected.is_some(), expected.unwrap_or(0));
         let fits = expected.min(room as usize)..=expected;
