@@ -72,14 +72,14 @@ impl<M: OpenChannel> Pblk<M> {
         mapping.merge_last.take_if(|last| *last == block);
         mapping.counts.merges += 1;
         mapping.counts.merged_entries += entries.len() as u64;
-        let gate = self.gate();
+        let gate = self.buffers.gate(self.flash.next_seq);
         for (lba, old) in entries {
-            let named = self.named(self.l2p.get(lba));
+            let named = self.buffers.entry_state(self.flash.l2p.get(lba));
             if let Some(mapping) = &mut self.mapping {
                 mapping.merged(lba, named);
             }
             if let Some(at) = old {
-                self.note_dead(at, gate);
+                self.flash.note_dead(&self.rules, at, gate);
                 self.invalidate(at, gate);
             }
         }
@@ -121,7 +121,7 @@ impl<M: OpenChannel> Pblk<M> {
             return;
         }
         if let Some(at) = at {
-            self.note_dead(at, gate);
+            self.flash.note_dead(&self.rules, at, gate);
             self.invalidate(at, gate);
         }
     }

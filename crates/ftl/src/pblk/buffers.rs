@@ -2,8 +2,8 @@
 //! how those of a plan are made.
 
 use super::capacity::{Capacity, special_ring_sectors};
+use super::frontiers::Frontier;
 use super::ids::{BufferId, FrontierId};
-use super::open::Frontier;
 use super::plan::Plan;
 use super::rb::Ring;
 use super::rl::{RateLimiter, Share};

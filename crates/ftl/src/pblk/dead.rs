@@ -15,44 +15,32 @@
 //! durable; so do trim records and mapping blocks. Of what a mount finds everything is durable, so all copies that the
 //! table does not point at are dead.
 
-use super::Pblk;
+use super::flash::Flash;
 use super::ids::BufferId;
+use super::intake::Buffers;
+use super::rules::Rules;
+use super::units::MAX_UNIT;
 use super::units::WriteUnit;
-use super::write::MAX_UNIT;
 use crate::common::l2p::MapEntry;
 use crate::common::oob::key_lba;
 use crate::kind::OmittedRule;
 use nandscape_media::{KEY_EMPTY, Kind, OpenChannel, Ppa};
 
-impl<M: OpenChannel> Pblk<M> {
+impl<M: OpenChannel> Flash<M> {
     /// A sector on media was superseded by a change that is durable when everything before `gate` is.
     #[inline]
-    pub(super) fn note_dead(&mut self, at: Ppa, gate: u64) {
+    pub(super) fn note_dead(&mut self, rules: &Rules, at: Ppa, gate: u64) {
         if self.media.may_drop() {
-            self.note_droppable(at, gate);
+            self.note_droppable(rules, at, gate);
         }
     }
 
     #[inline(never)]
-    fn note_droppable(&mut self, at: Ppa, gate: u64) {
+    fn note_droppable(&mut self, rules: &Rules, at: Ppa, gate: u64) {
         if self.media.is_droppable(at) {
             self.dead.push(at, gate, gate - 1);
-            if self.run.omits(OmittedRule::DropEarly) {
+            if rules.run.omits(OmittedRule::DropEarly) {
                 self.drop_content(at);
-            }
-        }
-    }
-
-    /// The entries of a unit leave the ring: notes those that were superseded there.
-    pub(super) fn note_stale(&mut self, id: BufferId, unit: &WriteUnit) {
-        let (gate, logged) = (self.gate(), self.logs_discards());
-        let mut keys = [KEY_EMPTY; MAX_UNIT];
-        let keys = &mut keys[..unit.entries as usize];
-        self.buffers[usize::from(id)].rb.copy_keys(unit.first, keys);
-        for (&mut key, at) in keys.iter_mut().zip((unit.at.0..).map(Ppa)) {
-            let Some(lba) = key_lba(key).filter(|_| !self.lines.is_valid(at)) else { continue };
-            if logged || self.l2p.get(lba) != MapEntry::Unmapped {
-                self.note_dead(at, gate);
             }
         }
     }
@@ -93,6 +81,28 @@ impl<M: OpenChannel> Pblk<M> {
     }
 
     fn drop_content(&mut self, at: Ppa) {
-        self.stats.dropped_sectors += u64::from(self.media.drop_content(at));
+        self.counts.dropped_sectors += u64::from(self.media.drop_content(at));
+    }
+
+    /// The entries of a unit leave the ring: notes those that were superseded there.
+    pub(super) fn note_stale(
+        &mut self,
+        rules: &Rules,
+        buffers: &Buffers,
+        id: BufferId,
+        unit: &WriteUnit,
+    ) {
+        let (gate, logged) = (buffers.gate(self.next_seq), rules.logs_discards());
+        let mut keys = [KEY_EMPTY; MAX_UNIT];
+        let keys = &mut keys[..unit.entries as usize];
+        buffers.all[usize::from(id)].rb.copy_keys(unit.first, keys);
+        for (&mut key, at) in keys.iter_mut().zip((unit.at.0..).map(Ppa)) {
+            let Some(lba) = key_lba(key).filter(|_| !self.lines.is_valid(at)) else {
+                continue;
+            };
+            if logged || self.l2p.get(lba) != MapEntry::Unmapped {
+                self.note_dead(rules, at, gate);
+            }
+        }
     }
 }

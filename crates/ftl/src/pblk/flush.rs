@@ -10,112 +10,38 @@
 
 use super::Pblk;
 use super::buffers::Buffer;
+use super::counts::PblkCounts;
+use super::flushes::Flush;
 use super::ids::{BufferId, FileKey};
+use super::intake::Buffers;
+use super::progress::Progress;
+use super::rules::Rules;
 use super::units::{Submitted, WriteUnit};
-use super::waiting::{Entered, Waiter};
+use super::waiting::{Arrival, Waiter};
 use crate::kind::OmittedRule;
 use crate::pblk::config::FlushScope;
 use nandscape_block::{Bio, Completion, Done, Op, Submit, Token};
 use nandscape_media::OpenChannel;
 use nandscape_rt::Nanos;
 
-/// A bio that waits for durability.
-#[derive(Debug)]
-struct Flush {
-    token: Token,
-    since: Nanos,
-    /// Of that, on the host before the FTL learned of it.
-    cpu_ns: u32,
-    /// Buffers that are not there yet.
-    missing: u32,
-    /// A write with PREFLUSH goes on then; anything else is complete.
-    then: Option<Bio>,
-}
-
-/// All of them.
-#[derive(Default, Debug)]
-pub(super) struct Flushes {
-    slots: Vec<Option<Flush>>,
-    free: Vec<u32>,
-}
-
-impl Flushes {
-    fn add(&mut self, flush: Flush) -> u32 {
-        let Some(index) = self.free.pop() else {
-            self.slots.push(Some(flush));
-            return self.slots.len() as u32 - 1;
-        };
-        self.slots[index as usize] = Some(flush);
-        index
-    }
-
-    /// One buffer less to wait for; the flush, if that was the last.
-    fn arrive(&mut self, index: u32) -> Option<Flush> {
-        let flush = self.slots[index as usize].as_mut()?;
-        flush.missing -= 1;
-        if flush.missing > 0 {
-            return None;
-        }
-        self.free.push(index);
-        self.slots[index as usize].take()
-    }
-
-    /// Whether nobody waits.
-    pub(super) fn is_empty(&self) -> bool {
-        self.free.len() == self.slots.len()
-    }
-
-    /// Every bio that waits, given up.
-    pub(super) fn abandon(&mut self) -> impl Iterator<Item = Token> {
-        self.free.clear();
-        self.slots.drain(..).flatten().map(|flush| flush.token)
-    }
-
-    /// Bytes held.
-    pub(super) fn bytes(&self) -> u64 {
-        (self.slots.capacity() * size_of::<Option<Flush>>()
-            + self.free.capacity() * size_of::<u32>()) as u64
-    }
-}
-
-impl<M: OpenChannel> Pblk<M> {
-    /// Waits until what a flush or a PREFLUSH covers is durable; done at once when it is.
-    pub(super) fn drain_first(&mut self, bio: Bio, token: Token, entered: Entered) -> Submit {
-        if let Some(file) = self.router.flushed_file(&bio) {
-            self.router.fsynced(file, &self.buffers);
-        }
-        self.emit_trims();
-        let targets = self.targets(&bio);
-        if targets.is_empty() {
-            self.stats.flush.empty += 1;
-            if bio.op == Op::Flush {
-                return Submit::Done(Done::ok(self.now));
-            }
-            return self.admit_or_queue(bio, token, entered);
-        }
-        let then = (bio.op != Op::Flush).then_some(bio);
-        self.wait_for(&targets, token, entered, then);
-        Submit::Pending
-    }
-
+impl Buffers {
     /// Up to which position of which buffers a flush waits.
-    fn targets(&mut self, bio: &Bio) -> Vec<(BufferId, u64)> {
-        match (self.config.flush_scope, self.router.flushed_file(bio)) {
-            (FlushScope::FileEntries, Some(file)) => self.entries_of(file),
+    fn targets(&mut self, rules: &Rules, bio: &Bio) -> Vec<(BufferId, u64)> {
+        match (rules.config.flush_scope, self.router.flushed_file(bio)) {
             (FlushScope::FileRing, Some(file)) => {
-                let set = self.router.dirty_of(file, &self.buffers);
-                let trims = u64::from(self.trims_are_dirty());
+                let set = self.router.dirty_of(file, &self.all);
+                let trims = u64::from(self.trims_are_dirty(rules));
                 self.ends_of(set | trims)
             }
             (FlushScope::RoutedRingOnly, _) => {
-                let routed = self.router.route(bio, &self.buffers);
+                let routed = self.router.route(bio, &self.all);
                 self.ends_of(1 << routed)
             }
             (FlushScope::SubmittedOnly, _) => {
                 let waits = |(id, buffer): (usize, &Buffer)| {
                     if buffer.rb.backlog() > 0 { 1 << id } else { 0 }
                 };
-                let set = self.buffers.iter().enumerate().map(waits).sum();
+                let set = self.all.iter().enumerate().map(waits).sum();
                 self.ends_of(set)
             }
             _ => self.ends_of(u64::MAX),
@@ -124,73 +50,48 @@ impl<M: OpenChannel> Pblk<M> {
 
     /// The ends of those buffers of a set, a bit each, that hold anything not durable.
     fn ends_of(&self, set: u64) -> Vec<(BufferId, u64)> {
-        let buffers = (0..).zip(&self.buffers);
+        let buffers = (0..).zip(&self.all);
         let dirty = buffers.filter(|(id, buffer)| set & 1 << id != 0 && buffer.rb.is_dirty());
         dirty.map(|(id, buffer)| (id, buffer.rb.mem)).collect()
     }
 
-    /// Has a file's entries written first, in every buffer, and all trim records.
-    fn entries_of(&mut self, file: FileKey) -> Vec<(BufferId, u64)> {
-        let mut targets = Vec::new();
-        for id in 0..self.buffers.len() as BufferId {
-            targets.extend(self.bring_forward(id, file).map(|end| (id, end)));
-        }
-        if self.trims_are_dirty() {
-            targets.retain(|(id, _)| *id != 0);
-            targets.push((0, self.buffers[0].rb.mem));
-        }
-        targets
-    }
-
     /// Whether trim records wait for durability in buffer 0.
-    fn trims_are_dirty(&mut self) -> bool {
-        self.trims.durable(self.buffers[0].rb.sync) != u64::MAX
-            && !self.run.omits(OmittedRule::FileTrims)
+    fn trims_are_dirty(&mut self, rules: &Rules) -> bool {
+        self.trims.durable(self.all[0].rb.sync) != u64::MAX
+            && !rules.run.omits(OmittedRule::FileTrims)
     }
 
     /// Waits until everything before these positions is durable.
     pub(super) fn wait_for(
         &mut self,
+        progress: &mut Progress,
+        stats: &mut PblkCounts,
         targets: &[(BufferId, u64)],
         token: Token,
-        entered: Entered,
+        entered: Arrival,
         then: Option<Bio>,
     ) {
-        let Entered { since, cpu_ns, .. } = entered;
+        let Arrival { since, cpu_ns, .. } = entered;
         let flush = Flush { token, since, cpu_ns, missing: targets.len() as u32, then };
         let flush = self.flushes.add(flush);
         for &(id, target) in targets {
-            let buffer = &mut self.buffers[usize::from(id)];
+            let buffer = &mut self.all[usize::from(id)];
             buffer.rb.flush_point = buffer.rb.flush_point.max(target);
-            self.stats.flush.drained_sectors += target - buffer.rb.sync;
+            stats.flush.drained_sectors += target - buffer.rb.sync;
             let waiter = Waiter { target, flush, before: buffer.units.submitted };
             let place = buffer.waiters.partition_point(|other| other.target <= target);
             buffer.waiters.insert(place, waiter);
         }
-        self.needs_pump = true;
+        progress.needs_pump = true;
     }
+}
 
-    /// Everything in a buffer before `sync` is durable, `unit` last: whoever waited for that goes on.
-    pub(super) fn serve_waiters(&mut self, at: Nanos, id: BufferId, unit: &WriteUnit, sync: u64) {
-        let id = usize::from(id);
-        while self.buffers[id].waiters.front().is_some_and(|waiter| waiter.target <= sync) {
-            let Some(waiter) = self.buffers[id].waiters.pop_front() else { return };
-            let Some(flush) = self.flushes.arrive(waiter.flush) else { continue };
-            self.count_flush(at, (flush.since, flush.cpu_ns), waiter.before, unit);
-            match flush.then {
-                None => {
-                    let completion = Completion { token: flush.token, done: Done::ok(at) };
-                    self.done.push(completion);
-                }
-                Some(bio) => self.queue(bio, flush.token, at),
-            }
-        }
-    }
-
+impl PblkCounts {
     /// Divides the waiting time: the way in; until the writer took the last unit, by what was taken
     /// meanwhile; until its command was submitted; then its program, by what it wrote.
     fn count_flush(
         &mut self,
+        ws_opt: u32,
         at: Nanos,
         (since, cpu_ns): (Nanos, u32),
         before: Submitted,
@@ -203,9 +104,9 @@ impl<M: OpenChannel> Pblk<M> {
         let ahead_gc = last.before.gc.saturating_sub(before.gc);
         let ahead = ahead_gc + last.before.user.saturating_sub(before.user);
         let gc = share(waited, ahead_gc, ahead);
-        let ws_opt = u64::from(self.geometry.ws_opt);
+        let ws_opt = u64::from(ws_opt);
         let padding = share(total - submitted, ws_opt - u64::from(last.entries), ws_opt);
-        let flush = &mut self.stats.flush;
+        let flush = &mut self.flush;
         flush.waited += 1;
         flush.total_ns += total + u64::from(cpu_ns);
         flush.cpu_ns += u64::from(cpu_ns);
@@ -214,6 +115,67 @@ impl<M: OpenChannel> Pblk<M> {
         flush.writer_ns += submitted - waited;
         flush.padding_ns += padding;
         flush.program_ns += total - submitted - padding;
+    }
+}
+
+impl<M: OpenChannel> Pblk<M> {
+    /// Waits until what a flush or a PREFLUSH covers is durable; done at once when it is.
+    pub(super) fn drain_first(&mut self, bio: Bio, token: Token, entered: Arrival) -> Submit {
+        let file = self.buffers.router.flushed_file(&bio);
+        if let Some(file) = file {
+            self.buffers.router.fsynced(file, &self.buffers.all);
+        }
+        self.buffers.emit_trims(&mut self.flash, &mut self.progress);
+        let targets = match (self.rules.config.flush_scope, file) {
+            (FlushScope::FileEntries, Some(file)) => self.entries_of(file),
+            _ => self.buffers.targets(&self.rules, &bio),
+        };
+        if targets.is_empty() {
+            self.stats.flush.empty += 1;
+            if bio.op == Op::Flush {
+                return Submit::Done(Done::ok(self.flash.now));
+            }
+            return self.admit_or_queue(bio, token, entered);
+        }
+        let then = (bio.op != Op::Flush).then_some(bio);
+        self.buffers.wait_for(&mut self.progress, &mut self.stats, &targets, token, entered, then);
+        Submit::Pending
+    }
+
+    /// Has a file's entries written first, in every buffer, and all trim records.
+    fn entries_of(&mut self, file: FileKey) -> Vec<(BufferId, u64)> {
+        let mut targets = Vec::new();
+        for id in 0..self.buffers.all.len() as BufferId {
+            targets.extend(self.prioritize_file(id, file).map(|end| (id, end)));
+        }
+        if self.buffers.trims_are_dirty(&self.rules) {
+            targets.retain(|(id, _)| *id != 0);
+            targets.push((0, self.buffers.all[0].rb.mem));
+        }
+        targets
+    }
+
+    /// Everything in a buffer before `sync` is durable, `unit` last: whoever waited for that goes on.
+    pub(super) fn serve_waiters(&mut self, at: Nanos, id: BufferId, unit: &WriteUnit, sync: u64) {
+        let id = usize::from(id);
+        while self.buffers.all[id].waiters.front().is_some_and(|waiter| waiter.target <= sync) {
+            let Some(waiter) = self.buffers.all[id].waiters.pop_front() else { return };
+            let Some(flush) = self.buffers.flushes.arrive(waiter.flush) else { continue };
+            self.stats.count_flush(
+                self.flash.geometry.ws_opt,
+                at,
+                (flush.since, flush.cpu_ns),
+                waiter.before,
+                unit,
+            );
+            match flush.then {
+                None => {
+                    let completion = Completion { token: flush.token, done: Done::ok(at) };
+                    self.done.push(completion);
+                }
+                Some(bio) => self.buffers.queue(bio, flush.token, at),
+            }
+        }
     }
 }
 

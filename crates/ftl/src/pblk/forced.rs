@@ -6,8 +6,8 @@
 //! line gives back more than its copies take, and two lines of room, which users always leave, are enough
 //! however little each gains.
 
-use super::buffers::Buffer;
 use super::ids::BufferId;
+use super::progress::Forced;
 use super::rl::RateLimiter;
 use super::{Pblk, SLOTS_NEEDED};
 use crate::error::FtlError;
@@ -18,29 +18,19 @@ use nandscape_media::OpenChannel;
 /// line was collected, and its copies drained, more than once.
 const STEPS_PER_LINE: u32 = 8;
 
-/// Steps that were forced since anything was gained.
-#[derive(Default, Debug)]
-pub(super) struct Forced {
-    steps: u32,
-    /// What the host had been served then.
-    served: u64,
-    /// The most that could be written since.
-    writable: u64,
-}
-
 impl<M: OpenChannel> Pblk<M> {
     /// Nothing moves by itself: if somebody waits and no completion is due, forces the next step.
     /// Whether there was one.
-    pub(super) fn unstick(&mut self) -> Result<bool, FtlError> {
-        if !self.is_waited_for() || !self.is_at_rest() || self.stopped.is_some() {
+    pub(super) fn resolve_stall(&mut self) -> Result<bool, FtlError> {
+        if !self.has_waiters() || !self.is_at_rest() || self.progress.stopped.is_some() {
             return Ok(false);
         }
         let recycled = self.recycle_all();
-        let free_chunks = self.limiter_free(None).0;
+        let free_chunks = self.frontiers.limiter_free(&self.flash, &self.rules, None).0;
         if recycled
             || (self.is_starved() && self.force_drain())
-            || (self.data_frontiers() > 1 && self.hand_back_lines())
-            || (!self.drained && self.force_drain())
+            || (self.frontiers.data_frontiers() > 1 && self.return_lines())
+            || (!self.progress.drained && self.force_drain())
         {
             return Ok(true);
         }
@@ -48,70 +38,61 @@ impl<M: OpenChannel> Pblk<M> {
             return Ok(false);
         }
         if self.gains_nothing() {
-            return Ok(self.give_up());
+            return Ok(self.enter_read_only());
         }
         Ok(self.take_on()
-            || self.relieve(RateLimiter::relieve)
+            || self.force_limiter(RateLimiter::force_limiter)
             || self.force_drain()
-            || self.relieve(|rl| rl.relieve_users(free_chunks))
-            || (self.is_short_of_space() && self.merge_for_space())
-            || self.take_all()
+            || self.force_limiter(|rl| rl.force_limiter_users(free_chunks))
+            || (self.space().is_short_of_space() && self.merge_for_space())
+            || self.force_any_victim()
             || self.pad_one()?
             || self.merge_for_space()
             || self.lend_line()?
-            || self.give_up())
+            || self.enter_read_only())
     }
 
     /// Counts a step, and whether there were so many since the host was last served or more became writable that
     /// nothing is to be gained: a device that does not end would collect the same lines for ever.
     fn gains_nothing(&mut self) -> bool {
-        let served = self.admitted_sectors() + self.stats.host.read + self.stats.flush.waited;
-        let writable = self.lines.writable;
-        if served != self.forced.served || writable > self.forced.writable {
-            self.forced = Forced { steps: 0, served, writable };
+        let served = self.stats.admitted_sectors() + self.stats.host.read + self.stats.flush.waited;
+        let writable = self.flash.lines.writable;
+        if served != self.progress.forced.served || writable > self.progress.forced.writable {
+            self.progress.forced = Forced { steps: 0, served, writable };
         }
-        self.forced.steps += 1;
-        let steps_of_line = u64::from(STEPS_PER_LINE + self.pads_enough());
-        u64::from(self.forced.steps) > u64::from(self.capacity.lines) * steps_of_line
-    }
-
-    /// Sectors of writes and discards that were let in.
-    pub(super) fn admitted_sectors(&self) -> u64 {
-        self.stats.host.written + self.stats.host.discarded
-    }
-
-    /// Units of padding after which the device serves whatever was written before.
-    fn pads_enough(&self) -> u32 {
-        let row = self.geometry.total_units() * self.frontiers.len() as u32;
-        (self.geometry.mw_cunits / self.geometry.ws_opt + 2) * row
+        self.progress.forced.steps += 1;
+        let steps_of_line = u64::from(STEPS_PER_LINE + self.frontiers.pads_enough(&self.flash));
+        u64::from(self.progress.forced.steps) > u64::from(self.rules.capacity.lines) * steps_of_line
     }
 
     /// Whether writes wait for space, and the collector's thread may find some when it runs next.
     fn awaits_collection(&self) -> bool {
-        self.thread.may_run() && (self.is_short_of_space() || self.lines.free().1 == 0)
+        self.collector.thread.may_run()
+            && (self.space().is_short_of_space() || self.flash.lines.free().1 == 0)
     }
 
     /// Relieves every buffer. Whether that was news to any.
-    fn relieve(&mut self, mut how: impl FnMut(&mut RateLimiter) -> bool) -> bool {
-        let news = self.buffers.iter_mut().fold(false, |news, buffer| how(&mut buffer.rl) | news);
+    fn force_limiter(&mut self, mut how: impl FnMut(&mut RateLimiter) -> bool) -> bool {
+        let news =
+            self.buffers.all.iter_mut().fold(false, |news, buffer| how(&mut buffer.rl) | news);
         if news {
-            self.thread.kick();
+            self.collector.thread.kick();
         }
         news
     }
 
     /// Sends everything buffered to media, so that quarantined lines can be freed.
     fn force_drain(&mut self) -> bool {
-        self.emit_trims();
+        self.buffers.emit_trims(&mut self.flash, &mut self.progress);
         let mut news = false;
-        for buffer in &mut self.buffers {
+        for buffer in &mut self.buffers.all {
             news |= buffer.rb.flush_point != buffer.rb.mem;
             buffer.rb.flush_all();
         }
         if news {
             self.stats.gc.forced_flushes += 1;
-            self.drained = true;
-            self.gc.gathers_in = None;
+            self.progress.drained = true;
+            self.collector.gathers_in = None;
         }
         news
     }
@@ -119,56 +100,47 @@ impl<M: OpenChannel> Pblk<M> {
     /// Nothing moves, and a write waits for space: whatever gains anything is a victim, journal lines that are
     /// exempt too, the least valid first. Several are taken at once, since what their copies leave
     /// of a unit would be padded for each. Whether that is news.
-    fn take_all(&mut self) -> bool {
-        let news = self.is_short_of_space() && !std::mem::replace(&mut self.gc.takes_all, true);
+    fn force_any_victim(&mut self) -> bool {
+        let news = self.space().is_short_of_space()
+            && !std::mem::replace(&mut self.collector.takes_all, true);
         if news {
-            self.thread.kick();
+            self.collector.thread.kick();
         }
         news
     }
 
     /// Before what such victims left of a unit is padded, copies of others fill it. Whether they may.
     fn take_on(&mut self) -> bool {
-        self.is_gathering() && self.take_all()
+        self.is_gathering() && self.force_any_victim()
     }
 
     /// Whether copies of victims that any line could be wait for others to fill a unit with them.
     pub(super) fn is_gathering(&self) -> bool {
-        self.gathers_in().is_some_and(|id| self.buffers[usize::from(id)].rb.backlog() > 0)
+        self.gathers_in().is_some_and(|id| self.buffers.all[usize::from(id)].rb.backlog() > 0)
     }
 
     /// The buffer that takes their copies, as long as no write was let in.
     pub(super) fn gathers_in(&self) -> Option<BufferId> {
-        let (buffer, admitted) = self.gc.gathers_in?;
-        (admitted == self.admitted_sectors()).then_some(buffer)
-    }
-
-    /// Whether a write waits for space that garbage collection can free.
-    pub(super) fn is_short_of_space(&self) -> bool {
-        let unit = u64::from(self.geometry.ws_opt);
-        let mut waiting = (0..).zip(&self.buffers).filter(|(_, buffer)| !buffer.queue.is_empty());
-        let short = |(id, buffer): (BufferId, &Buffer)| {
-            buffer.rl.user_room() == 0 || self.user_space(id) < unit
-        };
-        waiting.any(short)
+        let (buffer, admitted) = self.collector.gathers_in?;
+        (admitted == self.stats.admitted_sectors()).then_some(buffer)
     }
 
     /// Writes one unit of padding, so that the device serves what it still refuses to read.
     fn pad_one(&mut self) -> Result<bool, FtlError> {
-        let enough = self.pads_enough();
-        let only = self.buffers.len() == 1;
-        for id in 0..self.buffers.len() {
+        let enough = self.frontiers.pads_enough(&self.flash);
+        let only = self.buffers.all.len() == 1;
+        for id in 0..self.buffers.all.len() {
             // One of several buffers that has room waits for something else.
-            let full = only || self.ring_room(id as BufferId, SLOTS_NEEDED) < SLOTS_NEEDED;
-            let buffer = &self.buffers[id];
+            let full = only || self.make_ring_room(id as BufferId, SLOTS_NEEDED) < SLOTS_NEEDED;
+            let buffer = &self.buffers.all[id];
             // Padding that is not served holds nothing that anybody waits for.
             let unserved = buffer.rb.l2p_update < buffer.rb.sync;
             let waits = full && unserved && buffer.rb.backlog() == 0;
             if waits
-                && self.pads < enough
-                && let Some(spot) = self.seek_for(id as BufferId)?
+                && self.progress.pads < enough
+                && let Some(spot) = self.write_position_for(id as BufferId)?
             {
-                self.pads += 1;
+                self.progress.pads += 1;
                 self.write_unit(id as BufferId, 0, spot)?;
                 return Ok(true);
             }
@@ -177,7 +149,7 @@ impl<M: OpenChannel> Pblk<M> {
     }
 
     /// No line can be freed any more: writes end, reads go on.
-    fn give_up(&mut self) -> bool {
+    fn enter_read_only(&mut self) -> bool {
         self.stop(BlockError::ReadOnly("no line can be freed".into()));
         false
     }

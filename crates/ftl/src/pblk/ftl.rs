@@ -22,35 +22,35 @@ impl<M: OpenChannel> Ftl for Pblk<M> {
 
     #[inline]
     fn now(&self) -> Nanos {
-        self.now
+        self.flash.now
     }
 
     fn size(&self) -> DeviceSize {
-        self.capacity.size()
+        self.rules.capacity.size()
     }
 
     #[inline]
     fn sectors(&self) -> SectorCounts {
-        self.stats.sectors
+        self.flash.counts.sectors
     }
 
     fn report(&self) -> FtlReport {
-        let stats = &self.stats;
+        let (stats, flash) = (&self.stats, &self.flash.counts);
         let written = stats.host.written;
         let detail = PblkReport {
             buffers: stats.buffers.clone(),
             pad_units: stats.pad_units.clone(),
             map: self.mapping.as_ref().map(|mapping| mapping.counts()),
-            cpu: self.host.as_ref().map(|host| host.counts().clone()),
+            cpu: self.cpu.as_ref().map(|host| host.counts().clone()),
         };
         FtlReport {
-            sectors: stats.sectors,
+            sectors: flash.sectors,
             host: stats.host,
-            erases: stats.erases,
+            erases: flash.erases,
             gc: stats.gc,
             flush: stats.flush,
-            media_errors: stats.media_errors,
-            dropped_sectors: stats.dropped_sectors,
+            media_errors: flash.media_errors,
+            dropped_sectors: flash.dropped_sectors,
             in_use_sectors_mean: match written {
                 0 => 0.0,
                 _ => self.in_use_sum as f64 / written as f64,
@@ -60,36 +60,36 @@ impl<M: OpenChannel> Ftl for Pblk<M> {
     }
 
     fn reset_counts(&mut self) {
-        self.media.link_mut().reset_counts();
+        self.flash.media.link_mut().reset_counts();
         self.reset_stats();
     }
 
     fn memory(&self) -> MemoryUse {
         let (map_bytes, map) = match &self.mapping {
-            None => (self.l2p.bytes(), Vec::new()),
+            None => (self.flash.l2p.bytes(), Vec::new()),
             Some(mapping) => (mapping.memory().total(), mapping.memory().parts().to_vec()),
         };
-        let buffers_bytes = self.buffers.iter().map(Buffer::bytes).sum::<u64>()
-            + self.router.bytes()
-            + self.gc.bytes()
-            + self.thread.bytes()
-            + self.flushes.bytes()
+        let buffers_bytes = self.buffers.all.iter().map(Buffer::bytes).sum::<u64>()
+            + self.buffers.router.bytes()
+            + self.collector.bytes()
+            + self.collector.thread.bytes()
+            + self.buffers.flushes.bytes()
             + (self.done.capacity() * size_of::<Completion>()) as u64;
         let parts = vec![
             ("map", map_bytes),
             ("buffers", buffers_bytes),
-            ("bitmap", self.lines.bitmap_bytes()),
-            ("line", self.lines.line_bytes() + self.victims.bytes()),
+            ("bitmap", self.flash.lines.bitmap_bytes()),
+            ("line", self.flash.lines.line_bytes() + self.flash.victims.bytes()),
         ];
         MemoryUse { side: self.kind().side(), parts, map }
     }
 
     fn erase_units(&self) -> Vec<EraseUnit> {
-        self.lines.iter().map(|(_, line)| report(line)).collect()
+        self.flash.lines.iter().map(|(_, line)| report(line)).collect()
     }
 
     fn mapped_sectors(&self) -> u64 {
-        self.l2p.mapped()
+        self.flash.l2p.mapped()
     }
 
     fn rest(&self) -> Option<Rest> {
@@ -97,33 +97,33 @@ impl<M: OpenChannel> Ftl for Pblk<M> {
     }
 
     fn attach(&mut self, attach: Attach) {
-        self.media.set_link(attach.link);
-        self.copy_ns = attach.copy_ns_per_sector.min(LinkTiming::NS_MAX);
-        let (costs, update) = (self.config.cpu, self.config.map_update);
+        self.flash.media.set_link(attach.link);
+        self.flash.copy_ns = attach.copy_ns_per_sector.min(LinkTiming::NS_MAX);
+        let (costs, update) = (self.rules.config.cpu, self.rules.config.map_update);
         let charged = attach.host.filter(|_| !costs.is_free());
-        let buffers = self.buffers.len();
-        self.host = charged.map(|host| Box::new(CpuQueues::new(costs, update, host, buffers)));
+        let buffers = self.buffers.all.len();
+        self.cpu = charged.map(|host| Box::new(CpuQueues::new(costs, update, host, buffers)));
         self.start_thread();
     }
 
     fn cpu_spans(&mut self, room: Option<usize>) -> Vec<CpuSpan> {
-        self.host.as_mut().map(|host| host.relog(room)).unwrap_or_default()
+        self.cpu.as_mut().map(|host| host.relog(room)).unwrap_or_default()
     }
 
     fn link(&self) -> &HostLink {
-        self.media.link()
+        self.flash.media.link()
     }
 
     fn media(&self) -> &M {
-        self.media.inner()
+        self.flash.media.inner()
     }
 
     fn media_mut(&mut self) -> &mut M {
-        self.media.inner_mut()
+        self.flash.media.inner_mut()
     }
 
     fn power_off(self) -> M {
-        self.media.into_inner()
+        self.flash.media.into_inner()
     }
 
     fn check_invariants(&self) -> Result<(), String> {

@@ -6,10 +6,13 @@
 
 use super::Pblk;
 use super::capacity::REQUEST_SECTORS;
+use super::flash::Flash;
 use super::ids::BufferId;
-use super::mapping::Named;
-use super::open::Cursor;
+use super::intake::EntryState;
+use super::layout::Cursor;
+use super::pacing::Thread;
 use super::rb::Origin;
+use super::rules::Rules;
 use crate::common::ids::LineId;
 use crate::common::l2p::MapEntry;
 use crate::common::lines::{Line, LineState};
@@ -17,7 +20,6 @@ use crate::common::oob::{key_is_live, key_lba};
 use crate::common::trims::decode_trims;
 use crate::error::FtlError;
 use crate::kind::OmittedRule;
-use crate::pblk::config::{GcStream, JournalLines};
 use crate::pblk::events::EventKind;
 use nandscape_block::SectorData;
 use nandscape_media::{Cause, Internal, KEY_TRIM, OpenChannel, Ppa, Status};
@@ -72,13 +74,14 @@ pub(super) struct Needs {
 
 /// State of garbage collection.
 #[derive(Default, Debug)]
-pub(super) struct Gc {
+pub(super) struct Collector {
+    pub(super) thread: Thread,
     victims: Vec<VictimLine>,
     pub(super) requests: Vec<Request>,
     idle: Vec<usize>,
     ready: VecDeque<usize>,
-    /// Sectors that [`Self::coming`] yields in all.
-    pub(super) to_come: u64,
+    /// Sectors that [`Self::pending_copies`] yields in all.
+    pub(super) pending_sectors: u64,
     /// What they need of what is writable.
     pub(super) needs: Needs,
     /// The next victims may be any lines that gain anything, exempt ones too.
@@ -90,7 +93,7 @@ pub(super) struct Gc {
     pub(super) awaits: Option<u32>,
 }
 
-impl Gc {
+impl Collector {
     /// Lines being collected.
     pub(super) fn victims(&self) -> u32 {
         self.victims.len() as u32
@@ -108,7 +111,7 @@ impl Gc {
 
     /// Copies that may still come, and where they go. A sector that was overwritten after it was read
     /// comes all the same, as a stale one.
-    pub(super) fn coming(&self) -> impl Iterator<Item = (BufferId, u64)> {
+    pub(super) fn pending_copies(&self) -> impl Iterator<Item = (BufferId, u64)> {
         let unread = self.victims.iter().map(|victim| (victim.buffer, u64::from(victim.unread)));
         let read = self.requests.iter();
         unread.chain(read.map(|it| (it.buffer, (it.sectors.len() - it.inserted) as u64)))
@@ -139,195 +142,12 @@ const fn copying(sectors: u32) -> Cause {
     Cause { user: 0, gc: sectors as u8, pad: 0 }
 }
 
-impl<M: OpenChannel> Pblk<M> {
-    /// Chooses victims and reads them, as far as the limiter and the pacing want. Whether anything was
-    /// started.
-    pub(super) fn collect(&mut self) -> Result<bool, FtlError> {
-        self.hand_back_scarce();
-        let mut moved = self.start_victims()?;
-        while self.gc.in_flight_requests() < REQUESTS_MAX && self.read_some()? {
-            moved = true;
-        }
-        Ok(moved)
-    }
-
-    /// Starts victims until as many are in flight as may be. Whether any was started.
-    pub(super) fn fill_victims(&mut self) -> Result<bool, FtlError> {
-        let mut moved = false;
-        while self.in_flight() < VICTIMS_MAX && self.start_victim()? {
-            moved = true;
-        }
-        self.gc.takes_all &= !moved;
-        Ok(moved)
-    }
-
-    /// Victims that count against [`VICTIMS_MAX`]: all of them, or, for the kernel's thread, those whose
-    /// reads are not all queued yet (`read_inflight_gc`).
-    pub(super) fn in_flight(&self) -> usize {
-        if !self.thread.is_paced() {
-            return self.gc.victims.len();
-        }
-        let mut slots = REQUESTS_QUEUED.saturating_sub(self.gc.in_flight_requests());
-        let queued = |victim: &&VictimLine| {
-            let requests = (victim.unread as usize).div_ceil(REQUEST_SECTORS);
-            let queued = victim.ready_at <= self.now && requests <= slots;
-            slots = slots.saturating_sub(requests);
-            !queued
-        };
-        self.gc.victims.iter().filter(queued).count()
-    }
-
-    /// Notes what the victims need. Without order it is room for all that may come. The victims of the
-    /// kernel's thread are read one after the other into one buffer, so that each needs room for its
-    /// own copies only, once the lines before it are free; the requests in flight may arrive out of
-    /// order, and where media lost a sector a line may not become free.
-    fn plan_copies(&mut self) {
-        let all = self.gc.to_come;
-        self.gc.needs = Needs { now: all, another: all as i64 };
-        let in_order = self.thread.is_paced() && self.buffers.len() == 1 && self.mapping.is_none();
-        if !in_order || self.stats.media_errors.uncorrectable > 0 {
-            return;
-        }
-        let out_of_order = (REQUESTS_MAX * REQUEST_SECTORS) as i64;
-        let (mut most, mut before) = (0, 0);
-        for victim in &self.gc.victims {
-            let requests = self.gc.requests.iter().filter(|request| request.line == victim.id);
-            let read: usize = requests.map(|it| it.sectors.len() - it.inserted).sum();
-            let copies = i64::from(victim.unread) + read as i64;
-            most = most.max(before + copies);
-            before += copies - i64::from(self.lines.get(victim.id).capacity);
-        }
-        let slack = if self.gc.victims.len() > 1 { out_of_order } else { 0 };
-        let now = (most + slack).max(0) as u64;
-        self.gc.needs =
-            Needs { now: now.min(all), another: (before + out_of_order).min(all as i64) };
-    }
-
-    /// Whether another victim is wanted with so many free chunks and lines.
-    fn wants_victim(&self, free: (u32, u32)) -> bool {
-        let coming = self.gc.victims() + self.lines.quarantined() as u32;
-        self.gc.takes_all || self.buffers.iter().any(|buffer| buffer.rl.wants_victim(free, coming))
-    }
-
-    /// Whether garbage collection runs because free lines are short.
-    pub(super) fn wants_lines(&self) -> bool {
-        let free = self.limiter_free(Some(self.lines.scarcest()));
-        self.buffers.iter().any(|buffer| buffer.rl.wants_victim(free, 0))
-    }
-
-    /// Whether a line with write errors is waiting for collection, or being collected.
-    pub(super) fn has_werr(&self) -> bool {
-        let collected = |victim: &VictimLine| self.lines.get(victim.id).werr;
-        self.victims.has_werr() || self.gc.victims.iter().any(collected)
-    }
-
-    /// Starts on one more victim, if one is wanted and its valid sectors surely find room: the
-    /// policy's choice, or, where a power cut has left little room, the line that needs least. While
-    /// there is space enough only lines with write errors are wanted.
-    fn start_victim(&mut self) -> Result<bool, FtlError> {
-        let target = self.copies_target();
-        let Some(id) = self.choose_victim(target) else { return Ok(false) };
-        let line = *self.lines.get(id);
-        let buffer = self.copies_of(&line, target);
-        self.victims.remove(id);
-        self.lines.get_mut(id).state = LineState::Gc;
-        self.stats.gc.victims += 1;
-        self.stats.gc.victim_valid += u64::from(line.valid);
-        self.stats.gc.victim_data += u64::from(line.data);
-        let origin = &mut self.stats.buffers[usize::from(line.origin)];
-        origin.victims += 1;
-        origin.victim_valid += u64::from(line.valid);
-        let ready_at = if line.emeta { self.read_emeta(id)? } else { self.now };
-        let unread = line.valid;
-        let victim = VictimLine { id, at: Cursor::START, unread, requests: 0, ready_at, buffer };
-        self.gc.victims.push(victim);
-        self.gc.to_come += u64::from(unread);
-        if self.gc.takes_all {
-            self.gc.gathers_in = Some((buffer, self.admitted_sectors()));
-        }
-        self.plan_copies();
-        self.limiter_update();
-        Ok(true)
-    }
-
-    /// Where copies go that need not stay with their like. Where any line is a victim that gains anything, all
-    /// go to one buffer, that with most room: each buffer pads what they leave of a unit, which may be
-    /// more than their lines gain.
-    fn copies_target(&mut self) -> BufferId {
-        if let Some(gc) = self.router.plan().gc {
-            return gc;
-        }
-        if !self.gc.takes_all {
-            return self.router.copies_in_turn();
-        }
-        let normal = self.router.plan().normal.clone();
-        let roomiest = || normal.rev().max_by_key(|&id| self.uncommitted(id)).unwrap_or(0);
-        let gathers = self.gathers_in().filter(|_| self.is_gathering() || !self.gc.is_idle());
-        gathers.unwrap_or_else(roomiest)
-    }
-
-    /// Where lines are short on the whole, the stripe with most to gain is collected first; else each
-    /// that is short itself. A victim must gain more than copying it may pad; what flushes of several
-    /// buffers pad counts unless users stand still. Lines of the journal that are exempt are victims
-    /// when nothing else helps.
-    fn choose_victim(&mut self, target: BufferId) -> Option<LineId> {
-        let short = self.wants_victim(self.limiter_free(None));
-        let stripes = self.layout.stripes();
-        let of_stripe = |stripe| stripes > 1 && self.wants_victim(self.limiter_free(Some(stripe)));
-        let wanted = |stripe: u32| short || of_stripe(stripe);
-        if !self.victims.has_werr() && !(0..stripes).any(wanted) {
-            return None;
-        }
-        let wanted: SmallVec<[bool; 8]> = (0..stripes).map(wanted).collect();
-        let (lines, room) = (&self.lines, self.uncommitted(target));
-        let all = self.gc.takes_all;
-        let least = all || (self.gc.is_idle() && room < self.reserved_lines());
-        let halted = all || self.buffers[0].rl.stops_users(self.limiter_free(None));
-        let pressed = self.buffers.len() == 1 || halted;
-        let flushed = if short && pressed { 0 } else { self.geometry.ws_opt };
-        let copied = self.capacity.copy_padding;
-        let settled = |line: LineId| lines.get(line).pending == 0;
-        let fits = |line: LineId| u64::from(lines.get(line).valid) <= room;
-        let gains = |line: LineId| {
-            let Line { valid, capacity, .. } = *lines.get(line);
-            valid + flushed.max(copied.of(valid)) < capacity
-        };
-        let order = if short { self.victims.by_gain(settled) } else { lines.stripes_by_need() };
-        let (plan, spares) = (self.router.plan(), self.spares_journal());
-        let spared = |line: LineId| spares && plan.is_journal(lines.get(line).origin);
-        self.victims.find(order, |victims, stripe| {
-            let line = |index: LineId| self.layout.line(index, stripe);
-            let fits = |index: &LineId| fits(line(*index));
-            if !wanted[stripe as usize] {
-                return victims.choose_werr(|index| settled(line(index))).filter(fits);
-            }
-            let eligible = |index| {
-                let line = line(index);
-                settled(line) && gains(line) && !spared(line)
-            };
-            let chosen = if least { None } else { victims.choose(eligible).filter(fits) };
-            chosen.or_else(|| victims.least_valid(eligible).filter(fits))
-        })
-    }
-
-    /// Whether lines of the journal are no victims now.
-    fn spares_journal(&self) -> bool {
-        self.config.journal_lines == JournalLines::Exempt && !self.gc.takes_all
-    }
-
-    /// Where a victim's copies go: to the buffer that they came from if that is wanted and they find
-    /// room there, else to `target`.
-    fn copies_of(&self, line: &Line, target: BufferId) -> BufferId {
-        let by_origin = self.config.gc_stream == GcStream::ByOrigin && !self.gc.takes_all;
-        let fits = by_origin && u64::from(line.valid) <= self.uncommitted(line.origin);
-        if fits { line.origin } else { target }
-    }
-
+impl<M: OpenChannel> Flash<M> {
     /// Charges the reading of a victim's address list. It is read again from out-of-band data, so an
     /// uncorrectable sector in it costs nothing more.
-    fn read_emeta(&mut self, line: LineId) -> Result<Nanos, FtlError> {
+    fn read_emeta(&mut self, rules: &Rules, line: LineId) -> Result<Nanos, FtlError> {
         let mut at = self.line_end();
-        let mut missing = self.emeta_units();
+        let mut missing = self.emeta_units(rules);
         let mut ready = self.now;
         while missing > 0 && at > Cursor::START {
             at.step_back(self.layout.width);
@@ -341,36 +161,209 @@ impl<M: OpenChannel> Pblk<M> {
         }
         Ok(ready)
     }
+}
 
-    fn is_written(&self, at: Ppa) -> bool {
-        let chunk = self.media.chunk(self.layout.format.chunk_of(at));
-        chunk.state != nandscape_media::ChunkState::Offline
-            && self.layout.format.sector_of(at) < chunk.wp
+impl<M: OpenChannel> Pblk<M> {
+    /// Chooses victims and reads them, as far as the limiter and the pacing want. Whether anything was
+    /// started.
+    pub(super) fn collect(&mut self) -> Result<bool, FtlError> {
+        self.return_constrained();
+        let mut moved = self.start_victims()?;
+        while self.collector.in_flight_requests() < REQUESTS_MAX && self.read_some()? {
+            moved = true;
+        }
+        Ok(moved)
+    }
+
+    /// Starts victims until as many are in flight as may be. Whether any was started.
+    pub(super) fn fill_victims(&mut self) -> Result<bool, FtlError> {
+        let mut moved = false;
+        while self.in_flight() < VICTIMS_MAX && self.start_victim()? {
+            moved = true;
+        }
+        self.collector.takes_all &= !moved;
+        Ok(moved)
+    }
+
+    /// Victims that count against [`VICTIMS_MAX`]: all of them, or, for the kernel's thread, those whose
+    /// reads are not all queued yet (`read_inflight_gc`).
+    pub(super) fn in_flight(&self) -> usize {
+        if !self.collector.thread.is_paced() {
+            return self.collector.victims.len();
+        }
+        let mut slots = REQUESTS_QUEUED.saturating_sub(self.collector.in_flight_requests());
+        let queued = |victim: &&VictimLine| {
+            let requests = (victim.unread as usize).div_ceil(REQUEST_SECTORS);
+            let queued = victim.ready_at <= self.flash.now && requests <= slots;
+            slots = slots.saturating_sub(requests);
+            !queued
+        };
+        self.collector.victims.iter().filter(queued).count()
+    }
+
+    /// Notes what the victims need. Without order it is room for all that may come. The victims of the
+    /// kernel's thread are read one after the other into one buffer, so that each needs room for its
+    /// own copies only, once the lines before it are free; the requests in flight may arrive out of
+    /// order, and where media lost a sector a line may not become free.
+    fn plan_copies(&mut self) {
+        let all = self.collector.pending_sectors;
+        self.collector.needs = Needs { now: all, another: all as i64 };
+        let in_order = self.collector.thread.is_paced()
+            && self.buffers.all.len() == 1
+            && self.mapping.is_none();
+        if !in_order || self.flash.counts.media_errors.uncorrectable > 0 {
+            return;
+        }
+        let out_of_order = (REQUESTS_MAX * REQUEST_SECTORS) as i64;
+        let (mut most, mut before) = (0, 0);
+        for victim in &self.collector.victims {
+            let requests =
+                self.collector.requests.iter().filter(|request| request.line == victim.id);
+            let read: usize = requests.map(|it| it.sectors.len() - it.inserted).sum();
+            let copies = i64::from(victim.unread) + read as i64;
+            most = most.max(before + copies);
+            before += copies - i64::from(self.flash.lines.get(victim.id).capacity);
+        }
+        let slack = if self.collector.victims.len() > 1 { out_of_order } else { 0 };
+        let now = (most + slack).max(0) as u64;
+        self.collector.needs =
+            Needs { now: now.min(all), another: (before + out_of_order).min(all as i64) };
+    }
+
+    /// Whether a line with write errors is waiting for collection, or being collected.
+    pub(super) fn has_werr(&self) -> bool {
+        let collected = |victim: &VictimLine| self.flash.lines.get(victim.id).werr;
+        self.flash.victims.has_werr() || self.collector.victims.iter().any(collected)
+    }
+
+    /// Starts on one more victim, if one is wanted and its valid sectors surely find room: the
+    /// policy's choice, or, where a power cut has left little room, the line that needs least. While
+    /// there is space enough only lines with write errors are wanted.
+    fn start_victim(&mut self) -> Result<bool, FtlError> {
+        let target = self.copies_target();
+        let Some(id) = self.choose_victim(target) else { return Ok(false) };
+        let line = *self.flash.lines.get(id);
+        let buffer = self.space().copies_of(&line, target);
+        self.flash.victims.remove(id);
+        self.flash.lines.get_mut(id).state = LineState::Gc;
+        self.stats.gc.victims += 1;
+        self.stats.gc.victim_valid += u64::from(line.valid);
+        self.stats.gc.victim_data += u64::from(line.data);
+        let origin = &mut self.stats.buffers[usize::from(line.origin)];
+        origin.victims += 1;
+        origin.victim_valid += u64::from(line.valid);
+        let ready_at =
+            if line.emeta { self.flash.read_emeta(&self.rules, id)? } else { self.flash.now };
+        let unread = line.valid;
+        let victim = VictimLine { id, at: Cursor::START, unread, requests: 0, ready_at, buffer };
+        self.collector.victims.push(victim);
+        self.collector.pending_sectors += u64::from(unread);
+        if self.collector.takes_all {
+            self.collector.gathers_in = Some((buffer, self.stats.admitted_sectors()));
+        }
+        self.plan_copies();
+        self.limiter_update();
+        Ok(true)
+    }
+
+    /// Where copies go that need not stay with their like. Where any line is a victim that gains anything, all
+    /// go to one buffer, that with most room: each buffer pads what they leave of a unit, which may be
+    /// more than their lines gain.
+    fn copies_target(&mut self) -> BufferId {
+        if let Some(gc) = self.buffers.router.plan().gc {
+            return gc;
+        }
+        if !self.collector.takes_all {
+            return self.buffers.router.copies_in_turn();
+        }
+        let normal = self.buffers.router.plan().normal.clone();
+        let roomiest = || normal.rev().max_by_key(|&id| self.space().uncommitted(id)).unwrap_or(0);
+        let gathers =
+            self.gathers_in().filter(|_| self.is_gathering() || !self.collector.is_idle());
+        gathers.unwrap_or_else(roomiest)
+    }
+
+    /// Where lines are short on the whole, the stripe with most to gain is collected first; else each
+    /// that is short itself. A victim must gain more than copying it may pad; what flushes of several
+    /// buffers pad counts unless users stand still. Lines of the journal that are exempt are victims
+    /// when nothing else helps.
+    fn choose_victim(&mut self, target: BufferId) -> Option<LineId> {
+        let short =
+            self.space().wants_victim(self.frontiers.limiter_free(&self.flash, &self.rules, None));
+        let stripes = self.flash.layout.stripes();
+        let of_stripe = |stripe| {
+            stripes > 1
+                && self.space().wants_victim(self.frontiers.limiter_free(
+                    &self.flash,
+                    &self.rules,
+                    Some(stripe),
+                ))
+        };
+        let wanted = |stripe: u32| short || of_stripe(stripe);
+        if !self.flash.victims.has_werr() && !(0..stripes).any(wanted) {
+            return None;
+        }
+        let wanted: SmallVec<[bool; 8]> = (0..stripes).map(wanted).collect();
+        let (lines, room) = (&self.flash.lines, self.space().uncommitted(target));
+        let all = self.collector.takes_all;
+        let least = all || (self.collector.is_idle() && room < self.space().reserved_lines());
+        let halted = all
+            || self.buffers.all[0].rl.stops_users(self.frontiers.limiter_free(
+                &self.flash,
+                &self.rules,
+                None,
+            ));
+        let pressed = self.buffers.all.len() == 1 || halted;
+        let flushed = if short && pressed { 0 } else { self.flash.geometry.ws_opt };
+        let copied = self.rules.capacity.copy_padding;
+        let settled = |line: LineId| lines.get(line).pending == 0;
+        let fits = |line: LineId| u64::from(lines.get(line).valid) <= room;
+        let gains = |line: LineId| {
+            let Line { valid, capacity, .. } = *lines.get(line);
+            valid + flushed.max(copied.of(valid)) < capacity
+        };
+        let order =
+            if short { self.flash.victims.by_gain(settled) } else { lines.stripes_by_need() };
+        let (plan, spares) = (self.buffers.router.plan(), self.space().spares_journal());
+        let spared = |line: LineId| spares && plan.is_journal(lines.get(line).origin);
+        self.flash.victims.find(order, |victims, stripe| {
+            let line = |index: LineId| self.flash.layout.line(index, stripe);
+            let fits = |index: &LineId| fits(line(*index));
+            if !wanted[stripe as usize] {
+                return victims.choose_werr(|index| settled(line(index))).filter(fits);
+            }
+            let eligible = |index| {
+                let line = line(index);
+                settled(line) && gains(line) && !spared(line)
+            };
+            let chosen = if least { None } else { victims.choose(eligible).filter(fits) };
+            chosen.or_else(|| victims.least_valid(eligible).filter(fits))
+        })
     }
 
     /// Reads one request of the oldest victim that is not fully read.
     fn read_some(&mut self) -> Result<bool, FtlError> {
-        let end = self.line_end();
-        let Some(index) = self.gc.victims.iter().position(|victim| victim.at < end) else {
+        let end = self.flash.line_end();
+        let Some(index) = self.collector.victims.iter().position(|victim| victim.at < end) else {
             return Ok(false);
         };
-        let mut victim = self.gc.victims[index];
-        let number = self.gc.take_request(&victim);
+        let mut victim = self.collector.victims[index];
+        let number = self.collector.take_request(&victim);
         let arrived = self.fill_request(&mut victim, number)?;
         self.sort_by_block(number);
-        let read = self.gc.requests[number].sectors.len() as u32;
+        let read = self.collector.requests[number].sectors.len() as u32;
         let before = u64::from(victim.unread);
         let left = victim.unread.saturating_sub(read);
         victim.unread = if victim.at < end { left } else { 0 };
-        self.gc.to_come += u64::from(read + victim.unread);
-        self.gc.to_come -= before;
+        self.collector.pending_sectors += u64::from(read + victim.unread);
+        self.collector.pending_sectors -= before;
         if read == 0 {
-            self.gc.idle.push(number);
+            self.collector.idle.push(number);
         } else {
             victim.requests += 1;
-            self.events.push(arrived, EventKind::GcRead(number));
+            self.flash.events.push(arrived, EventKind::GcRead(number));
         }
-        self.gc.victims[index] = victim;
+        self.collector.victims[index] = victim;
         self.plan_copies();
         self.finish_victim(index);
         Ok(true)
@@ -378,13 +371,14 @@ impl<M: OpenChannel> Pblk<M> {
 
     /// Reads valid sectors from the victim's cursor on until the request is full. When they arrive.
     fn fill_request(&mut self, victim: &mut VictimLine, number: usize) -> Result<Nanos, FtlError> {
-        let (width, end, ws_opt) = (self.layout.width, self.line_end(), self.geometry.ws_opt);
-        let mut arrived = self.now.max(victim.ready_at);
+        let (width, end, ws_opt) =
+            (self.flash.layout.width, self.flash.line_end(), self.flash.geometry.ws_opt);
+        let mut arrived = self.flash.now.max(victim.ready_at);
         while victim.at < end {
-            let ppa = self.ppa_at(victim.id, victim.at);
-            let mask = self.lines.valid_mask(ppa, ws_opt);
+            let ppa = self.flash.ppa_at(victim.id, victim.at);
+            let mask = self.flash.lines.valid_mask(ppa, ws_opt);
             if mask != 0 {
-                let room = REQUEST_SECTORS - self.gc.requests[number].sectors.len();
+                let room = REQUEST_SECTORS - self.collector.requests[number].sectors.len();
                 if mask.count_ones() as usize > room {
                     break;
                 }
@@ -401,7 +395,7 @@ impl<M: OpenChannel> Pblk<M> {
     fn sort_by_block(&mut self, number: usize) {
         let Some(mapping) = &self.mapping else { return };
         let block = |key| key_lba(key).map(|lba| mapping.cache.block_of(lba));
-        self.gc.requests[number].sectors.sort_unstable_by_key(|&(at, key)| (block(key), at));
+        self.collector.requests[number].sectors.sort_unstable_by_key(|&(at, key)| (block(key), at));
     }
 
     /// Reads the sectors of one write unit that `mask` names, in one command.
@@ -414,21 +408,21 @@ impl<M: OpenChannel> Pblk<M> {
     ) -> Result<Nanos, FtlError> {
         let first = mask.trailing_zeros();
         let span = u64::BITS - mask.leading_zeros() - first;
-        self.media.set_cause(copying(span));
-        let (now, ready) = (self.now, self.now.max(from));
-        let outcome = self.media.read(now, ready, ppa.plus(first), span, &mut Internal)?;
-        let sectors = &mut self.gc.requests[number].sectors;
+        self.flash.media.set_cause(copying(span));
+        let (now, ready) = (self.flash.now, self.flash.now.max(from));
+        let outcome = self.flash.media.read(now, ready, ppa.plus(first), span, &mut Internal)?;
+        let sectors = &mut self.collector.requests[number].sectors;
         let mut left = mask;
         while left != 0 {
             let at = ppa.plus(left.trailing_zeros());
             left &= left - 1;
-            if outcome.status != Status::Ok && !self.media.readable(at) {
-                self.stats.media_errors.uncorrectable += 1;
+            if outcome.status != Status::Ok && !self.flash.media.readable(at) {
+                self.flash.counts.media_errors.uncorrectable += 1;
                 continue;
             }
-            let key = self.media.oob(at).key;
+            let key = self.flash.media.oob(at).key;
             if let Some(lba) = key_lba(key) {
-                self.l2p.prefetch(lba);
+                self.flash.l2p.prefetch(lba);
             }
             sectors.push((at, key));
         }
@@ -437,35 +431,39 @@ impl<M: OpenChannel> Pblk<M> {
 
     /// A request's data has arrived.
     pub(super) fn gc_arrived(&mut self, number: usize) {
-        self.gc.ready.push_back(number);
+        self.collector.ready.push_back(number);
     }
 
     /// Moves arrived copies into the ring, as far as there is room. Whether any moved.
     pub(super) fn insert_copies(&mut self) -> bool {
         let mut moved = false;
-        while let Some(&number) = self.gc.ready.front() {
-            if self.is_copying() || self.gc.awaits.is_some() {
+        while let Some(&number) = self.collector.ready.front() {
+            if self.is_copying() || self.collector.awaits.is_some() {
                 break;
             }
-            let left = self.gc.requests[number].sectors.len() - self.gc.requests[number].inserted;
+            let left = self.collector.requests[number].sectors.len()
+                - self.collector.requests[number].inserted;
             if left > 0 {
-                let room = self.copy_room(self.gc.requests[number].buffer, left as u32);
+                let room = self.copy_room(self.collector.requests[number].buffer, left as u32);
                 // Where there is no room a mapping would only come in vain.
                 if room == 0 {
                     break;
                 }
                 let room = self.mapped_copies(number, room);
                 if room == 0 {
-                    let request = &self.gc.requests[number];
+                    let request = &self.collector.requests[number];
                     let (_, key) = request.sectors[request.inserted];
-                    self.gc.awaits = key_lba(key).and_then(|lba| self.awaited_block(lba, true));
+                    self.collector.awaits =
+                        key_lba(key).and_then(|lba| self.awaited_block(lba, true));
                     break;
                 }
                 self.insert_request(number, room);
                 moved = true;
             }
-            if self.gc.requests[number].inserted == self.gc.requests[number].sectors.len() {
-                self.gc.ready.pop_front();
+            if self.collector.requests[number].inserted
+                == self.collector.requests[number].sectors.len()
+            {
+                self.collector.ready.pop_front();
                 self.request_done(number);
                 moved = true;
             }
@@ -475,100 +473,106 @@ impl<M: OpenChannel> Pblk<M> {
 
     /// How many of `wanted` copies may go into the ring. Trim sectors may need two slots, in buffer 0.
     fn copy_room(&mut self, id: BufferId, wanted: u32) -> u32 {
-        if id != 0 && self.ring_room(0, 2) < 2 {
+        if id != 0 && self.make_ring_room(0, 2) < 2 {
             return 0;
         }
-        let ring = self.ring_room(id, wanted.saturating_add(2)).saturating_sub(2);
-        let room = wanted.min(ring).min(self.buffers[usize::from(id)].rl.gc_room(self.now));
-        if room == 0 { 0 } else { u64::from(room).min(self.copy_space(id)) as u32 }
+        let ring = self.make_ring_room(id, wanted.saturating_add(2)).saturating_sub(2);
+        let room =
+            wanted.min(ring).min(self.buffers.all[usize::from(id)].rl.gc_room(self.flash.now));
+        if room == 0 { 0 } else { u64::from(room).min(self.space().copy_space(id)) as u32 }
     }
 
     /// Inserts the next `room` copies, up to the first trim sector, which is logged anew.
     fn insert_request(&mut self, number: usize, room: u32) {
-        let request = &mut self.gc.requests[number];
+        let request = &mut self.collector.requests[number];
         let (id, from) = (request.buffer, request.inserted);
         let next = &request.sectors[from..from + room as usize];
         let copies = next.iter().position(|&(_, key)| key == KEY_TRIM).unwrap_or(next.len());
         let trim = next.get(copies).map(|&(at, _)| at);
         let inserted = copies + usize::from(trim.is_some());
         request.inserted += inserted;
-        self.gc.to_come -= inserted as u64;
+        self.collector.pending_sectors -= inserted as u64;
         self.plan_copies();
         self.insert_run(number, from..from + copies);
         if let Some(at) = trim {
-            let data = self.media.data(at);
+            let data = self.flash.media.data(at);
             self.relog_trims(at, &data);
         }
-        self.buffers[usize::from(id)].rl.gc_in(copies as u32);
+        self.buffers.all[usize::from(id)].rl.gc_in(copies as u32);
         self.copied(id, copies as u32);
     }
 
     /// Inserts copies of a request. Their line is being collected, so that nobody asks what it has left.
     fn insert_run(&mut self, number: usize, copies: Range<usize>) {
-        let request = &self.gc.requests[number];
-        let rb = &mut self.buffers[usize::from(request.buffer)].rb;
+        let request = &self.collector.requests[number];
+        let rb = &mut self.buffers.all[usize::from(request.buffer)].rb;
         let (mut cleared, mut gate) = (0, 0);
         for &(at, key) in &request.sectors[copies] {
-            let slot = rb.push(key, Origin::Gc, self.next_seq);
-            self.next_seq += 1;
-            let moved = key_lba(key)
-                .filter(|lba| self.l2p.switch(*lba, MapEntry::Flash(at), MapEntry::Buffered(slot)));
+            let slot = rb.push(key, Origin::Gc, self.flash.next_seq);
+            self.flash.next_seq += 1;
+            let moved = key_lba(key).filter(|lba| {
+                self.flash.l2p.switch(*lba, MapEntry::Flash(at), MapEntry::Buffered(slot))
+            });
             let Some(lba) = moved else {
-                rb.turn_stale();
-                if key_is_live(key) && self.lines.is_valid(at) {
+                rb.mark_stale();
+                if key_is_live(key) && self.flash.lines.is_valid(at) {
                     let blind = self.mapping.as_mut().and_then(|mapping| mapping.blind.as_mut());
                     let held = blind.zip(key_lba(key)).map(|(blind, lba)| blind.settle(lba));
                     debug_assert!(held.is_some(), "a valid sector is the newest of its address");
-                    self.lines.clear_bit(at);
-                    (cleared, gate) = (cleared + 1, self.next_seq);
+                    self.flash.lines.clear_bit(at);
+                    (cleared, gate) = (cleared + 1, self.flash.next_seq);
                 }
                 continue;
             };
-            if self.run.keep_content {
-                rb.keep(self.media.data(at));
+            if self.rules.run.keep_content {
+                rb.keep(self.flash.media.data(at));
             }
-            self.lines.clear_bit(at);
-            (cleared, gate) = (cleared + 1, self.next_seq);
+            self.flash.lines.clear_bit(at);
+            (cleared, gate) = (cleared + 1, self.flash.next_seq);
             if let Some(mapping) = &mut self.mapping {
                 mapping.add_blind(lba, None);
-                mapping.changed(lba, Named::Elsewhere, Named::Volatile);
+                mapping.changed(lba, EntryState::OnMedia, EntryState::BufferedVolatile);
             }
         }
-        self.lines.cleared(request.line, cleared, gate);
+        self.flash.lines.cleared(request.line, cleared, gate);
     }
 
     /// Logs again the records of a trim sector that still hide something. The others are dropped: what hides their
     /// sectors instead must be durable before the line is erased.
     pub(super) fn relog_trims(&mut self, at: Ppa, data: &SectorData) {
         for record in decode_trims(data).unwrap_or_default() {
-            if self.trimmed.is_needed(&record) {
-                self.log_trim(record);
+            if self.buffers.trimmed.is_needed(&record) {
+                self.buffers.log_trim(&mut self.flash, &mut self.progress, record);
             }
         }
-        let gate = if self.run.omits(OmittedRule::RelogGate) { 0 } else { self.gate() };
+        let gate = if self.rules.run.omits(OmittedRule::RelogGate) {
+            0
+        } else {
+            self.buffers.gate(self.flash.next_seq)
+        };
         self.invalidate(at, gate);
     }
 
     fn request_done(&mut self, number: usize) {
-        let line = self.gc.requests[number].line;
-        self.gc.idle.push(number);
-        if let Some(index) = self.gc.victims.iter().position(|victim| victim.id == line) {
-            self.gc.victims[index].requests -= 1;
+        let line = self.collector.requests[number].line;
+        self.collector.idle.push(number);
+        if let Some(index) = self.collector.victims.iter().position(|victim| victim.id == line) {
+            self.collector.victims[index].requests -= 1;
             self.finish_victim(index);
         }
     }
 
     /// A victim that is fully read and inserted is empty, or holds what media could not read.
     fn finish_victim(&mut self, index: usize) {
-        let victim = self.gc.victims[index];
-        if victim.at < self.line_end() || victim.requests > 0 {
+        let victim = self.collector.victims[index];
+        if victim.at < self.flash.line_end() || victim.requests > 0 {
             return;
         }
-        self.gc.victims.remove(index);
-        if self.lines.get(victim.id).valid == 0 {
+        self.collector.victims.remove(index);
+        if self.flash.lines.get(victim.id).valid == 0 {
             self.quarantine_line(victim.id);
         } else {
-            self.lines.get_mut(victim.id).state = LineState::Corrupt;
+            self.flash.lines.get_mut(victim.id).state = LineState::Corrupt;
         }
         self.plan_copies();
         self.limiter_update();

@@ -4,84 +4,71 @@
 
 use super::Pblk;
 use super::ids::BufferId;
-use super::mapping::Named;
+use super::intake::EntryState;
 use super::rb::Origin;
-use super::waiting::{Entered, Queued};
+use super::waiting::{Arrival, Queued};
 use crate::common::l2p::MapEntry;
-use crate::common::trims::{TrimRecord, encode_trims};
+use crate::common::trims::TrimRecord;
 use crate::kind::OmittedRule;
-use crate::pblk::config::Discard;
 use nandscape_block::{Bio, Completion, Done, Flags, Lba, Op, Submit, Token};
-use nandscape_media::{KEY_TRIM, OpenChannel};
+use nandscape_media::OpenChannel;
 use nandscape_rt::Nanos;
 
 impl<M: OpenChannel> Pblk<M> {
     /// A write, flush or discard comes in.
     #[inline]
-    pub(super) fn accept(&mut self, bio: Bio, token: Token, entered: Entered) -> Submit {
+    pub(super) fn accept(&mut self, bio: Bio, token: Token, entered: Arrival) -> Submit {
         let preflush = bio.op == Op::Flush || bio.flags.has(Flags::PREFLUSH);
-        if preflush && (bio.op == Op::Flush || !self.run.omits(OmittedRule::PreflushDrain)) {
+        if preflush && (bio.op == Op::Flush || !self.rules.run.omits(OmittedRule::PreflushDrain)) {
             return self.drain_first(bio, token, entered);
         }
         self.admit_or_queue(bio, token, entered)
     }
 
     #[inline]
-    fn buffer_for(&mut self, bio: &Bio) -> BufferId {
-        if bio.op == Op::Discard { 0 } else { self.router.route(bio, &self.buffers) }
-    }
-
-    #[inline]
-    pub(super) fn admit_or_queue(&mut self, bio: Bio, token: Token, entered: Entered) -> Submit {
-        let id = entered.buffer.unwrap_or_else(|| self.buffer_for(&bio));
+    pub(super) fn admit_or_queue(&mut self, bio: Bio, token: Token, entered: Arrival) -> Submit {
+        let id = entered.buffer.unwrap_or_else(|| self.buffers.buffer_for(&bio));
         let mut queued = Queued::new(bio, id, token, entered);
-        if self.buffers[usize::from(id)].queue.is_empty() {
+        if self.buffers.all[usize::from(id)].queue.is_empty() {
             if let Some(submit) = self.admit(&mut queued) {
                 return submit;
             }
-            self.needs_pump = true;
+            self.progress.needs_pump = true;
         }
-        self.buffers[usize::from(id)].queue.push_back(queued);
+        self.buffers.all[usize::from(id)].queue.push_back(queued);
         Submit::Pending
     }
 
-    /// Puts a write into the line for its buffer.
-    pub(super) fn queue(&mut self, bio: Bio, token: Token, since: Nanos) {
-        let id = self.buffer_for(&bio);
-        let queued = Queued::new(bio, id, token, Entered::at(since));
-        self.buffers[usize::from(id)].queue.push_back(queued);
-    }
-
     /// Whether anybody waits for the FTL to move.
-    pub(super) fn is_waited_for(&self) -> bool {
-        !self.flushes.is_empty()
-            || self.buffers.iter().any(|buffer| !buffer.queue.is_empty())
+    pub(super) fn has_waiters(&self) -> bool {
+        !self.buffers.flushes.is_empty()
+            || self.buffers.all.iter().any(|buffer| !buffer.queue.is_empty())
             || self.mapping.as_ref().is_some_and(|mapping| !mapping.reads.is_empty())
     }
 
     /// Every bio under way, given up.
     pub(super) fn abandon(&mut self) -> Vec<Token> {
-        let queues = self.buffers.iter_mut().flat_map(|buffer| {
+        let queues = self.buffers.all.iter_mut().flat_map(|buffer| {
             buffer.waiters.clear();
             buffer.queue.drain(..).map(|queued| queued.token)
         });
         let reads = self.mapping.iter_mut().flat_map(|mapping| mapping.reads.abandon());
-        let outside = self.host.as_mut().map(|host| host.abandon()).unwrap_or_default();
-        queues.chain(self.flushes.abandon()).chain(reads).chain(outside).collect()
+        let outside = self.cpu.as_mut().map(|host| host.abandon()).unwrap_or_default();
+        queues.chain(self.buffers.flushes.abandon()).chain(reads).chain(outside).collect()
     }
 
     /// Inserts as much as there is room for; the answer when all of it is in the buffer.
     #[inline]
     fn admit(&mut self, queued: &mut Queued) -> Option<Submit> {
         let wanted = queued.sectors - queued.inserted;
-        let room = self.room_for(queued.buffer, queued.discard, wanted)?;
+        let room = self.admissible(queued.buffer, queued.discard, wanted)?;
         let room = self.mapped_part(queued, room);
         if room == 0 { None } else { self.admit_part(queued, room) }
     }
 
     /// How many of `wanted` sectors may go on now; `None` when none may.
     #[inline]
-    fn room_for(&mut self, buffer: BufferId, discard: bool, wanted: u32) -> Option<u32> {
+    fn admissible(&mut self, buffer: BufferId, discard: bool, wanted: u32) -> Option<u32> {
         if discard {
             return self.discard_has_room().then_some(wanted);
         }
@@ -105,25 +92,32 @@ impl<M: OpenChannel> Pblk<M> {
         if queued.discard && !queued.flags.has(Flags::FUA) {
             return Submit::Done(Done::ok(self.discarded()));
         }
-        if self.buffers[usize::from(queued.buffer)].rb.backlog() >= self.geometry.ws_opt {
-            self.needs_pump = true;
+        if self.buffers.all[usize::from(queued.buffer)].rb.backlog() >= self.flash.geometry.ws_opt {
+            self.progress.needs_pump = true;
         }
         if queued.flags.has(Flags::FUA) {
-            self.emit_trims();
+            self.buffers.emit_trims(&mut self.flash, &mut self.progress);
         }
-        let rb = &self.buffers[usize::from(queued.buffer)].rb;
+        let rb = &self.buffers.all[usize::from(queued.buffer)].rb;
         if queued.flags.has(Flags::FUA) && rb.is_dirty() {
             let target = (queued.buffer, rb.mem);
-            self.wait_for(&[target], queued.token, Entered::at(queued.since), None);
+            self.buffers.wait_for(
+                &mut self.progress,
+                &mut self.stats,
+                &[target],
+                queued.token,
+                Arrival::at(queued.since),
+                None,
+            );
             return Submit::Pending;
         }
-        Submit::Done(Done::ok(self.now + self.copy_in(queued.sectors)))
+        Submit::Done(Done::ok(self.flash.now + self.copy_in(queued.sectors)))
     }
 
     /// Admits bios that wait, in order. Whether anything moved.
     pub(super) fn admit_queued(&mut self) -> bool {
         let mut moved = false;
-        for id in 0..self.buffers.len() {
+        for id in 0..self.buffers.all.len() {
             moved |= self.admit_queued_at(id);
         }
         moved
@@ -132,26 +126,26 @@ impl<M: OpenChannel> Pblk<M> {
     pub(super) fn admit_queued_at(&mut self, id: usize) -> bool {
         let mut moved = false;
         while let Some(front) =
-            self.buffers[id].queue.front().filter(|_| self.buffers[id].awaits.is_none())
+            self.buffers.all[id].queue.front().filter(|_| self.buffers.all[id].awaits.is_none())
         {
             let (buffer, discard) = (front.buffer, front.discard);
             let wanted = front.sectors - front.inserted;
-            let Some(room) = self.room_for(buffer, discard, wanted) else { break };
-            let Some(mut queued) = self.buffers[id].queue.pop_front() else { break };
+            let Some(room) = self.admissible(buffer, discard, wanted) else { break };
+            let Some(mut queued) = self.buffers.all[id].queue.pop_front() else { break };
             let room = self.mapped_part(&mut queued, room);
             if room == 0 {
-                self.buffers[id].awaits = self.awaited_block(queued.next(), !discard);
-                self.buffers[id].queue.push_front(queued);
+                self.buffers.all[id].awaits = self.awaited_block(queued.next(), !discard);
+                self.buffers.all[id].queue.push_front(queued);
                 break;
             }
             moved = true;
             let Some(submit) = self.admit_part(&mut queued, room) else {
-                self.buffers[id].queue.push_front(queued);
+                self.buffers.all[id].queue.push_front(queued);
                 break;
             };
-            self.buffers[id].looked = self.buffers[id].looked.saturating_sub(1);
+            self.buffers.all[id].looked = self.buffers.all[id].looked.saturating_sub(1);
             self.stats.host.stall_ns_max =
-                self.stats.host.stall_ns_max.max(self.now - queued.since);
+                self.stats.host.stall_ns_max.max(self.flash.now - queued.since);
             if let Submit::Done(done) = submit {
                 self.done.push(Completion { token: queued.token, done });
             }
@@ -163,9 +157,9 @@ impl<M: OpenChannel> Pblk<M> {
     /// that garbage collection can always fill one more line.
     #[inline]
     fn user_room(&mut self, id: BufferId, wanted: u32) -> u32 {
-        let room = wanted.min(self.buffers[usize::from(id)].rl.user_room());
-        let room = room.min(self.ring_room(id, room));
-        if room == 0 { 0 } else { u64::from(room).min(self.user_space(id)) as u32 }
+        let room = wanted.min(self.buffers.all[usize::from(id)].rl.user_room());
+        let room = room.min(self.make_ring_room(id, room));
+        if room == 0 { 0 } else { u64::from(room).min(self.space().user_space(id)) as u32 }
     }
 
     /// Inserts the next `sectors` sectors of a write.
@@ -174,107 +168,86 @@ impl<M: OpenChannel> Pblk<M> {
         let id = usize::from(queued.buffer);
         for index in queued.inserted..queued.inserted + sectors {
             let lba = queued.lba.plus(u64::from(index));
-            let seq = self.next_seq;
-            self.next_seq += 1;
-            let rb = &mut self.buffers[id].rb;
+            let seq = self.flash.next_seq;
+            self.flash.next_seq += 1;
+            let rb = &mut self.buffers.all[id].rb;
             let slot = rb.push(lba.0 as u32, Origin::User, seq);
-            if self.run.keep_content {
+            if self.rules.run.keep_content {
                 rb.keep(queued.payload.sector(index));
             }
             rb.owned_by(queued.file);
-            let before = self.l2p.replace(lba, MapEntry::Buffered(slot));
+            let before = self.flash.l2p.replace(lba, MapEntry::Buffered(slot));
             if before == MapEntry::Unmapped {
-                self.trimmed.written(lba);
+                self.buffers.trimmed.written(lba);
             }
             self.supersede(lba, before, seq + 1);
-            let named = if self.mapping.is_some() { self.named(before) } else { Named::Elsewhere };
+            let named = if self.mapping.is_some() {
+                self.buffers.entry_state(before)
+            } else {
+                EntryState::OnMedia
+            };
             if let Some(mapping) = &mut self.mapping {
-                mapping.changed(lba, named, Named::Volatile);
+                mapping.changed(lba, named, EntryState::BufferedVolatile);
             }
         }
-        let buffer = &mut self.buffers[id];
-        buffer.rl.user_in(sectors, self.now);
-        self.router.note(queued.file, queued.buffer, buffer.rb.mem);
+        let buffer = &mut self.buffers.all[id];
+        buffer.rl.user_in(sectors, self.flash.now);
+        self.buffers.router.note(queued.file, queued.buffer, buffer.rb.mem);
         let sectors = u64::from(sectors);
         self.stats.host.written += sectors;
-        self.in_use_sum += u128::from(self.lines.in_use) * u128::from(sectors);
+        self.in_use_sum += u128::from(self.flash.lines.in_use) * u128::from(sectors);
         if queued.flags.has(Flags::JOURNAL) {
-            self.stats.sectors.journal += sectors;
+            self.flash.counts.sectors.journal += sectors;
         }
-    }
-
-    pub(super) fn logs_discards(&self) -> bool {
-        self.config.discard == Discard::Durable && !self.run.omits(OmittedRule::LostTrims)
     }
 
     /// A discard that is logged needs a ring slot in reserve for its record, and space on media for a
     /// padded unit.
     fn discard_has_room(&mut self) -> bool {
-        let unit = u64::from(self.geometry.ws_opt);
-        !self.logs_discards() || (self.trim_has_slot() && self.user_space(0) >= unit)
+        let unit = u64::from(self.flash.geometry.ws_opt);
+        !self.rules.logs_discards() || (self.trim_has_slot() && self.space().user_space(0) >= unit)
     }
 
     /// When a discard is complete that is to be admitted now: a command is accepted, and a record enters a buffer.
     fn discarded(&self) -> Nanos {
-        self.media.link().accepted(self.now).max(self.now + self.copy_in(1))
+        self.flash.media.link().accepted(self.flash.now).max(self.flash.now + self.copy_in(1))
     }
 
     /// Hides the next `sectors` sectors of a discard, which have a record of their own.
     fn discard(&mut self, queued: &Queued, sectors: u32) {
-        let durable = self.logs_discards();
+        let durable = self.rules.logs_discards();
         let lba = queued.next();
-        let awaits_record = durable && !self.run.omits(OmittedRule::TrimGate);
-        let gate = self.next_seq + u64::from(awaits_record);
+        let awaits_record = durable && !self.rules.run.omits(OmittedRule::TrimGate);
+        let gate = self.flash.next_seq + u64::from(awaits_record);
         let mut hidden = false;
         for lba in (lba.0..lba.0 + u64::from(sectors)).map(Lba) {
-            let before = self.l2p.replace(lba, MapEntry::Unmapped);
+            let before = self.flash.l2p.replace(lba, MapEntry::Unmapped);
             match before {
                 MapEntry::Flash(at) => {
                     if durable {
-                        self.note_dead(at, gate);
+                        self.flash.note_dead(&self.rules, at, gate);
                     }
                     self.invalidate(at, gate);
                 }
                 MapEntry::Buffered(_) => {}
                 MapEntry::Unmapped => continue,
             }
-            let named = self.named(before);
+            let named = self.buffers.entry_state(before);
             if let Some(mapping) = &mut self.mapping {
-                mapping.changed(lba, named, Named::Elsewhere);
+                mapping.changed(lba, named, EntryState::OnMedia);
             }
             hidden = true;
         }
         self.stats.host.discarded += u64::from(sectors);
         if hidden && durable {
-            let record = TrimRecord { lba: lba.0 as u32, sectors, seq: self.next_seq };
-            self.trimmed.hide(record);
-            self.log_trim(record);
+            let record = TrimRecord { lba: lba.0 as u32, sectors, seq: self.flash.next_seq };
+            self.buffers.trimmed.hide(record);
+            self.buffers.log_trim(&mut self.flash, &mut self.progress, record);
         }
     }
 
     /// Whether the ring keeps, or can keep, a slot for trim records.
     fn trim_has_slot(&mut self) -> bool {
-        self.trims.has_pending() || self.ring_room(0, 1) > 0
-    }
-
-    /// Logs a record; a full sector of them goes into the ring, in the slot kept for it.
-    pub(super) fn log_trim(&mut self, record: TrimRecord) {
-        self.trims.log(record, self.next_seq);
-        if self.trims.is_full() {
-            self.emit_trims();
-        }
-    }
-
-    /// Sends the pending trim records into the ring.
-    pub(super) fn emit_trims(&mut self) {
-        if self.trims.has_pending() {
-            let buffer = &mut self.buffers[0];
-            let records = self.trims.emit(buffer.rb.mem);
-            buffer.rb.push(KEY_TRIM, Origin::Trim, self.next_seq);
-            buffer.rb.keep(encode_trims(&records));
-            buffer.rl.user_in(1, self.now);
-            self.next_seq += 1;
-            self.needs_pump = true;
-        }
+        self.buffers.trims.has_pending() || self.make_ring_room(0, 1) > 0
     }
 }

@@ -1,9 +1,35 @@
-//! The lines of a pblk: over which parallel units they lie, and how many a power cut may use up.
+//! The lines of a pblk: over which parallel units they lie, places in them, and how many a power cut may use up.
 
 use crate::common::layout::{Layout, UnitSet};
 use crate::error::FtlError;
 use crate::pblk::config::LineSet;
 use nandscape_media::Geometry;
+
+/// A place in a line: one write unit of one chunk. Ordered as units are written.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) struct Cursor {
+    pub(super) row: u32,
+    /// Index of the chunk within the line.
+    pub(super) chunk: u32,
+}
+
+impl Cursor {
+    pub(super) const START: Self = Self { row: 0, chunk: 0 };
+
+    pub(super) fn step(&mut self, width: u32) {
+        self.chunk += 1;
+        if self.chunk == width {
+            *self = Self { row: self.row + 1, chunk: 0 };
+        }
+    }
+
+    pub(super) fn step_back(&mut self, width: u32) {
+        if self.chunk == 0 {
+            *self = Self { row: self.row - 1, chunk: width };
+        }
+        self.chunk -= 1;
+    }
+}
 
 /// The layout of lines as the configuration divides the device.
 ///

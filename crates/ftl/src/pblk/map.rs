@@ -12,16 +12,15 @@ use crate::common::l2p::{L2p, MapEntry};
 use crate::common::lines::LineState;
 use crate::common::oob::key_lba;
 use crate::kind::OmittedRule;
-use crate::pblk::config::CapacityRules;
-use nandscape_media::{ChunkState, KEY_TRIM, OpenChannel, Ppa};
+use nandscape_media::{KEY_TRIM, OpenChannel, Ppa};
 
 impl<M: OpenChannel> Pblk<M> {
     /// Free ring slots after recycling until `wanted` are free, or none can be recycled. One slot
     /// stays reserved while trim records wait for it, so that a flush never waits for space.
     #[inline]
-    pub(super) fn ring_room(&mut self, id: BufferId, wanted: u32) -> u32 {
-        let reserved = u32::from(id == 0 && self.trims.has_pending());
-        let free = |pblk: &Self| pblk.buffers[usize::from(id)].rb.free();
+    pub(super) fn make_ring_room(&mut self, id: BufferId, wanted: u32) -> u32 {
+        let reserved = u32::from(id == 0 && self.buffers.trims.has_pending());
+        let free = |pblk: &Self| pblk.buffers.all[usize::from(id)].rb.free();
         while free(self) < wanted.saturating_add(reserved) && self.recycle(id) {}
         free(self).saturating_sub(reserved)
     }
@@ -30,69 +29,60 @@ impl<M: OpenChannel> Pblk<M> {
     #[inline]
     pub(super) fn recycle(&mut self, id: BufferId) -> bool {
         let served =
-            |unit: &&WriteUnit| self.is_served(unit.at.plus(unit.entries.saturating_sub(1)));
-        let unit = self.buffers[usize::from(id)].units.oldest().filter(served).copied();
-        unit.map(|unit| self.let_go(id, &unit)).is_some()
+            |unit: &&WriteUnit| self.flash.is_served(unit.at.plus(unit.entries.saturating_sub(1)));
+        let unit = self.buffers.all[usize::from(id)].units.oldest().filter(served).copied();
+        unit.map(|unit| self.release_unit(id, &unit)).is_some()
     }
 
     /// The entries of the oldest unit leave the ring.
-    fn let_go(&mut self, id: BufferId, unit: &WriteUnit) {
-        let buffer = &mut self.buffers[usize::from(id)];
+    fn release_unit(&mut self, id: BufferId, unit: &WriteUnit) {
+        let buffer = &mut self.buffers.all[usize::from(id)];
         buffer.units.pop();
         let (mut live, mut index) = (0, 0);
         buffer.rb.run(unit.first, unit.entries).for_each(|(slot, key)| {
-            let switched = switch_to_media(&mut self.l2p, slot, key, unit.at.plus(index));
+            let switched = switch_to_media(&mut self.flash.l2p, slot, key, unit.at.plus(index));
             live |= u64::from(switched) << index;
             index += 1;
         });
         buffer.rb.l2p_update += u64::from(unit.entries);
-        self.lines.set_valid(unit.line, unit.at, live);
-        if live.count_ones() < unit.entries && self.media.may_drop() {
-            self.note_stale(id, unit);
+        self.flash.lines.set_valid(unit.line, unit.at, live);
+        if live.count_ones() < unit.entries && self.flash.media.may_drop() {
+            self.flash.note_stale(&self.rules, &self.buffers, id, unit);
         }
         self.entries_left(id, unit, live);
         self.settle(unit);
     }
 
-    /// Whether the device serves reads of a written sector.
-    #[inline]
-    pub(super) fn is_served(&self, at: Ppa) -> bool {
-        let chunk = self.media.chunk(self.layout.format.chunk_of(at));
-        chunk.state != ChunkState::Open
-            || self.layout.format.sector_of(at) + self.geometry.mw_cunits < chunk.wp
-    }
-
     /// The unit's entries are no longer pending in their line. What did not become valid was
     /// superseded by something in the ring, which must be durable before the line is erased.
     fn settle(&mut self, unit: &WriteUnit) {
-        let gate = if self.run.omits(OmittedRule::SettledGate) { 0 } else { self.gate() };
-        let line = self.lines.get_mut(unit.line);
+        let gate = if self.rules.run.omits(OmittedRule::SettledGate) {
+            0
+        } else {
+            self.buffers.gate(self.flash.next_seq)
+        };
+        let line = self.flash.lines.get_mut(unit.line);
         line.gate = line.gate.max(gate);
         line.pending -= unit.entries;
         self.line_lowered(unit.line);
-    }
-
-    /// The sequence before which everything must be durable so that all changes made so far are.
-    pub(super) fn gate(&self) -> u64 {
-        self.next_seq + u64::from(self.trims.has_pending())
     }
 
     /// A sector on media was superseded by a change that is durable when everything before `gate`
     /// is.
     #[inline]
     pub(super) fn invalidate(&mut self, at: Ppa, gate: u64) {
-        let id = self.lines.clear_valid(at, gate);
+        let id = self.flash.lines.clear_valid(at, gate);
         self.line_lowered(id);
     }
 
     /// A line lost valid or pending sectors.
     #[inline]
     pub(super) fn line_lowered(&mut self, id: LineId) {
-        let line = self.lines.get(id);
+        let line = self.flash.lines.get(id);
         if line.valid == 0 && line.pending == 0 {
             self.line_emptied(id);
         } else if line.state == LineState::Closed && !line.is_map() {
-            self.victims.lower(id, self.lines.weight(id));
+            self.flash.victims.lower(id, self.flash.lines.weight(id));
         }
     }
 
@@ -100,17 +90,17 @@ impl<M: OpenChannel> Pblk<M> {
     /// victim gets there when its last copy is handled.
     #[cold]
     pub(super) fn line_emptied(&mut self, id: LineId) {
-        match self.lines.get(id).state {
-            LineState::Closed if self.lines.get(id).is_map() => {
+        match self.flash.lines.get(id).state {
+            LineState::Closed if self.flash.lines.get(id).is_map() => {
                 if let Some(mapping) = &mut self.mapping {
                     mapping.store.forget(id);
                 }
                 self.quarantine_line(id);
             }
             LineState::Closed => {
-                self.victims.remove(id);
+                self.flash.victims.remove(id);
                 self.stats.gc.empty_victims += 1;
-                let origin = self.lines.get(id).origin;
+                let origin = self.flash.lines.get(id).origin;
                 self.stats.buffers[usize::from(origin)].empty_victims += 1;
                 self.line_is_garbage(id);
             }
@@ -121,29 +111,23 @@ impl<M: OpenChannel> Pblk<M> {
 
     /// An empty line is quarantined; forgets the erase rule when that is asked for.
     pub(super) fn quarantine_line(&mut self, id: LineId) {
-        if self.run.omits(OmittedRule::EraseRule) {
-            self.lines.get_mut(id).gate = 0;
+        if self.rules.run.omits(OmittedRule::EraseRule) {
+            self.flash.lines.get_mut(id).gate = 0;
         }
-        self.lines.quarantine_line(id);
+        self.flash.lines.quarantine_line(id);
         self.release_durable_lines();
-    }
-
-    /// Everything logged before this sequence is durable, in whatever buffer.
-    pub(super) fn durable(&mut self) -> u64 {
-        let oldest = self.buffers.iter().filter_map(|buffer| buffer.rb.oldest_seq()).min();
-        let trims = self.trims.durable(self.buffers[0].rb.sync);
-        oldest.unwrap_or(self.next_seq).min(trims)
     }
 
     /// Frees the lines whose gate has been passed, and drops what is dead.
     pub(super) fn release_durable_lines(&mut self) {
-        if !self.dead.is_empty() {
-            let durable = self.durable();
-            self.drop_dead(durable);
+        if !self.flash.dead.is_empty() {
+            let durable = self.buffers.durable(self.flash.next_seq);
+            self.flash.drop_dead(durable);
         }
-        if self.lines.quarantined() > 0 {
-            let durable = self.durable() + u64::from(self.run.omits(OmittedRule::EraseGate));
-            if self.lines.release_durable_lines(durable) {
+        if self.flash.lines.quarantined() > 0 {
+            let durable = self.buffers.durable(self.flash.next_seq)
+                + u64::from(self.rules.run.omits(OmittedRule::EraseGate));
+            if self.flash.lines.release_durable_lines(durable) {
                 self.limiter_update();
             }
         }
@@ -151,30 +135,15 @@ impl<M: OpenChannel> Pblk<M> {
 
     /// Gives the limiter the free space. Garbage collection is active while it is short.
     pub(super) fn limiter_update(&mut self) {
-        let (chunks, lines) = self.limiter_free(None);
+        let (chunks, lines) = self.frontiers.limiter_free(&self.flash, &self.rules, None);
         let werr = self.has_werr();
-        for buffer in &mut self.buffers {
+        for buffer in &mut self.buffers.all {
             buffer.rl.update(chunks, lines, werr);
         }
-        if self.thread.is_paced() {
-            let short = self.wants_lines();
-            self.thread.set_active(werr || short);
+        if self.collector.thread.is_paced() {
+            let short = self.space().wants_lines();
+            self.collector.thread.set_active(werr || short);
         }
-    }
-
-    /// Free chunks and lines as the limiter counts them, of a stripe or of the device: from Linux 4.16
-    /// on a line counts as free until it is opened (`pblk_line_replace_data`), in 4.13 until it is
-    /// taken to be the next one.
-    pub(super) fn limiter_free(&self, stripe: Option<u32>) -> (u32, u32) {
-        let stripe = stripe.filter(|_| self.layout.stripes() > 1);
-        let (chunks, lines) = stripe.map_or_else(|| self.lines.free(), |it| self.lines.free_of(it));
-        if self.config.capacity_rules == CapacityRules::V4_13 {
-            return (chunks, lines);
-        }
-        let counts = |&id: &LineId| stripe.is_none_or(|it| self.layout.stripe_of(id) == it);
-        let prepared = self.prepared_lines().filter(counts);
-        let prepared: u32 = prepared.map(|id| self.lines.get(id).chunks).sum();
-        (chunks + prepared * stripe.map_or(1, |_| self.layout.stripes()), lines)
     }
 }
 

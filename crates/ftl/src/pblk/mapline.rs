@@ -12,10 +12,11 @@
 
 use super::Pblk;
 use super::cpu::MapTask;
+use super::frontiers::WritePosition;
+use super::layout::Cursor;
 use super::mapping::Mapping;
 use super::mapstore::{Cause, Job, MapVictim, Piece, Unit};
-use super::open::Cursor;
-use super::write::{MAX_UNIT, Spot};
+use super::units::MAX_UNIT;
 use crate::common::ids::LineId;
 use crate::common::lines::LineState;
 use crate::error::FtlError;
@@ -92,9 +93,9 @@ impl<M: OpenChannel> Pblk<M> {
     /// Sectors that mapping blocks may still take.
     fn map_room(&self) -> u64 {
         let Some(mapping) = &self.mapping else { return 0 };
-        let frontier = &self.frontiers[usize::from(mapping.store.frontier)];
-        self.left_of(frontier)
-            + u64::from(self.lines.kept) * u64::from(self.capacity.line_data_sectors)
+        let frontier = &self.frontiers.all[usize::from(mapping.store.frontier)];
+        self.flash.left_of(frontier)
+            + u64::from(self.flash.lines.kept) * u64::from(self.rules.capacity.line_data_sectors)
     }
 
     /// Begins write-backs and writes what waits, as far as there are room and idle units. Whether
@@ -135,7 +136,7 @@ impl<M: OpenChannel> Pblk<M> {
     pub(super) fn has_map_room(&self) -> bool {
         let Some(mapping) = &self.mapping else { return false };
         let store = &mapping.store;
-        let reserve = u64::from(self.capacity.line_data_sectors + self.geometry.ws_opt);
+        let reserve = u64::from(self.rules.capacity.line_data_sectors + self.flash.geometry.ws_opt);
         let wanted = store.jobs.len() as u64 * store.shape.cost();
         self.map_room() >= wanted + store.committed() + store.shape.cost() + reserve
     }
@@ -168,7 +169,7 @@ impl<M: OpenChannel> Pblk<M> {
             return Ok(false);
         }
         let frontier = mapping.store.frontier;
-        let Some(spot) = self.seek(frontier)? else { return Ok(false) };
+        let Some(spot) = self.next_write_position(frontier)? else { return Ok(false) };
         let number = self.fill_unit(spot);
         self.order_map(MapTask::Unit(number))?;
         self.line_chores(frontier)?;
@@ -176,8 +177,8 @@ impl<M: OpenChannel> Pblk<M> {
     }
 
     /// Takes what waits into a unit at this place; its number. There is a cached map.
-    fn fill_unit(&mut self, spot: Spot) -> u32 {
-        let ws_opt = self.geometry.ws_opt;
+    fn fill_unit(&mut self, spot: WritePosition) -> u32 {
+        let ws_opt = self.flash.geometry.ws_opt;
         let Some(mapping) = &mut self.mapping else { return 0 };
         let mut pieces = SmallVec::new();
         let mut used = 0;
@@ -188,10 +189,10 @@ impl<M: OpenChannel> Pblk<M> {
         mapping.counts.pad_sectors += u64::from(ws_opt - used);
         let unit = Unit { line: spot.line, pu: spot.pu, at: spot.at, pieces };
         let number = mapping.store.units.add(unit);
-        self.stats.sectors.map += u64::from(ws_opt);
-        self.busy[spot.pu as usize] = true;
-        self.lines.use_up(spot.line, ws_opt);
-        let line = self.lines.get_mut(spot.line);
+        self.flash.counts.sectors.map += u64::from(ws_opt);
+        self.flash.busy[spot.pu as usize] = true;
+        self.flash.lines.use_up(spot.line, ws_opt);
+        let line = self.flash.lines.get_mut(spot.line);
         line.pending += used;
         line.in_flight += 1;
         number
@@ -199,29 +200,31 @@ impl<M: OpenChannel> Pblk<M> {
 
     /// Issues the write command of a unit.
     fn program_unit(&mut self, number: u32) -> Result<(), FtlError> {
-        let ws_opt = self.geometry.ws_opt;
+        let ws_opt = self.flash.geometry.ws_opt;
         let Some(mapping) = &mut self.mapping else { return Ok(()) };
         let seq = mapping.store.next_seq;
         mapping.store.next_seq += u64::from(ws_opt);
         let Some(unit) = mapping.store.units.get_mut(number) else { return Ok(()) };
         let mut keys = [KEY_EMPTY; MAX_UNIT];
         let mut used = 0;
-        self.scratch.clear();
+        self.flash.scratch.clear();
         for piece in &unit.pieces {
             for index in 0..piece.sectors {
                 keys[(used + index) as usize] = piece.key + index;
-                self.scratch.push(SectorData::Tag(piece.tag));
+                self.flash.scratch.push(SectorData::Tag(piece.tag));
             }
             used += piece.sectors;
         }
-        self.scratch
-            .resize(if self.run.keep_content { ws_opt as usize } else { 0 }, SectorData::Absent);
+        self.flash.scratch.resize(
+            if self.rules.run.keep_content { ws_opt as usize } else { 0 },
+            SectorData::Absent,
+        );
         let keys = &keys[..ws_opt as usize];
-        let data = &self.scratch;
+        let data = &self.flash.scratch;
         let cmd =
             WriteCmd { at: unit.at, kind: Kind::Map, seq, seq_deltas: &[], aux: &[], keys, data };
-        let outcome = self.media.write(self.now, self.now, cmd)?;
-        self.events.push(outcome.at, EventKind::MapUnit(number, outcome.status));
+        let outcome = self.flash.media.write(self.flash.now, self.flash.now, cmd)?;
+        self.flash.events.push(outcome.at, EventKind::MapUnit(number, outcome.status));
         Ok(())
     }
 
@@ -236,7 +239,7 @@ impl<M: OpenChannel> Pblk<M> {
                 let copies = &mapping.store.copies;
                 (copies.len() as u32, copies.iter().map(|copy| copy.sectors).sum())
             }
-            MapTask::Unit(_) => (1, self.geometry.ws_opt),
+            MapTask::Unit(_) => (1, self.flash.geometry.ws_opt),
         }
     }
 
@@ -246,7 +249,7 @@ impl<M: OpenChannel> Pblk<M> {
             MapTask::Load(block) => self.read_block(block),
             MapTask::Merge(number, block) => {
                 let end = self.read_pieces(block)?;
-                self.events.push(end, EventKind::MapMerge(number));
+                self.flash.events.push(end, EventKind::MapMerge(number));
                 Ok(())
             }
             MapTask::Copies => self.read_copies(),
@@ -258,8 +261,8 @@ impl<M: OpenChannel> Pblk<M> {
     pub(super) fn map_unit_done(&mut self, number: u32, status: Status) {
         let Some(mapping) = &mut self.mapping else { return };
         let Some(unit) = mapping.store.units.take(number) else { return };
-        self.lines.get_mut(unit.line).in_flight -= 1;
-        self.busy[unit.pu as usize] = false;
+        self.flash.lines.get_mut(unit.line).in_flight -= 1;
+        self.flash.busy[unit.pu as usize] = false;
         if status != Status::Ok {
             return self.map_unit_failed(unit);
         }
@@ -271,17 +274,17 @@ impl<M: OpenChannel> Pblk<M> {
     }
 
     fn map_unit_failed(&mut self, unit: Unit) {
-        self.stats.media_errors.program_failures += 1;
+        self.flash.counts.media_errors.program_failures += 1;
         let used: u32 = unit.pieces.iter().map(|piece| piece.sectors).sum();
         if let Some(mapping) = &mut self.mapping {
             for piece in unit.pieces.into_iter().rev() {
                 mapping.store.out.push_front(piece);
             }
         }
-        let line = self.lines.get_mut(unit.line);
+        let line = self.flash.lines.get_mut(unit.line);
         line.pending -= used;
         line.werr = true;
-        self.forgo_rest(unit.line, unit.at);
+        self.frontiers.write_off_rest(&mut self.flash, unit.line, unit.at);
         self.line_lowered(unit.line);
     }
 
@@ -334,10 +337,10 @@ impl<M: OpenChannel> Pblk<M> {
 
     /// A piece is no longer under way; it is valid, or was superseded meanwhile.
     fn settle_piece(&mut self, at: Ppa, sectors: u32, valid: bool) {
-        let id = self.lines.of(at);
-        self.lines.get_mut(id).pending -= sectors;
+        let id = self.flash.lines.of(at);
+        self.flash.lines.get_mut(id).pending -= sectors;
         if valid {
-            self.lines.set_valid(id, at, u64::MAX >> (64 - sectors));
+            self.flash.lines.set_valid(id, at, u64::MAX >> (64 - sectors));
         }
         self.line_lowered(id);
     }
@@ -345,9 +348,9 @@ impl<M: OpenChannel> Pblk<M> {
     /// A piece's old place is garbage; the line may be erased at once.
     fn drop_piece(&mut self, at: Ppa, sectors: u32) {
         for index in 0..sectors {
-            self.lines.clear_valid(at.plus(index), 0);
+            self.flash.lines.clear_valid(at.plus(index), 0);
         }
-        self.line_lowered(self.lines.of(at));
+        self.line_lowered(self.flash.lines.of(at));
     }
 
     /// Reads pieces, given where they are and how many sectors each has. When the last arrives.
@@ -355,7 +358,7 @@ impl<M: OpenChannel> Pblk<M> {
         &mut self,
         pieces: impl IntoIterator<Item = (Ppa, u32)>,
     ) -> Result<Nanos, FtlError> {
-        let mut end = self.now;
+        let mut end = self.flash.now;
         for (at, sectors) in pieces {
             end = end.max(self.read_piece(at, sectors)?);
         }
@@ -367,10 +370,14 @@ impl<M: OpenChannel> Pblk<M> {
         if let Some(mapping) = &mut self.mapping {
             mapping.counts.read_sectors += u64::from(sectors);
         }
-        if self.is_served(at.plus(sectors - 1)) {
-            Ok(self.media.read(self.now, self.now, at, sectors, &mut Internal)?.at)
+        if self.flash.is_served(at.plus(sectors - 1)) {
+            Ok(self
+                .flash
+                .media
+                .read(self.flash.now, self.flash.now, at, sectors, &mut Internal)?
+                .at)
         } else {
-            Ok(self.now + self.copy_out(sectors))
+            Ok(self.flash.now + self.flash.copy_out(sectors))
         }
     }
 
@@ -386,18 +393,20 @@ impl<M: OpenChannel> Pblk<M> {
     }
 
     fn start_map_victim(&mut self) -> bool {
-        let line = u64::from(self.capacity.line_data_sectors);
+        let line = u64::from(self.rules.capacity.line_data_sectors);
         let room = self.map_room();
         let Some(mapping) = &mut self.mapping else { return false };
         if room >= 2 * line + mapping.store.committed() + mapping.store.shape.cost() {
             return false;
         }
-        let settled = mapping.store.closed.iter().filter(|&&id| self.lines.get(id).pending == 0);
-        let Some(&id) = settled.min_by_key(|&&id| (self.lines.get(id).valid, id)) else {
+        let settled =
+            mapping.store.closed.iter().filter(|&&id| self.flash.lines.get(id).pending == 0);
+        let Some(&id) = settled.min_by_key(|&&id| (self.flash.lines.get(id).valid, id)) else {
             return false;
         };
-        let victim = *self.lines.get(id);
-        if u64::from(victim.valid) + u64::from(self.geometry.ws_opt) > room.min(victim.data.into())
+        let victim = *self.flash.lines.get(id);
+        if u64::from(victim.valid) + u64::from(self.flash.geometry.ws_opt)
+            > room.min(victim.data.into())
         {
             return false;
         }
@@ -405,17 +414,17 @@ impl<M: OpenChannel> Pblk<M> {
         mapping.store.victim = Some(MapVictim { id, at: Cursor::START });
         mapping.counts.victims += 1;
         mapping.counts.victim_valid += u64::from(victim.valid);
-        self.lines.get_mut(id).state = LineState::Gc;
+        self.flash.lines.get_mut(id).state = LineState::Gc;
         true
     }
 
     /// Has the next valid pieces of the victim read, or lets it go when there are none.
     fn copy_some(&mut self, mut victim: MapVictim) -> Result<(), FtlError> {
-        let (width, ws_opt) = (self.layout.width, self.geometry.ws_opt);
+        let (width, ws_opt) = (self.flash.layout.width, self.flash.geometry.ws_opt);
         let mut units = 0;
-        while victim.at < self.line_end() && units < COPY_UNITS {
-            let at = self.ppa_at(victim.id, victim.at);
-            let mask = self.lines.valid_mask(at, ws_opt);
+        while victim.at < self.flash.line_end() && units < COPY_UNITS {
+            let at = self.flash.ppa_at(victim.id, victim.at);
+            let mask = self.flash.lines.valid_mask(at, ws_opt);
             if mask != 0 {
                 self.list_copies(at, mask);
                 units += 1;
@@ -437,13 +446,13 @@ impl<M: OpenChannel> Pblk<M> {
     fn list_copies(&mut self, first: Ppa, mut mask: u64) {
         while mask != 0 {
             let from = first.plus(mask.trailing_zeros());
-            let key = self.media.oob(from).key;
+            let key = self.flash.media.oob(from).key;
             let Some(mapping) = &self.mapping else { break };
             let Some((block, piece)) = mapping.store.shape.of_key(key) else { break };
             let sectors = mapping.store.shape.piece_len(piece);
             mask &= !((u64::MAX >> (64 - sectors)) << mask.trailing_zeros());
-            let tag = match self.media.data(from) {
-                SectorData::Tag(tag) if self.media.readable(from) => tag,
+            let tag = match self.flash.media.data(from) {
+                SectorData::Tag(tag) if self.flash.media.readable(from) => tag,
                 _ => self.digest(block),
             };
             let copy = Piece { key, sectors, tag, cause: Cause::Copy(from) };
@@ -466,7 +475,7 @@ impl<M: OpenChannel> Pblk<M> {
         if let Some(mapping) = &mut self.mapping {
             mapping.store.copies = copies;
         }
-        self.events.push(arrived, EventKind::MapCopies);
+        self.flash.events.push(arrived, EventKind::MapCopies);
         Ok(())
     }
 
@@ -479,10 +488,10 @@ impl<M: OpenChannel> Pblk<M> {
     }
 
     fn end_map_victim(&mut self, id: LineId) {
-        if self.lines.get(id).valid == 0 {
+        if self.flash.lines.get(id).valid == 0 {
             self.quarantine_line(id);
         } else if let Some(mapping) = &mut self.mapping {
-            self.lines.get_mut(id).state = LineState::Closed;
+            self.flash.lines.get_mut(id).state = LineState::Closed;
             mapping.store.close(id);
         }
         self.limiter_update();

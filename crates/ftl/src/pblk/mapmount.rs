@@ -7,8 +7,9 @@
 //! Nothing here can lose data: whatever a power cut leaves of it, the next mount rebuilds the table.
 
 use super::Pblk;
-use super::format::MAP_FRONTIER;
-use crate::common::ids::{LineId, MAP_ORIGIN};
+use super::flash::Flash;
+use super::rules::Rules;
+use crate::common::ids::LineId;
 use crate::error::FtlError;
 use crate::kind::OmittedRule;
 use nandscape_block::{BlockError, SectorData};
@@ -25,6 +26,38 @@ impl FoundMap {
     /// Notes a sector.
     pub(super) fn add(&mut self, key: u32, seq: u64, at: Ppa) {
         self.sectors.insert((key, seq), at);
+    }
+}
+
+impl<M: OpenChannel> Flash<M> {
+    fn holds_map(&self, rules: &Rules, at: Ppa, key: u32, truth: &SectorData) -> bool {
+        let oob = self.media.oob(at);
+        let in_chunk =
+            self.layout.format.sector_of(at) < self.media.chunk(self.layout.format.chunk_of(at)).wp;
+        in_chunk
+            && self.media.readable(at)
+            && (oob.kind, oob.key) == (Kind::Map, key)
+            && (self.media.data(at) == *truth || rules.run.omits(OmittedRule::StaleMap))
+    }
+
+    /// Where power cuts have left hardly any lines for mapping blocks, the emptiest are given up.
+    fn drop_map_lines(&self, rules: &Rules, current: &[(u32, Vec<Ppa>)]) -> BTreeSet<LineId> {
+        let mut used: BTreeMap<LineId, usize> = BTreeMap::new();
+        for &at in current.iter().flat_map(|(_, pieces)| pieces) {
+            *used.entry(self.lines.of(at)).or_default() += 1;
+        }
+        let most = rules.capacity.map_lines.saturating_sub(2) as usize;
+        let mut lines: Vec<(usize, LineId)> = used.into_iter().map(|(id, n)| (n, id)).collect();
+        lines.sort_unstable();
+        let surplus = lines.len().saturating_sub(most);
+        lines[..surplus].iter().map(|&(_, id)| id).collect()
+    }
+
+    /// Lines that hold mapping blocks count against the quota.
+    pub(super) fn count_map_lines(&mut self, rules: &Rules) {
+        let held =
+            self.lines.iter().filter(|(_, line)| line.is_map() && line.valid > 0).count() as u32;
+        self.lines.kept = rules.capacity.map_lines.saturating_sub(held);
     }
 }
 
@@ -45,9 +78,9 @@ impl<M: OpenChannel> Pblk<M> {
                 None => stale.push(block),
             }
         }
-        let dropped = self.drop_map_lines(&current);
+        let dropped = self.flash.drop_map_lines(&self.rules, &current);
         for (block, pieces) in current {
-            if pieces.iter().any(|&at| dropped.contains(&self.lines.of(at))) {
+            if pieces.iter().any(|&at| dropped.contains(&self.flash.lines.of(at))) {
                 stale.push(block);
             } else {
                 self.adopt_block(block, &pieces);
@@ -57,7 +90,7 @@ impl<M: OpenChannel> Pblk<M> {
     }
 
     fn is_blank(&self, block: u32) -> bool {
-        self.mapping.as_ref().is_none_or(|m| self.l2p.is_blank(m.cache.sectors_of(block)))
+        self.mapping.as_ref().is_none_or(|m| self.flash.l2p.is_blank(m.cache.sectors_of(block)))
     }
 
     /// The pieces of the version of a block that says what the table says.
@@ -67,34 +100,12 @@ impl<M: OpenChannel> Pblk<M> {
         let piece = |piece: u32| {
             let (key, sectors) = (shape.key(block, piece), shape.piece_len(piece));
             let copies = found.sectors.range((key, 0)..=(key, u64::MAX)).rev();
-            let holds =
-                |&at: &Ppa| (0..sectors).all(|i| self.holds_map(at.plus(i), key + i, &truth));
+            let holds = |&at: &Ppa| {
+                (0..sectors).all(|i| self.flash.holds_map(&self.rules, at.plus(i), key + i, &truth))
+            };
             copies.map(|(_, &at)| at).find(holds)
         };
         (0..shape.pieces).map(piece).collect()
-    }
-
-    fn holds_map(&self, at: Ppa, key: u32, truth: &SectorData) -> bool {
-        let oob = self.media.oob(at);
-        let in_chunk =
-            self.layout.format.sector_of(at) < self.media.chunk(self.layout.format.chunk_of(at)).wp;
-        in_chunk
-            && self.media.readable(at)
-            && (oob.kind, oob.key) == (Kind::Map, key)
-            && (self.media.data(at) == *truth || self.run.omits(OmittedRule::StaleMap))
-    }
-
-    /// Where power cuts have left hardly any lines for mapping blocks, the emptiest are given up.
-    fn drop_map_lines(&self, current: &[(u32, Vec<Ppa>)]) -> BTreeSet<LineId> {
-        let mut used: BTreeMap<LineId, usize> = BTreeMap::new();
-        for &at in current.iter().flat_map(|(_, pieces)| pieces) {
-            *used.entry(self.lines.of(at)).or_default() += 1;
-        }
-        let most = self.capacity.map_lines.saturating_sub(2) as usize;
-        let mut lines: Vec<(usize, LineId)> = used.into_iter().map(|(id, n)| (n, id)).collect();
-        lines.sort_unstable();
-        let surplus = lines.len().saturating_sub(most);
-        lines[..surplus].iter().map(|&(_, id)| id).collect()
     }
 
     fn adopt_block(&mut self, block: u32, pieces: &[Ppa]) {
@@ -105,25 +116,8 @@ impl<M: OpenChannel> Pblk<M> {
                 mapping.cache.adopt(block, at, 1);
             }
             mapping.place(block, piece, at);
-            self.lines.set_valid(self.lines.of(at), at, u64::MAX >> (64 - sectors));
+            self.flash.lines.set_valid(self.flash.lines.of(at), at, u64::MAX >> (64 - sectors));
         }
-    }
-
-    /// Lines that hold mapping blocks count against the quota.
-    pub(super) fn count_map_lines(&mut self) {
-        let held =
-            self.lines.iter().filter(|(_, line)| line.is_map() && line.valid > 0).count() as u32;
-        self.lines.kept = self.capacity.map_lines.saturating_sub(held);
-    }
-
-    /// The buffer that a line's frontier belongs to, as start metadata say.
-    pub(super) fn origin_of(&self, frontier: u32) -> Option<(u8, u8)> {
-        if frontier == MAP_FRONTIER {
-            return self.mapping.as_ref().map(|m| (m.store.frontier, MAP_ORIGIN));
-        }
-        let f = u8::try_from(frontier).ok()?;
-        let found = self.frontiers.get(usize::from(f))?;
-        (found.buffer != MAP_ORIGIN).then_some((f, found.buffer))
     }
 
     /// Writes stale blocks anew, and waits until they are on media.
@@ -133,13 +127,13 @@ impl<M: OpenChannel> Pblk<M> {
         }
         self.set_mounting(true);
         for block in stale {
-            if self.stopped.is_none() {
+            if self.progress.stopped.is_none() {
                 let number = self.add_job(block, 1, false);
                 self.send_job(number);
                 self.run_map_events(false)?;
             }
         }
-        if self.stopped.is_none() {
+        if self.progress.stopped.is_none() {
             self.run_map_events(true)?;
         }
         self.set_mounting(false);
@@ -161,7 +155,7 @@ impl<M: OpenChannel> Pblk<M> {
     fn run_map_events(&mut self, to_end: bool) -> Result<(), FtlError> {
         self.pump();
         while !self.rewritten(to_end) {
-            if let Some(error) = self.stopped.take() {
+            if let Some(error) = self.progress.stopped.take() {
                 return Err(error.into());
             }
             let Some(at) = self.next_at() else {
@@ -170,7 +164,7 @@ impl<M: OpenChannel> Pblk<M> {
             };
             self.run_round(at);
         }
-        self.stopped.take().map_or(Ok(()), |error| Err(error.into()))
+        self.progress.stopped.take().map_or(Ok(()), |error| Err(error.into()))
     }
 
     fn rewritten(&self, to_end: bool) -> bool {

@@ -15,6 +15,8 @@
 
 use super::Pblk;
 use super::cpu::MapTask;
+use super::ids::BufferId;
+use super::intake::EntryState;
 use super::mapcache::blind::BlindBuffer;
 use super::mapcache::{Access, By, Load, Lookup, MapCache, single_entry_bytes};
 use super::mapread::Reads;
@@ -238,10 +240,10 @@ impl Mapping {
 
     /// A table entry changed, from and to a place of this kind.
     #[inline]
-    pub(super) fn changed(&mut self, lba: Lba, from: Named, to: Named) {
+    pub(super) fn changed(&mut self, lba: Lba, from: EntryState, to: EntryState) {
         let in_ring = &mut self.in_ring[self.cache.block_of(lba) as usize];
-        *in_ring += u32::from(to != Named::Elsewhere);
-        *in_ring -= u32::from(from != Named::Elsewhere);
+        *in_ring += u32::from(to != EntryState::OnMedia);
+        *in_ring -= u32::from(from != EntryState::OnMedia);
         if self.holds_blind(lba) {
             return;
         }
@@ -249,7 +251,7 @@ impl Mapping {
             return self.changed_unpinned(lba);
         }
         self.cache.dirty(lba);
-        match (from == Named::Volatile, to == Named::Volatile) {
+        match (from == EntryState::BufferedVolatile, to == EntryState::BufferedVolatile) {
             (false, true) => self.cache.pin(lba),
             (true, false) => self.unpin(lba),
             _ => {}
@@ -257,12 +259,12 @@ impl Mapping {
     }
 
     /// A blind update becomes a change of its block, which is in RAM now.
-    pub(super) fn merged(&mut self, lba: Lba, named: Named) {
+    pub(super) fn merged(&mut self, lba: Lba, named: EntryState) {
         if !self.pins {
             return self.changed_unpinned(lba);
         }
         self.cache.dirty(lba);
-        if named == Named::Volatile {
+        if named == EntryState::BufferedVolatile {
             self.cache.pin(lba);
         }
     }
@@ -309,17 +311,6 @@ impl Mapping {
     }
 }
 
-/// What a table entry names, to the cache.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Named {
-    /// Media, or nothing.
-    Elsewhere,
-    /// A place in a ring whose data are on media.
-    Durable,
-    /// A place in a ring whose data are nowhere else.
-    Volatile,
-}
-
 impl<M: OpenChannel> Pblk<M> {
     /// How many of the next `room` sectors of a write or discard have their mapping in RAM.
     #[inline]
@@ -328,25 +319,27 @@ impl<M: OpenChannel> Pblk<M> {
         let range = queued.inserted..queued.inserted + room;
         let access = Access::of(true, queued.flags);
         let spare = if queued.discard { 0 } else { mapping.spare() };
-        mapping.ready(queued.lba, range, &mut queued.looked, (access, spare), self.now)
+        mapping.ready(queued.lba, range, &mut queued.looked, (access, spare), self.flash.now)
     }
 
     /// How many of the next `room` copies of a request can be looked up now. Stale ones need no
     /// look-up: their valid bit is gone.
     pub(super) fn mapped_copies(&mut self, number: usize, room: u32) -> u32 {
         let Some(mapping) = &mut self.mapping else { return room };
-        let request = &mut self.gc.requests[number];
+        let request = &mut self.collector.requests[number];
         let access = Access { write: true, by: By::Ftl };
         let (from, len) = (request.inserted, request.sectors.len());
         let mut ready = None;
         let mut spare = mapping.spare();
         for index in from..len.min(from + mapping.loads_max.max(room as usize)) {
             let (at, key) = request.sectors[index];
-            let Some(lba) = key_lba(key).filter(|_| self.lines.is_valid(at)) else { continue };
+            let Some(lba) = key_lba(key).filter(|_| self.flash.lines.is_valid(at)) else {
+                continue;
+            };
             if ready.is_some() && index < request.looked as usize {
                 continue;
             }
-            if !mapping.is_here(lba, index as u32, &mut request.looked, access, self.now) {
+            if !mapping.is_here(lba, index as u32, &mut request.looked, access, self.flash.now) {
                 if ready.is_none() && spare > 0 {
                     spare -= 1;
                 } else {
@@ -364,12 +357,12 @@ impl<M: OpenChannel> Pblk<M> {
     /// Asks for the first mapping of writes and discards that wait behind the head of a queue.
     fn look_ahead(&mut self) {
         let Some(mapping) = &mut self.mapping else { return };
-        for buffer in &mut self.buffers {
+        for buffer in &mut self.buffers.all {
             let end = buffer.queue.len().min(mapping.loads_max);
             for queued in buffer.queue.range_mut(buffer.looked.min(end)..end) {
                 if queued.looked == 0 && (queued.discard || mapping.blind.is_none()) {
                     let access = Access::of(true, queued.flags);
-                    mapping.look(queued.lba, 0, &mut queued.looked, access, self.now);
+                    mapping.look(queued.lba, 0, &mut queued.looked, access, self.flash.now);
                 }
             }
             buffer.looked = end;
@@ -399,7 +392,7 @@ impl<M: OpenChannel> Pblk<M> {
                 break;
             }
             let block = mapping.cache.block_of(lba);
-            match mapping.cache.begin_load(lba, self.now) {
+            match mapping.cache.begin_load(lba, self.flash.now) {
                 Load::Ready => {
                     mapping.want_served();
                     self.serve_mapped(block)?;
@@ -440,8 +433,8 @@ impl<M: OpenChannel> Pblk<M> {
     /// Lets whatever can leave the rings. Whether anything could.
     pub(super) fn recycle_all(&mut self) -> bool {
         let mut recycled = false;
-        for id in 0..self.buffers.len() {
-            while self.recycle(id as super::BufferId) {
+        for id in 0..self.buffers.all.len() {
+            while self.recycle(id as BufferId) {
                 recycled = true;
             }
         }
@@ -452,13 +445,13 @@ impl<M: OpenChannel> Pblk<M> {
     pub(super) fn read_block(&mut self, block: u32) -> Result<(), FtlError> {
         let end = self.read_pieces(block)?;
         self.verify_block(block);
-        self.events.push(end, EventKind::MapLoad(block));
+        self.flash.events.push(end, EventKind::MapLoad(block));
         Ok(())
     }
 
     /// Reserves the time for reading all pieces of a block. When the last arrives.
     pub(super) fn read_pieces(&mut self, block: u32) -> Result<Nanos, FtlError> {
-        let Some(mapping) = &self.mapping else { return Ok(self.now) };
+        let Some(mapping) = &self.mapping else { return Ok(self.flash.now) };
         let pieces: SmallVec<[(Ppa, u32); 2]> =
             mapping.pieces_of(block).map(|(_, at, sectors)| (at, sectors)).collect();
         self.read_all(pieces)
@@ -467,71 +460,56 @@ impl<M: OpenChannel> Pblk<M> {
     /// A block that media hold must be what the table says, since nobody can have changed it.
     fn verify_block(&mut self, block: u32) {
         let Some(mapping) = &self.mapping else { return };
-        if !self.run.keep_content || !mapping.is_settled(block) {
+        if !self.rules.run.keep_content || !mapping.is_settled(block) {
             return;
         }
         let shape = mapping.store.shape;
         let truth = self.digest(block);
         let (mut wrong, mut lost) = (0, 0);
         for (piece, at, _) in mapping.pieces_of(block) {
-            let oob = self.media.oob(at);
+            let oob = self.flash.media.oob(at);
             let holds = oob.kind == Kind::Map && oob.key == shape.key(block, piece);
-            if !self.media.readable(at) {
+            if !self.flash.media.readable(at) {
                 lost += 1;
-            } else if !holds || self.media.data(at) != SectorData::Tag(truth) {
+            } else if !holds || self.flash.media.data(at) != SectorData::Tag(truth) {
                 wrong += 1;
             }
         }
-        self.stats.media_errors.mismatches += wrong;
-        self.stats.media_errors.uncorrectable += lost;
+        self.flash.counts.media_errors.mismatches += wrong;
+        self.flash.counts.media_errors.uncorrectable += lost;
     }
 
     /// The digest of a block's entries, as media may know them; nothing where no content is kept.
     pub(super) fn digest(&self, block: u32) -> Tag {
-        let Some(mapping) = self.mapping.as_ref().filter(|_| self.run.keep_content) else {
+        let Some(mapping) = self.mapping.as_ref().filter(|_| self.rules.run.keep_content) else {
             return Tag::ZERO;
         };
         let sectors = mapping.cache.sectors_of(block);
         Tag::new(if mapping.in_ring[block as usize] == 0 {
-            self.l2p.digest(sectors)
+            self.flash.l2p.digest(sectors)
         } else {
-            self.l2p.digest_as(sectors, |place| self.on_media(place))
+            self.flash.l2p.digest_as(sectors, |place| self.buffers.on_media(place))
         })
     }
 
-    /// A place, or where its data are on media already.
-    fn on_media(&self, place: MapEntry) -> MapEntry {
-        let MapEntry::Buffered(slot) = place else { return place };
-        let buffer = &self.buffers[(slot >> self.slot_spacing) as usize];
-        let at = buffer.units.place_of(buffer.rb.position_of(slot));
-        at.filter(|_| self.named(place) == Named::Durable).map_or(place, MapEntry::Flash)
-    }
-
-    /// What a place is to the cache.
-    #[inline]
-    pub(super) fn named(&self, place: MapEntry) -> Named {
-        let MapEntry::Buffered(slot) = place else { return Named::Elsewhere };
-        let rb = self.ring_of(slot);
-        if rb.position_of(slot) < rb.sync { Named::Durable } else { Named::Volatile }
-    }
-
     /// A unit's entries are durable: those that the table names may go to media with their block.
-    pub(super) fn unpin_durable(&mut self, id: super::BufferId, unit: &WriteUnit) {
+    pub(super) fn unpin_durable(&mut self, id: BufferId, unit: &WriteUnit) {
         let Some(mapping) = &mut self.mapping else { return };
-        let rb = &self.buffers[usize::from(id)].rb;
+        let rb = &self.buffers.all[usize::from(id)].rb;
         for position in unit.first..unit.first + u64::from(unit.entries) {
-            let named = |lba: &Lba| self.l2p.get(*lba) == MapEntry::Buffered(rb.slot(position));
+            let named =
+                |lba: &Lba| self.flash.l2p.get(*lba) == MapEntry::Buffered(rb.slot(position));
             if let Some(lba) = key_lba(rb.key(position)).filter(named) {
-                mapping.changed(lba, Named::Volatile, Named::Durable);
+                mapping.changed(lba, EntryState::BufferedVolatile, EntryState::BufferedDurable);
             }
         }
     }
 
     /// Those of a unit's entries that `live` names have left the ring.
     #[inline]
-    pub(super) fn entries_left(&mut self, id: super::BufferId, unit: &WriteUnit, mut live: u64) {
+    pub(super) fn entries_left(&mut self, id: BufferId, unit: &WriteUnit, mut live: u64) {
         let Some(mapping) = &mut self.mapping else { return };
-        let rb = &self.buffers[usize::from(id)].rb;
+        let rb = &self.buffers.all[usize::from(id)].rb;
         while live != 0 {
             if let Some(lba) = key_lba(rb.key(unit.first + u64::from(live.trailing_zeros()))) {
                 mapping.left_ring(lba);
@@ -543,7 +521,7 @@ impl<M: OpenChannel> Pblk<M> {
     /// A block has been read: everybody who waits for it goes on.
     pub(super) fn map_loaded(&mut self, block: u32) {
         if let Some(mapping) = &mut self.mapping {
-            mapping.cache.loaded(block, self.now);
+            mapping.cache.loaded(block, self.flash.now);
         }
         if let Err(error) = self.serve_mapped(block) {
             self.stop(error.into());
@@ -554,13 +532,13 @@ impl<M: OpenChannel> Pblk<M> {
     fn serve_mapped(&mut self, block: u32) -> Result<(), FtlError> {
         self.merge_block(block);
         self.resume_reads(block)?;
-        if self.gc.awaits.take_if(|awaited| *awaited == block).is_some() {
+        if self.collector.awaits.take_if(|awaited| *awaited == block).is_some() {
             self.insert_copies();
         }
-        for id in 0..self.buffers.len() {
-            let awaits = &mut self.buffers[id].awaits;
+        for id in 0..self.buffers.all.len() {
+            let awaits = &mut self.buffers.all[id].awaits;
             if awaits.take_if(|awaited| *awaited == block).is_some() && self.admit_queued_at(id) {
-                self.drained = false;
+                self.progress.drained = false;
             }
         }
         Ok(())

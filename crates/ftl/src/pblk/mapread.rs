@@ -64,7 +64,7 @@ impl Reads {
 impl<M: OpenChannel> Pblk<M> {
     /// Serves a read, which may have to wait for mappings.
     pub(super) fn read_mapped(&mut self, bio: Bio, token: Token) -> Submit {
-        if self.stopped.is_some() {
+        if self.progress.stopped.is_some() {
             return Submit::Done(self.read(&bio));
         }
         self.stats.host.read += u64::from(bio.sectors);
@@ -73,14 +73,14 @@ impl<M: OpenChannel> Pblk<M> {
             token,
             next: 0,
             looked: 0,
-            end: self.now,
+            end: self.flash.now,
             error: None,
             data: Vec::new(),
         };
         match self.continue_read(&mut read) {
             Ok(true) => return Submit::Done(read.done()),
             Ok(false) => self.park(read),
-            Err(error) => return Submit::Done(Done::new(self.now, Err(error.into()))),
+            Err(error) => return Submit::Done(Done::new(self.flash.now, Err(error.into()))),
         }
         self.pump();
         Submit::Pending
@@ -92,7 +92,8 @@ impl<M: OpenChannel> Pblk<M> {
             let Some(mapping) = &mut self.mapping else { break };
             let access = Access::of(false, read.bio.flags);
             let range = read.next..read.bio.sectors;
-            let part = mapping.ready(read.bio.lba, range, &mut read.looked, (access, 0), self.now);
+            let part =
+                mapping.ready(read.bio.lba, range, &mut read.looked, (access, 0), self.flash.now);
             if part == 0 {
                 return Ok(false);
             }
@@ -103,9 +104,9 @@ impl<M: OpenChannel> Pblk<M> {
 
     /// Serves the next `part` sectors of a read.
     fn serve_part(&mut self, read: &mut PendingRead, part: u32) -> Result<(), FtlError> {
-        let keeps = self.run.keep_content && !read.bio.flags.has(Flags::NO_DATA);
+        let keeps = self.rules.run.keep_content && !read.bio.flags.has(Flags::NO_DATA);
         let first = read.bio.lba.plus(u64::from(read.next));
-        let (end, error) = self.read_sectors(first, part)?;
+        let (end, error) = self.flash.read_sectors(&mut self.stats, first, part)?;
         if keeps {
             read.data.extend((0..part).map(|index| self.content(first.plus(u64::from(index)))));
         }
@@ -122,7 +123,7 @@ impl<M: OpenChannel> Pblk<M> {
             let rest = read.bio.sectors - read.next;
             let done = match self.serve_part(&mut read, rest) {
                 Ok(()) => read.done(),
-                Err(error) => Done::new(self.now, Err(error.into())),
+                Err(error) => Done::new(self.flash.now, Err(error.into())),
             };
             self.done.push(Completion { token: read.token, done });
         }

@@ -1,8 +1,8 @@
 //! Mapping blocks on media and on their way there, and what of them is in RAM meanwhile.
 
 use super::ids::FrontierId;
+use super::layout::Cursor;
 use super::mapshape::Shape;
-use super::open::Cursor;
 use crate::common::ids::LineId;
 use crate::pblk::config::MapConfig;
 use nandscape_block::{SECTOR_BYTES, Tag};

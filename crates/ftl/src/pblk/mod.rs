@@ -4,9 +4,9 @@
 //!
 //! Rooms, named as the kernel's files: `rb` the ring, `map` table and valid counts, `write` the
 //! writer, `read`, `gc`, `rl` the limiter, `line` and `open` lines, `recovery`. Beyond the kernel's:
-//! `pump` what moves when something has happened, `forced` what is forced when nothing does, `host` admission and flushes, `trims` durable discards,
+//! `dispatch` what moves when something has happened, `forced` what is forced when nothing does, `host` admission and flushes, `trims` durable discards,
 //! `trimmed` which of their records hides a sector, `dead` copies that media need not keep, `victims` the victim index,
-//! `cpu` and `front` what all this costs the host.
+//! `cpu` and `cpu_path` what all this costs the host.
 //!
 //! The FTL is a state machine: it acts when a bio comes in or a media command completes, and then
 //! pumps until nothing moves. Two rules keep acknowledged data safe with any number of open lines:
@@ -15,22 +15,29 @@
 
 mod blind;
 mod buffers;
+mod build;
 mod capacity;
 mod check;
 pub mod config;
 pub mod costs;
 mod counts;
 mod cpu;
+mod cpu_path;
 mod dead;
+mod dispatch;
 mod events;
+mod file_flush;
+mod flash;
 mod flush;
+mod flushes;
 mod forced;
 mod format;
-mod front;
+mod frontiers;
 mod ftl;
 mod gc;
 mod host;
 mod ids;
+mod intake;
 mod layout;
 mod map;
 mod mapcache;
@@ -42,16 +49,15 @@ mod mapshape;
 mod mapstore;
 mod open;
 mod pacing;
-mod parts;
-mod pick;
 mod plan;
-mod pump;
+mod progress;
 mod rb;
 mod read;
 mod recovery;
 mod rest;
 mod rl;
 mod route;
+mod rules;
 mod space;
 pub mod stats;
 mod trimmed;
@@ -59,39 +65,35 @@ mod units;
 mod waiting;
 mod write;
 
-pub use capacity::Capacity;
-
 use crate::common::dead::DeadCopies;
 use crate::common::events::Events;
-use crate::common::l2p::{L2p, MapEntry};
-use crate::common::layout::Layout;
-use crate::common::lines::{LineState, Lines};
+use crate::common::l2p::MapEntry;
 use crate::common::stripes::Stripes;
 use crate::common::trims::TrimLog;
 use crate::error::FtlError;
 use crate::kind::FtlRun;
 use crate::pblk::config::Config;
-use buffers::Buffer;
+use build::{Parts, ample_sectors, caps};
+pub use capacity::Capacity;
 use counts::PblkCounts;
 use cpu::CpuQueues;
 use events::EventKind;
-use flush::Flushes;
-use forced::Forced;
-use gc::Gc;
-use ids::BufferId;
+use flash::{Flash, FlashCounts};
+use flushes::Flushes;
+use frontiers::Frontiers;
+use gc::Collector;
+use intake::Buffers;
 use mapping::Mapping;
 use nandscape_block::{
-    Bio, BlockDevice, BlockError, Completion, DeviceCaps, Done, Lba, Op, SectorData, Submit, Token,
+    Bio, BlockDevice, BlockError, Completion, DeviceCaps, Done, Lba, Op, Submit, Token,
 };
-use nandscape_media::{ChunkState, Geometry, Linked, OpenChannel};
+use nandscape_media::{ChunkState, Linked, OpenChannel};
 use nandscape_rt::{Nanos, Stream};
-use open::Frontier;
-use pacing::Thread;
-use parts::{Parts, caps, plenty};
-use rb::Ring;
+use progress::Progress;
 use route::Router;
+use rules::Rules;
 use trimmed::Trimmed;
-use waiting::Entered;
+use waiting::Arrival;
 
 /// Slots without which a buffer may not take even one copy, beside the two that trim records may need.
 const SLOTS_NEEDED: u32 = 3;
@@ -99,64 +101,18 @@ const SLOTS_NEEDED: u32 = 3;
 /// A pblk on the open-channel SSD `M`. It runs on the host, so the link to the SSD is below it.
 #[derive(Debug)]
 pub struct Pblk<M> {
-    media: Linked<M>,
-    /// What copying a sector in the host's memory takes.
-    copy_ns: u64,
-    geometry: Geometry,
-    capacity: Capacity,
-    config: Config,
-    run: FtlRun,
-    caps: DeviceCaps,
-    now: Nanos,
-    /// Which formatting of the device this is.
-    instance: u64,
-    /// Order number of the next line to be opened.
-    line_seq: u64,
-    /// Global write sequence of the next entry of any buffer.
-    next_seq: u64,
-    l2p: L2p,
-    layout: Layout,
-    buffers: Vec<Buffer>,
-    /// The ring of a slot is found by shifting its number by so many bits.
-    slot_spacing: u32,
-    router: Router,
-    /// The buffer that may write first next time.
-    writer: usize,
-    frontiers: Vec<Frontier>,
-    /// A frontier prepares its next line when the open one has so few sectors left.
-    next_below: u32,
-    lines: Lines,
-    victims: Stripes,
+    flash: Flash<M>,
+    buffers: Buffers,
+    frontiers: Frontiers,
+    collector: Collector,
     /// The map's cache and its blocks on media; none where all of it is in RAM.
     mapping: Option<Box<Mapping>>,
     /// Work on the host's cores; none where it costs nothing.
-    host: Option<Box<CpuQueues>>,
-    /// Parallel units with a write in flight, or with one that is being built.
-    busy: Box<[bool]>,
-    gc: Gc,
-    thread: Thread,
-    trims: TrimLog,
-    trimmed: Trimmed,
-    /// Copies that were superseded and hold something that media can drop.
-    dead: DeadCopies,
-    flushes: Flushes,
+    cpu: Option<Box<CpuQueues>>,
+    rules: Rules,
+    progress: Progress,
     /// Completions not yet handed out.
     done: Vec<Completion>,
-    events: Events<EventKind>,
-    /// Something may be able to move.
-    needs_pump: bool,
-    /// A drain was forced since a waiting bio was last admitted.
-    drained: bool,
-    /// Padding units written since anything else moved.
-    pads: u32,
-    forced: Forced,
-    /// With this many writable sectors, and no victim, any user data in the buffers leaves enough.
-    plenty: u64,
-    /// Why no more bios are served: all of them after a power loss or a defect, only writes when
-    /// no line can be freed.
-    stopped: Option<BlockError>,
-    scratch: Vec<SectorData>,
-    seq_scratch: Vec<u32>,
     stats: PblkCounts,
     /// Sum over user sectors of `in_use` when they were accepted.
     in_use_sum: u128,
@@ -181,11 +137,11 @@ impl<M: OpenChannel> Pblk<M> {
         let made = Self::assemble(media, (config, run), capacity, now);
         let mut pblk = made.map_err(|(_, error)| error)?;
         for line in 0..capacity.lines {
-            pblk.adopt_empty(line);
+            pblk.flash.adopt_empty(&pblk.rules, line);
         }
         pblk.limiter_update();
         pblk.open_first_line();
-        match pblk.stopped.take() {
+        match pblk.progress.stopped.take() {
             None => Ok(pblk),
             Some(error) => Err(error.into()),
         }
@@ -194,13 +150,13 @@ impl<M: OpenChannel> Pblk<M> {
     /// Prepares a line and waits for its start metadata, which some may refuse to take: from now on media
     /// always hold the size of the device.
     fn open_first_line(&mut self) {
-        for _ in 0..self.capacity.lines {
+        for _ in 0..self.rules.capacity.lines {
             self.take_next(0);
             self.pump();
             while let Some(at) = self.next_at() {
                 self.run_round(at);
             }
-            if self.stopped.is_some() || self.is_prepared(0) {
+            if self.progress.stopped.is_some() || self.frontiers.is_prepared(0) {
                 return self.reset_stats();
             }
         }
@@ -225,105 +181,95 @@ impl<M: OpenChannel> Pblk<M> {
         let roles = roles.roles();
         let data = capacity.line_data_sectors;
         let rings = buffers.iter().map(|buffer| buffer.rb.size());
-        Ok(Self {
-            slot_spacing: rings.clone().max().map_or(0, u32::ilog2),
-            plenty: plenty(&geometry, &capacity, &plan, rings.map(u64::from).sum()),
-            next_below: (data / 8).max(2 * capacity.ring_sectors),
-            frontiers: plan.make_frontiers(mapping.is_some()),
-            router: Router::new(&config, run.seed, plan),
+        let flash = Flash {
             victims: Stripes::new(config.victim, layout, geometry.chunks, data, run.seed),
-            caps: caps(&config, &run, &capacity),
-            instance: Stream::new(run.seed, "ftl.instance").bits(),
-            line_seq: 0,
-            next_seq: 1,
-            l2p,
-            layout,
-            buffers,
-            writer: 0,
-            lines,
-            mapping,
-            host: None,
             busy: vec![false; geometry.total_units() as usize].into_boxed_slice(),
-            gc: Gc::default(),
-            thread: Thread::default(),
-            trims: TrimLog::default(),
-            trimmed: Trimmed::default(),
-            dead: DeadCopies::default(),
-            flushes: Flushes::default(),
-            done: Vec::new(),
-            events: Events::default(),
-            needs_pump: false,
-            drained: false,
-            pads: 0,
-            forced: Forced::default(),
-            stopped: None,
-            scratch: Vec::new(),
-            seq_scratch: Vec::new(),
-            stats: PblkCounts::new(geometry.ws_opt, roles),
-            in_use_sum: 0,
             media,
             copy_ns: 0,
             geometry,
+            now,
+            next_seq: 1,
+            l2p,
+            layout,
+            lines,
+            dead: DeadCopies::default(),
+            events: Events::default(),
+            scratch: Vec::new(),
+            seq_scratch: Vec::new(),
+            counts: FlashCounts::default(),
+        };
+        let rules = Rules {
+            ample_sectors: ample_sectors(
+                &geometry,
+                &capacity,
+                &plan,
+                rings.clone().map(u64::from).sum(),
+            ),
+            next_below: (data / 8).max(2 * capacity.ring_sectors),
+            caps: caps(&config, &run, &capacity),
             capacity,
             config,
             run,
-            now,
+        };
+        let frontiers = Frontiers {
+            data: plan.frontiers() as usize,
+            all: plan.make_frontiers(mapping.is_some()),
+            instance: Stream::new(rules.run.seed, "ftl.instance").bits(),
+            line_seq: 0,
+        };
+        let buffers = Buffers {
+            slot_spacing: rings.max().map_or(0, u32::ilog2),
+            router: Router::new(&rules.config, rules.run.seed, plan),
+            all: buffers,
+            writer: 0,
+            trims: TrimLog::default(),
+            trimmed: Trimmed::default(),
+            flushes: Flushes::default(),
+        };
+        Ok(Self {
+            stats: PblkCounts::new(geometry.ws_opt, roles),
+            flash,
+            buffers,
+            frontiers,
+            collector: Collector::default(),
+            mapping,
+            cpu: None,
+            rules,
+            progress: Progress::default(),
+            done: Vec::new(),
+            in_use_sum: 0,
         })
-    }
-
-    /// Counts a line's good chunks and puts it on the free list, or aside when it has too few.
-    fn adopt_empty(&mut self, id: u32) {
-        self.count_chunks(id);
-        if self.lines.get(id).capacity >= self.geometry.ws_opt {
-            self.lines.release(id);
-        } else {
-            self.lines.get_mut(id).state = LineState::Bad;
-        }
-    }
-
-    fn count_chunks(&mut self, id: u32) {
-        let good =
-            |index: &u32| self.media.chunk(self.chunk_at(id, *index)).state != ChunkState::Offline;
-        let chunks = (0..self.layout.width).filter(good).count() as u32;
-        let meta = self.capacity.smeta_sectors + self.capacity.emeta_sectors;
-        let line = self.lines.get_mut(id);
-        line.chunks = chunks;
-        line.capacity = (chunks * self.geometry.sectors).saturating_sub(meta);
     }
 
     /// Time after which a write that found space in a ring is acknowledged. Where the host's CPU is
     /// charged, copying took its time of a core already ([`costs::CpuCosts::copy_sector_ns`]).
     #[inline]
     fn copy_in(&self, sectors: u32) -> Nanos {
-        if self.host.is_some() { Nanos::ZERO } else { self.copy_out(sectors) }
-    }
-
-    /// Time that copying sectors out of a ring takes.
-    #[inline]
-    fn copy_out(&self, sectors: u32) -> Nanos {
-        Nanos(self.copy_ns * u64::from(sectors))
+        if self.cpu.is_some() { Nanos::ZERO } else { self.flash.copy_out(sectors) }
     }
 
     /// Sizes.
     pub const fn capacity(&self) -> &Capacity {
-        &self.capacity
+        &self.rules.capacity
     }
 
     /// Begins counting anew.
     fn reset_stats(&mut self) {
-        self.stats = PblkCounts::new(self.geometry.ws_opt, self.router.plan().roles());
+        self.flash.counts = FlashCounts::default();
+        self.stats =
+            PblkCounts::new(self.flash.geometry.ws_opt, self.buffers.router.plan().roles());
         self.in_use_sum = 0;
         if let Some(mapping) = &mut self.mapping {
             mapping.reset_counts();
         }
-        if let Some(host) = &mut self.host {
+        if let Some(host) = &mut self.cpu {
             host.reset_counts();
         }
     }
 
     /// Serves no more bios, but for reads where writes alone end, and fails those under way.
     pub(super) fn stop(&mut self, error: BlockError) {
-        let at = self.now;
+        let at = self.flash.now;
         if matches!(error, BlockError::ReadOnly(_)) {
             self.serve_waiting();
             self.serve_outside();
@@ -332,14 +278,14 @@ impl<M: OpenChannel> Pblk<M> {
             let done = Done::new(at, Err(error.clone()));
             self.done.push(Completion { token, done });
         }
-        self.stopped.get_or_insert(error);
+        self.progress.stopped.get_or_insert(error);
     }
 
     /// When the FTL has something to do next, apart from handing out completions.
     #[inline]
     fn next_at(&self) -> Option<Nanos> {
-        let event = self.events.next_at();
-        if self.host.is_none() {
+        let event = self.flash.events.next_at();
+        if self.cpu.is_none() {
             return event;
         }
         event.into_iter().chain(self.next_core_start()).min()
@@ -357,16 +303,16 @@ impl<M: OpenChannel> Pblk<M> {
 
     /// Handles the completions that are known to be due at `at`, then moves what can move.
     fn run_round(&mut self, at: Nanos) {
-        self.now = self.now.max(at);
-        let last = self.events.last();
-        while let Some((at, what)) = self.events.pop_due(self.now, last) {
-            self.needs_pump = true;
+        self.flash.now = self.flash.now.max(at);
+        let last = self.flash.events.last();
+        while let Some((at, what)) = self.flash.events.pop_due(self.flash.now, last) {
+            self.progress.needs_pump = true;
             self.handle(at, what);
         }
-        if self.host.is_some() {
+        if self.cpu.is_some() {
             self.run_cores();
         }
-        if self.needs_pump {
+        if self.progress.needs_pump {
             self.pump();
         }
     }
@@ -374,9 +320,17 @@ impl<M: OpenChannel> Pblk<M> {
     fn handle(&mut self, at: Nanos, what: EventKind) {
         match what {
             EventKind::Unit(buffer, number, status) => self.unit_done(at, buffer, number, status),
-            EventKind::Erase(frontier, status) => self.erase_done(frontier, status),
-            EventKind::Smeta(frontier, pu, status) => self.smeta_done(frontier, pu, status),
-            EventKind::Emeta(frontier, pu, status) => self.emeta_done(frontier, pu, status),
+            EventKind::Erase(frontier, status) => {
+                self.frontiers.erase_done(&mut self.flash, frontier, status)
+            }
+            EventKind::Smeta(frontier, pu, status) => {
+                self.frontiers.smeta_done(&mut self.flash, frontier, pu, status)
+            }
+            EventKind::Emeta(frontier, pu, status) => {
+                if let Some(id) = self.frontiers.emeta_done(&mut self.flash, frontier, pu, status) {
+                    self.line_closed(id);
+                }
+            }
             EventKind::GcRead(number) => self.gc_arrived(number),
             EventKind::GcTimer => self.thread_timer(),
             EventKind::MapLoad(block) => self.map_loaded(block),
@@ -387,16 +341,10 @@ impl<M: OpenChannel> Pblk<M> {
         }
     }
 
-    /// The ring that a slot belongs to.
-    #[inline]
-    fn ring_of(&self, slot: u32) -> &Ring {
-        &self.buffers[(slot >> self.slot_spacing) as usize].rb
-    }
-
     /// Why this bio cannot be served any more, if so.
     #[inline]
     fn refusal(&self, op: Op) -> Option<BlockError> {
-        let error = self.stopped.as_ref()?;
+        let error = self.progress.stopped.as_ref()?;
         let readable = op == Op::Read && matches!(error, BlockError::ReadOnly(_));
         (!readable).then(|| error.clone())
     }
@@ -404,7 +352,7 @@ impl<M: OpenChannel> Pblk<M> {
 
 impl<M: OpenChannel> BlockDevice for Pblk<M> {
     fn caps(&self) -> &DeviceCaps {
-        &self.caps
+        &self.rules.caps
     }
 
     #[inline]
@@ -412,16 +360,16 @@ impl<M: OpenChannel> BlockDevice for Pblk<M> {
         if self.next_at().is_some_and(|at| at < now) {
             self.run_until(now);
         }
-        self.now = self.now.max(now);
-        if let Err(error) = bio.check(&self.caps) {
+        self.flash.now = self.flash.now.max(now);
+        if let Err(error) = bio.check(&self.rules.caps) {
             return Submit::Done(Done::new(now, Err(error)));
         }
-        if self.host.is_some() {
-            return self.send_in(bio, token);
+        if self.cpu.is_some() {
+            return self.queue_on_core(bio, token);
         }
-        let entered = Entered::at(self.now);
+        let entered = Arrival::at(self.flash.now);
         let submit = self.serve(bio, token, entered);
-        if self.needs_pump {
+        if self.progress.needs_pump {
             self.pump();
         }
         submit
@@ -429,7 +377,7 @@ impl<M: OpenChannel> BlockDevice for Pblk<M> {
 
     #[inline]
     fn next_event(&self) -> Option<Nanos> {
-        if self.done.is_empty() { self.next_at() } else { Some(self.now) }
+        if self.done.is_empty() { self.next_at() } else { Some(self.flash.now) }
     }
 
     fn advance(&mut self, now: Nanos, done: &mut Vec<Completion>) {
@@ -439,15 +387,19 @@ impl<M: OpenChannel> BlockDevice for Pblk<M> {
 
     #[inline]
     fn prefetch_far(&self, lba: Lba) {
-        self.l2p.prefetch(lba);
+        self.flash.l2p.prefetch(lba);
     }
 
     #[inline]
     fn prefetch_near(&self, op: Op, lba: Lba) {
-        if lba.0 < self.l2p.len()
-            && let MapEntry::Flash(at) = self.l2p.get(lba)
+        if lba.0 < self.flash.l2p.len()
+            && let MapEntry::Flash(at) = self.flash.l2p.get(lba)
         {
-            if op == Op::Read { self.media.prefetch(at) } else { self.lines.prefetch(at) }
+            if op == Op::Read {
+                self.flash.media.prefetch(at)
+            } else {
+                self.flash.lines.prefetch(at)
+            }
         }
     }
 }

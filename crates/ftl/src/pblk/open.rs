@@ -8,528 +8,128 @@
 
 use super::Pblk;
 use super::capacity::CLOSING_LINES;
-use super::format::{MAP_FRONTIER, Smeta};
-use super::ids::{BufferId, FrontierId};
-use super::write::{MAX_UNIT, Spot};
+use super::frontiers::{NextLine, OpenLine, SmetaState, WritePosition};
+use super::ids::FrontierId;
+use super::layout::Cursor;
 use crate::common::ids::{LineId, MAP_ORIGIN};
-use crate::common::layout::StripeSet;
 use crate::common::lines::LineState;
 use crate::error::FtlError;
-use crate::pblk::events::EventKind;
-use nandscape_media::{ChunkId, ChunkState, KEY_EMPTY, Kind, OpenChannel, Ppa, Status, WriteCmd};
-use std::collections::VecDeque;
-
-/// A place in a line: one write unit of one chunk. Ordered as units are written.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(super) struct Cursor {
-    pub(super) row: u32,
-    /// Index of the chunk within the line.
-    pub(super) chunk: u32,
-}
-
-impl Cursor {
-    pub(super) const START: Self = Self { row: 0, chunk: 0 };
-
-    pub(super) fn step(&mut self, width: u32) {
-        self.chunk += 1;
-        if self.chunk == width {
-            *self = Self { row: self.row + 1, chunk: 0 };
-        }
-    }
-
-    pub(super) fn step_back(&mut self, width: u32) {
-        if self.chunk == 0 {
-            *self = Self { row: self.row - 1, chunk: width };
-        }
-        self.chunk -= 1;
-    }
-}
-
-/// Where data goes: a line that takes it, the line prepared to be next, and those before it whose end
-/// metadata is under way.
-#[derive(Debug)]
-pub(super) struct Frontier {
-    /// The stripes that its lines come from, each from that of them where most are free.
-    pub(super) stripes: StripeSet,
-    /// The buffer, or the first of the buffers, that it belongs to.
-    pub(super) buffer: BufferId,
-    pub(super) open: Option<OpenLine>,
-    next: Option<NextLine>,
-    closing: VecDeque<ClosingLine>,
-}
-
-impl Frontier {
-    /// Without a line.
-    pub(super) const fn new(buffer: BufferId, stripes: StripeSet) -> Self {
-        Self { stripes, buffer, open: None, next: None, closing: VecDeque::new() }
-    }
-
-    /// The lines that have room for its data.
-    pub(super) fn lines(&self) -> impl Iterator<Item = LineId> {
-        self.open.map(|open| open.id).into_iter().chain(self.next.map(|next| next.id))
-    }
-}
-
-/// The line that takes data.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct OpenLine {
-    pub(super) id: LineId,
-    pub(super) at: Cursor,
-    /// Where end metadata begins.
-    pub(super) end: Cursor,
-}
-
-/// The line that will take data next.
-#[derive(Clone, Copy, Debug)]
-struct NextLine {
-    id: LineId,
-    /// Chunks below this one are erased or being erased.
-    erased_to: u32,
-    /// Erases under way.
-    erasing: u32,
-    smeta: SmetaState,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum SmetaState {
-    Missing,
-    InFlight,
-    Written,
-}
-
-/// A line whose end metadata is being written.
-#[derive(Clone, Copy, Debug)]
-struct ClosingLine {
-    id: LineId,
-    at: Cursor,
-    in_flight: u32,
-    /// Units of end metadata still missing.
-    missing: u32,
-}
+use nandscape_media::OpenChannel;
 
 impl<M: OpenChannel> Pblk<M> {
-    #[inline]
-    fn frontier(&mut self, f: FrontierId) -> &mut Frontier {
-        &mut self.frontiers[usize::from(f)]
-    }
-
     /// The next usable unit of a frontier, unless its parallel unit is busy or no line is ready.
     #[inline]
-    pub(super) fn seek(&mut self, f: FrontierId) -> Result<Option<Spot>, FtlError> {
+    pub(super) fn next_write_position(
+        &mut self,
+        f: FrontierId,
+    ) -> Result<Option<WritePosition>, FtlError> {
         loop {
-            let Some(open) = self.frontiers[usize::from(f)].open else {
+            let Some(open) = self.frontiers.all[usize::from(f)].open else {
                 if self.open_next(f)? {
                     continue;
                 }
                 return Ok(None);
             };
             if open.at >= open.end {
-                self.close_open(f);
+                if let Some(id) = self.frontiers.close_open(&mut self.flash, &self.rules, f) {
+                    self.line_closed(id);
+                }
                 continue;
             }
-            let (chunk, sector) = (self.chunk_at(open.id, open.at.chunk), self.sector(open.at));
-            if self.busy[chunk.unit.0 as usize] {
+            let (chunk, sector) =
+                (self.flash.chunk_at(open.id, open.at.chunk), self.flash.sector(open.at));
+            if self.flash.busy[chunk.unit.0 as usize] {
                 return Ok(None);
             }
-            self.step_open(f);
-            if self.is_usable(chunk, sector) {
-                let at = self.layout.format.ppa(chunk, sector);
-                return Ok(Some(Spot { frontier: f, line: open.id, pu: chunk.unit.0, at }));
+            self.frontiers.step_open(self.flash.layout.width, f);
+            if self.flash.is_usable(chunk, sector) {
+                let at = self.flash.layout.format.ppa(chunk, sector);
+                return Ok(Some(WritePosition {
+                    frontier: f,
+                    line: open.id,
+                    pu: chunk.unit.0,
+                    at,
+                }));
             }
         }
-    }
-
-    #[inline]
-    fn step_open(&mut self, f: FrontierId) {
-        let width = self.layout.width;
-        if let Some(open) = &mut self.frontier(f).open {
-            open.at.step(width);
-        }
-    }
-
-    #[inline]
-    pub(super) fn chunk_at(&self, line: LineId, index: u32) -> ChunkId {
-        self.layout.chunk(line, index)
-    }
-
-    fn sector(&self, at: Cursor) -> u32 {
-        at.row * self.geometry.ws_opt
-    }
-
-    /// The first sector of a unit of a line.
-    #[inline]
-    pub(super) fn ppa_at(&self, line: LineId, at: Cursor) -> Ppa {
-        self.layout.format.ppa(self.chunk_at(line, at.chunk), self.sector(at))
-    }
-
-    pub(super) fn line_end(&self) -> Cursor {
-        Cursor { row: self.geometry.sectors / self.geometry.ws_opt, chunk: 0 }
-    }
-
-    /// Whether the unit of a chunk that begins at `sector` can be written now.
-    #[inline]
-    fn is_usable(&self, chunk: ChunkId, sector: u32) -> bool {
-        let chunk = self.media.chunk(chunk);
-        matches!(chunk.state, ChunkState::Free | ChunkState::Open) && chunk.wp == sector
-    }
-
-    /// The same of a unit of a line.
-    fn is_usable_at(&self, line: LineId, at: Cursor) -> bool {
-        self.is_usable(self.chunk_at(line, at.chunk), self.sector(at))
     }
 
     /// Keeps the next line coming: takes one, erases a chunk, writes start or end metadata, each
     /// step at most once (the kernel interleaves one with each data write).
     #[inline]
     pub(super) fn line_chores(&mut self, f: FrontierId) -> Result<(), FtlError> {
-        if self.has_chores(f) { self.do_chores(f) } else { Ok(()) }
-    }
-
-    /// Whether a chore could have something to do.
-    #[inline]
-    fn has_chores(&self, f: FrontierId) -> bool {
-        let frontier = &self.frontiers[usize::from(f)];
-        let prepares = match &frontier.next {
-            Some(next) => next.smeta == SmetaState::Missing,
-            None => self.wants_next(f),
-        };
-        prepares || !frontier.closing.is_empty() || self.is_full(f)
+        if self.frontiers.has_chores(&self.flash, &self.rules, f) {
+            self.do_chores(f)
+        } else {
+            Ok(())
+        }
     }
 
     fn do_chores(&mut self, f: FrontierId) -> Result<(), FtlError> {
-        self.close_full(f);
-        if self.wants_next(f) {
+        // A single frontier closes a full line when it wants the next unit, as the kernel; one of several may never
+        // want another.
+        if self.frontiers.is_full(&self.flash, f)
+            && let Some(id) = self.frontiers.close_open(&mut self.flash, &self.rules, f)
+        {
+            self.line_closed(id);
+        }
+        if self.frontiers.wants_next(&self.flash, &self.rules, f) {
             self.take_next(f);
         }
-        self.erase_one(f)?;
-        self.write_smeta(f)?;
-        self.write_emeta(f)
-    }
-
-    /// Closes an open line that is full. A single frontier does so when it wants the next unit, as the
-    /// kernel; one of several may never want another.
-    fn close_full(&mut self, f: FrontierId) {
-        if self.is_full(f) {
-            self.close_open(f);
+        self.frontiers.erase_one(&mut self.flash, f)?;
+        if self.frontiers.write_smeta(&mut self.flash, &self.rules, f)? {
+            self.limiter_update();
         }
-    }
-
-    #[inline]
-    fn is_full(&self, f: FrontierId) -> bool {
-        let full = |open: OpenLine| self.lines.get(open.id).left == 0;
-        self.data_frontiers() > 1 && self.frontiers[usize::from(f)].open.is_some_and(full)
-    }
-
-    /// A single frontier always has the next line in preparation, as in the kernel. Several would
-    /// hold back as many lines from each other, so they prepare one when they come near needing it.
-    fn wants_next(&self, f: FrontierId) -> bool {
-        if f == 0 && self.data_frontiers() == 1 {
-            return true;
+        if let Some(id) = self.frontiers.write_emeta(&mut self.flash, f)? {
+            self.line_closed(id);
         }
-        let open = self.frontiers[usize::from(f)].open;
-        open.is_some_and(|open| self.lines.get(open.id).left <= self.next_below)
-    }
-
-    pub(super) fn take_next(&mut self, f: FrontierId) {
-        let frontier = &self.frontiers[usize::from(f)];
-        if frontier.next.is_some() || !self.may_take_line(frontier.buffer) {
-            return;
-        }
-        let buffer = frontier.buffer;
-        let taken = self.lines.take_free(frontier.stripes, buffer == MAP_ORIGIN);
-        let Some(id) = taken else { return };
-        self.lines.get_mut(id).origin = buffer;
-        let next = NextLine { id, erased_to: 0, erasing: 0, smeta: SmetaState::Missing };
-        self.frontier(f).next = Some(next);
-        self.limiter_update();
-    }
-
-    /// The lines that frontiers of buffers prepared and did not open yet.
-    pub(super) fn prepared_lines(&self) -> impl Iterator<Item = LineId> {
-        let data = self.frontiers[..self.data_frontiers()].iter();
-        data.filter_map(|frontier| frontier.next.map(|next| next.id))
-    }
-
-    /// Whether a frontier's next line has its start metadata.
-    pub(super) fn is_prepared(&self, f: FrontierId) -> bool {
-        let next = &self.frontiers[usize::from(f)].next;
-        next.is_some_and(|next| next.smeta == SmetaState::Written)
-    }
-
-    /// Hands the prepared line back if the frontier's group has that much to `spare`, and nothing is
-    /// under way in the line. How many sectors it would have held. Start metadata keep a chunk open: where
-    /// open chunks are limited such a line stays, since free lines have no share in the limit.
-    pub(super) fn hand_back(&mut self, f: FrontierId, spare: i64) -> Option<u32> {
-        let next = self.frontier(f).next?;
-        let left = self.lines.get(next.id).left;
-        let idle = match next.smeta {
-            SmetaState::Missing => next.erasing == 0,
-            SmetaState::InFlight => false,
-            SmetaState::Written => !self.geometry.limits_open_chunks(),
-        };
-        if !idle || spare < i64::from(left) {
-            return None;
-        }
-        self.frontier(f).next = None;
-        self.lines.write_off(next.id, u32::MAX);
-        self.lines.release(next.id);
-        self.limiter_update();
-        Some(left)
-    }
-
-    /// Starts the erase of the next line's next chunk that needs one.
-    fn erase_one(&mut self, f: FrontierId) -> Result<bool, FtlError> {
-        let Some(mut next) = self.frontier(f).next else { return Ok(false) };
-        let mut erased = false;
-        while next.erased_to < self.layout.width && !erased {
-            let chunk = self.chunk_at(next.id, next.erased_to);
-            next.erased_to += 1;
-            if matches!(self.media.chunk(chunk).state, ChunkState::Open | ChunkState::Closed) {
-                let outcome = self.media.reset(self.now, self.now, chunk)?;
-                self.stats.erases += 1;
-                self.events.push(outcome.at, EventKind::Erase(f, outcome.status));
-                next.erasing += 1;
-                erased = true;
-            }
-        }
-        self.frontier(f).next = Some(next);
-        Ok(erased)
-    }
-
-    /// A chunk of the next line is erased, or bad.
-    pub(super) fn erase_done(&mut self, f: FrontierId, status: Status) {
-        let Some(next) = &mut self.frontier(f).next else { return };
-        next.erasing -= 1;
-        if status != Status::Ok {
-            let id = next.id;
-            self.stats.media_errors.erase_failures += 1;
-            self.lines.remove_chunk(id, self.geometry.sectors);
-        }
-    }
-
-    /// Writes start metadata once all chunks are erased, to the first good chunk; a line without
-    /// room for data is given up.
-    fn write_smeta(&mut self, f: FrontierId) -> Result<(), FtlError> {
-        let Some(next) = self.frontier(f).next else { return Ok(()) };
-        let erased = next.erased_to == self.layout.width && next.erasing == 0;
-        if !erased || next.smeta != SmetaState::Missing {
-            return Ok(());
-        }
-        let good = |index: &u32| self.is_usable(self.chunk_at(next.id, *index), 0);
-        let first = (0..self.layout.width).find(good);
-        let Some(chunk) = first.filter(|_| self.lines.get(next.id).left >= self.geometry.ws_opt)
-        else {
-            self.give_up_next(f, next.id);
-            return Ok(());
-        };
-        if self.busy[self.layout.unit(next.id, chunk) as usize] {
-            return Ok(());
-        }
-        self.program_smeta(f, next, chunk)
-    }
-
-    fn program_smeta(&mut self, f: FrontierId, next: NextLine, chunk: u32) -> Result<(), FtlError> {
-        let ws_opt = self.geometry.ws_opt;
-        let smeta = Smeta {
-            instance: self.instance,
-            line_seq: self.line_seq,
-            logical_sectors: self.capacity.logical_sectors,
-            line: next.id,
-            width: self.layout.width,
-            frontier: if self.lines.get(next.id).is_map() { MAP_FRONTIER } else { u32::from(f) },
-        };
-        self.lines.get_mut(next.id).seq = self.line_seq;
-        self.line_seq += 1;
-        self.scratch.clear();
-        self.scratch.resize(ws_opt as usize, smeta.encode());
-        let chunk = self.chunk_at(next.id, chunk);
-        let keys = &[KEY_EMPTY; MAX_UNIT][..ws_opt as usize];
-        let cmd = WriteCmd {
-            at: self.layout.format.ppa(chunk, 0),
-            kind: Kind::Smeta,
-            seq: 0,
-            seq_deltas: &[],
-            aux: &[],
-            keys,
-            data: &self.scratch,
-        };
-        let outcome = self.media.write(self.now, self.now, cmd)?;
-        self.stats.sectors.line_meta += u64::from(ws_opt);
-        self.busy[chunk.unit.0 as usize] = true;
-        self.events.push(outcome.at, EventKind::Smeta(f, chunk.unit.0, outcome.status));
-        self.frontier(f).next = Some(NextLine { smeta: SmetaState::InFlight, ..next });
         Ok(())
     }
 
-    /// Start metadata is written, or goes to the next good chunk.
-    pub(super) fn smeta_done(&mut self, f: FrontierId, pu: u32, status: Status) {
-        self.busy[pu as usize] = false;
-        let Some(next) = &mut self.frontier(f).next else { return };
-        if status == Status::Ok {
-            next.smeta = SmetaState::Written;
-        } else {
-            next.smeta = SmetaState::Missing;
-            let id = next.id;
-            self.stats.media_errors.program_failures += 1;
-            self.lines.get_mut(id).werr = true;
-            self.lines.write_off(id, self.geometry.sectors);
+    pub(super) fn take_next(&mut self, f: FrontierId) {
+        let frontier = &self.frontiers.all[usize::from(f)];
+        if frontier.next.is_some() || !self.space().may_take_line(frontier.buffer) {
+            return;
         }
-    }
-
-    fn give_up_next(&mut self, f: FrontierId, id: LineId) {
-        self.lines.write_off(id, u32::MAX);
-        self.lines.kept += u32::from(self.lines.get(id).is_map());
-        self.lines.get_mut(id).state = LineState::Bad;
-        self.frontier(f).next = None;
+        let buffer = frontier.buffer;
+        let taken = self.flash.lines.take_free(frontier.stripes, buffer == MAP_ORIGIN);
+        let Some(id) = taken else { return };
+        self.flash.lines.get_mut(id).origin = buffer;
+        let next = NextLine { id, erased_to: 0, erasing: 0, smeta: SmetaState::Missing };
+        self.frontiers.get_mut(f).next = Some(next);
         self.limiter_update();
     }
 
     /// Opens the prepared line, or hurries its preparation. Whether it opened.
     fn open_next(&mut self, f: FrontierId) -> Result<bool, FtlError> {
-        if self.frontier(f).closing.len() >= CLOSING_LINES {
+        if self.frontiers.get_mut(f).closing.len() >= CLOSING_LINES {
             return Ok(false);
         }
         self.take_next(f);
-        while self.erase_one(f)? {}
-        self.write_smeta(f)?;
-        let next = self.frontier(f).next.filter(|next| next.smeta == SmetaState::Written);
+        while self.frontiers.erase_one(&mut self.flash, f)? {}
+        if self.frontiers.write_smeta(&mut self.flash, &self.rules, f)? {
+            self.limiter_update();
+        }
+        let next = self.frontiers.get_mut(f).next.filter(|next| next.smeta == SmetaState::Written);
         let Some(next) = next else { return Ok(false) };
-        self.lines.get_mut(next.id).state = LineState::Open;
-        let end = self.emeta_start(next.id);
-        let frontier = self.frontier(f);
+        self.flash.lines.get_mut(next.id).state = LineState::Open;
+        let end = self.flash.emeta_start(&self.rules, next.id);
+        let frontier = self.frontiers.get_mut(f);
         frontier.open = Some(OpenLine { id: next.id, at: Cursor::START, end });
         frontier.next = None;
         self.limiter_update();
         Ok(true)
     }
 
-    /// The last usable units of a line, enough for its end metadata, begin here.
-    fn emeta_start(&self, line: LineId) -> Cursor {
-        let mut at = self.line_end();
-        let mut missing = self.emeta_units();
-        while missing > 0 && at > Cursor::START {
-            at.step_back(self.layout.width);
-            let chunk = self.media.chunk(self.chunk_at(line, at.chunk));
-            if matches!(chunk.state, ChunkState::Free | ChunkState::Open) {
-                missing -= 1;
-            }
-        }
-        at
-    }
-
-    pub(super) fn emeta_units(&self) -> u32 {
-        self.capacity.emeta_sectors / self.geometry.ws_opt
-    }
-
-    /// The row in which a chunk's data end in an open line.
-    pub(super) fn data_end(&self, open: &OpenLine, index: u32) -> u32 {
-        open.end.row + u32::from(index < open.end.chunk)
-    }
-
-    /// A program failed there: what data could still have taken of its chunk is lost to the line. A line
-    /// that is full takes none.
-    pub(super) fn forgo_rest(&mut self, line: LineId, at: Ppa) {
-        let mut lines = self.frontiers.iter().filter_map(|frontier| frontier.open);
-        let Some(open) = lines.find(|open| open.id == line) else { return };
-        let failed = self.layout.format.chunk_of(at);
-        let index = (0..self.layout.width).find(|&index| self.chunk_at(line, index) == failed);
-        let end = index.map_or(0, |index| self.data_end(&open, index) * self.geometry.ws_opt);
-        let next = self.layout.format.sector_of(at) + self.geometry.ws_opt;
-        self.lines.write_off(line, end.saturating_sub(next));
-    }
-
-    /// The open line is full of data: end metadata follows, if room was kept for it.
-    fn close_open(&mut self, f: FrontierId) {
-        let Some(open) = self.frontier(f).open.take() else { return };
-        self.lines.write_off(open.id, u32::MAX);
-        if open.end >= self.line_end() {
-            self.line_closed(open.id);
-            return;
-        }
-        self.lines.get_mut(open.id).state = LineState::Closing;
-        let missing = self.emeta_units();
-        let closing = ClosingLine { id: open.id, at: open.end, in_flight: 0, missing };
-        self.frontier(f).closing.push_back(closing);
-    }
-
-    /// Writes one unit of the oldest closing line's end metadata, if its parallel unit is idle. End
-    /// metadata vouches for the line's data, so it waits until all of that is on media.
-    fn write_emeta(&mut self, f: FrontierId) -> Result<(), FtlError> {
-        let (width, end) = (self.layout.width, self.line_end());
-        let Some(mut closing) = self.frontier(f).closing.front().copied() else { return Ok(()) };
-        if self.lines.get(closing.id).in_flight > 0 {
-            return Ok(());
-        }
-        while closing.at < end && !self.is_usable_at(closing.id, closing.at) {
-            closing.at.step(width);
-        }
-        let pu = self.layout.unit(closing.id, closing.at.chunk);
-        if closing.at < end && !self.busy[pu as usize] {
-            self.program_emeta(f, closing.id, closing.at)?;
-            closing.at.step(width);
-            closing.in_flight += 1;
-        }
-        self.frontier(f).closing[0] = closing;
-        self.finish_closing(f, end);
-        Ok(())
-    }
-
-    fn program_emeta(&mut self, f: FrontierId, line: LineId, at: Cursor) -> Result<(), FtlError> {
-        let ws_opt = self.geometry.ws_opt;
-        let ppa = self.ppa_at(line, at);
-        let keys = &[KEY_EMPTY; MAX_UNIT][..ws_opt as usize];
-        let cmd = WriteCmd {
-            at: ppa,
-            kind: Kind::Emeta,
-            seq: 0,
-            seq_deltas: &[],
-            aux: &[],
-            keys,
-            data: &[],
-        };
-        let outcome = self.media.write(self.now, self.now, cmd)?;
-        self.stats.sectors.line_meta += u64::from(ws_opt);
-        let pu = self.layout.unit(line, at.chunk);
-        self.busy[pu as usize] = true;
-        self.events.push(outcome.at, EventKind::Emeta(f, pu, outcome.status));
-        Ok(())
-    }
-
-    /// A unit of the oldest closing line's end metadata is written, or missing for good.
-    pub(super) fn emeta_done(&mut self, f: FrontierId, pu: u32, status: Status) {
-        self.busy[pu as usize] = false;
-        let end = self.line_end();
-        let Some(closing) = self.frontier(f).closing.front_mut() else { return };
-        closing.in_flight -= 1;
-        if status == Status::Ok {
-            closing.missing -= 1;
-        } else {
-            let id = closing.id;
-            self.stats.media_errors.program_failures += 1;
-            self.lines.get_mut(id).werr = true;
-        }
-        self.finish_closing(f, end);
-    }
-
-    /// Closes the oldest closing line if no more of its end metadata is to come.
-    fn finish_closing(&mut self, f: FrontierId, end: Cursor) {
-        let done = |closing: &&ClosingLine| closing.at >= end && closing.in_flight == 0;
-        if let Some(closing) = self.frontier(f).closing.front().filter(done).copied() {
-            self.frontier(f).closing.pop_front();
-            self.lines.get_mut(closing.id).emeta = closing.missing == 0;
-            self.line_closed(closing.id);
-        }
-    }
-
     /// A line may be a victim from now on, or is empty already.
     pub(super) fn line_closed(&mut self, id: LineId) {
-        let weight = self.lines.weight(id);
-        let line = self.lines.get_mut(id);
+        let weight = self.flash.lines.weight(id);
+        let line = self.flash.lines.get_mut(id);
         line.state = LineState::Closed;
         let (empty, werr) = (line.valid == 0 && line.pending == 0, line.werr);
         match &mut self.mapping {
             Some(mapping) if line.is_map() => mapping.store.close(id),
-            _ => self.victims.insert(id, weight, werr),
+            _ => self.flash.victims.insert(id, weight, werr),
         }
         if empty {
             self.line_emptied(id);

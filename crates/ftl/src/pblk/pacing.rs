@@ -102,46 +102,46 @@ impl Thread {
 impl<M: OpenChannel> Pblk<M> {
     /// The collector's thread of the host begins.
     pub(super) fn start_thread(&mut self) {
-        self.thread.pace(self.config.pacing());
+        self.collector.thread.pace(self.rules.config.pacing());
         self.limiter_update();
         self.arm_thread();
-        self.needs_pump = true;
+        self.progress.needs_pump = true;
     }
 
     /// Starts victims where the pacing lets it. Whether anything was started or freed.
     pub(super) fn start_victims(&mut self) -> Result<bool, FtlError> {
-        if !self.thread.is_paced() {
+        if !self.collector.thread.is_paced() {
             return self.fill_victims();
         }
-        if !std::mem::take(&mut self.thread.kicked) {
+        if !std::mem::take(&mut self.collector.thread.kicked) {
             return Ok(false);
         }
-        self.thread.last_kick = self.now;
+        self.collector.thread.last_kick = self.flash.now;
         let mut moved = self.free_garbage();
         moved |= self.fill_victims()?;
-        self.thread.in_vain = !moved;
+        self.collector.thread.in_vain = !moved;
         Ok(moved)
     }
 
     /// The timer fires.
     pub(super) fn thread_timer(&mut self) {
-        self.thread.armed = false;
-        self.thread.kick();
+        self.collector.thread.armed = false;
+        self.collector.thread.kick();
     }
 
     /// Arms the timer, if a run may have something to do then.
     pub(super) fn arm_thread(&mut self) {
-        if let Some(at) = self.thread.due(self.now) {
-            self.thread.armed = true;
-            self.events.push(at, EventKind::GcTimer);
+        if let Some(at) = self.collector.thread.due(self.flash.now) {
+            self.collector.thread.armed = true;
+            self.flash.events.push(at, EventKind::GcTimer);
         }
     }
 
     /// A closed line that is no victim any more has no valid sector.
     pub(super) fn line_is_garbage(&mut self, id: LineId) {
-        if self.thread.is_paced() {
-            self.lines.get_mut(id).state = LineState::Garbage;
-            self.thread.garbage.push(id);
+        if self.collector.thread.is_paced() {
+            self.flash.lines.get_mut(id).state = LineState::Garbage;
+            self.collector.thread.garbage.push(id);
         } else {
             self.quarantine_line(id);
         }
@@ -149,12 +149,12 @@ impl<M: OpenChannel> Pblk<M> {
 
     /// Frees the lines without valid sectors (`pblk_gc_free_full_lines`). Whether there were any.
     fn free_garbage(&mut self) -> bool {
-        let mut garbage = std::mem::take(&mut self.thread.garbage);
+        let mut garbage = std::mem::take(&mut self.collector.thread.garbage);
         let any = !garbage.is_empty();
         for id in garbage.drain(..) {
             self.quarantine_line(id);
         }
-        self.thread.garbage = garbage;
+        self.collector.thread.garbage = garbage;
         any
     }
 }

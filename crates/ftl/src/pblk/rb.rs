@@ -249,7 +249,7 @@ impl Ring {
     /// Moves a file's entries to the front of those that may change places, in order, and has a write
     /// unit end behind them. `moved` learns of each entry that changed places: its key, and its old
     /// and new position. How many are the file's.
-    pub(super) fn bring_forward(
+    pub(super) fn prioritize_file(
         &mut self,
         file: FileKey,
         mut moved: impl FnMut(u32, u64, u64),
@@ -330,7 +330,7 @@ impl Ring {
     }
 
     /// The copy that was pushed last is stale: it holds nothing.
-    pub(super) fn turn_stale(&mut self) {
+    pub(super) fn mark_stale(&mut self) {
         let slot = self.index(self.mem - 1);
         (self.keys[slot], self.origins[slot]) = (KEY_EMPTY, Origin::Stale);
     }
@@ -472,7 +472,7 @@ mod tests {
         }
         ring.take(1);
         let mut moves = Vec::new();
-        assert_eq!(ring.bring_forward((1, 0), |key, from, to| moves.push((key, from, to))), 2);
+        assert_eq!(ring.prioritize_file((1, 0), |key, from, to| moves.push((key, from, to))), 2);
         let keys: Vec<u32> = (1..ring.mem).map(|at| ring.key(at)).collect();
         assert_eq!(keys, [10, 11, 13, 12, 14, 15]);
         assert_eq!(moves, [(13, 4, 3), (12, 3, 4)]);
@@ -481,7 +481,7 @@ mod tests {
         assert_eq!(ring.end_of((1, 0), 1, ring.mem), Some(4));
         ring.sync = 3;
         assert_eq!(ring.oldest_seq(), Some(30), "that of key 12, behind key 13's");
-        assert_eq!(ring.bring_forward((7, 0), |_, _, _| panic!("nothing to move")), 0);
+        assert_eq!(ring.prioritize_file((7, 0), |_, _, _| panic!("nothing to move")), 0);
         ring.take(2);
         assert_eq!((ring.cuts_len(), ring.to_cut()), (0, u32::MAX));
     }
@@ -509,7 +509,7 @@ mod tests {
         ring.l2p_update = ring.mem;
         let slot = ring.push(1, Origin::Gc, 0);
         assert_eq!(ring.slot_data(slot), &SectorData::Absent);
-        ring.turn_stale();
+        ring.mark_stale();
         let last = ring.mem - 1;
         assert_eq!((ring.key(last), ring.count(last, 1)), (KEY_EMPTY, [0, 0, 1, 0]));
     }

@@ -6,6 +6,8 @@
 //! was never written would answer every read in no time, and a result would report that as its speed.
 
 use super::Pblk;
+use super::counts::PblkCounts;
+use super::flash::Flash;
 use crate::common::l2p::MapEntry;
 use crate::common::reads::{self, Found};
 use crate::error::FtlError;
@@ -21,19 +23,15 @@ struct Run {
     sectors: u32,
 }
 
-impl<M: OpenChannel> Pblk<M> {
-    /// Serves a read; its outcome is known at once.
-    #[inline]
-    pub(super) fn read(&mut self, bio: &Bio) -> Done {
-        let wants_data = self.run.keep_content && !bio.flags.has(Flags::NO_DATA);
-        self.stats.host.read += u64::from(bio.sectors);
-        let found = self.read_sectors(bio.lba, bio.sectors);
-        reads::done(self.now, found, || wants_data.then(|| self.contents(bio)))
-    }
-
+impl<M: OpenChannel> Flash<M> {
     /// Reserves the time and checks every sector. When the last arrives, and the first error.
     #[inline]
-    pub(super) fn read_sectors(&mut self, first: Lba, sectors: u32) -> Found {
+    pub(super) fn read_sectors(
+        &mut self,
+        stats: &mut PblkCounts,
+        first: Lba,
+        sectors: u32,
+    ) -> Found {
         let mut end = self.now;
         let mut error = None;
         let (mut ring_hits, mut unwritten) = (0, 0);
@@ -61,11 +59,11 @@ impl<M: OpenChannel> Pblk<M> {
             self.read_run(run, &mut end, &mut error)?;
         }
         if ring_hits > 0 {
-            self.stats.host.buffer_hits += u64::from(ring_hits);
+            stats.host.buffer_hits += u64::from(ring_hits);
             end = end.max(self.now + self.copy_out(ring_hits));
         }
         if unwritten > 0 {
-            self.stats.host.unwritten += u64::from(unwritten);
+            stats.host.unwritten += u64::from(unwritten);
             end = end.max(self.read_unwritten(unwritten));
         }
         Ok((end, error))
@@ -99,10 +97,10 @@ impl<M: OpenChannel> Pblk<M> {
         for i in 0..run.sectors {
             let (lba, at) = (run.lba.plus(u64::from(i)), run.at.plus(i));
             if outcome.status != Status::Ok && !self.media.readable(at) {
-                self.stats.media_errors.uncorrectable += 1;
+                self.counts.media_errors.uncorrectable += 1;
                 error.get_or_insert(BlockError::Io { lba, what: "uncorrectable sector" });
             } else if !self.holds(at, lba) {
-                self.stats.media_errors.mismatches += 1;
+                self.counts.media_errors.mismatches += 1;
                 error.get_or_insert(BlockError::Corrupt { kind: "out-of-band address", lba });
             } else if self.media.is_dropped(at) {
                 error.get_or_insert(self.met_dropped(lba));
@@ -114,7 +112,7 @@ impl<M: OpenChannel> Pblk<M> {
     /// The table points at a sector whose content media dropped.
     #[cold]
     fn met_dropped(&mut self, lba: Lba) -> BlockError {
-        self.stats.media_errors.mismatches += 1;
+        self.counts.media_errors.mismatches += 1;
         BlockError::Corrupt { kind: "content that media dropped", lba }
     }
 
@@ -122,6 +120,17 @@ impl<M: OpenChannel> Pblk<M> {
     #[inline]
     fn holds(&self, at: Ppa, lba: Lba) -> bool {
         u64::from(self.media.oob(at).key) == lba.0
+    }
+}
+
+impl<M: OpenChannel> Pblk<M> {
+    /// Serves a read; its outcome is known at once.
+    #[inline]
+    pub(super) fn read(&mut self, bio: &Bio) -> Done {
+        let wants_data = self.rules.run.keep_content && !bio.flags.has(Flags::NO_DATA);
+        self.stats.host.read += u64::from(bio.sectors);
+        let found = self.flash.read_sectors(&mut self.stats, bio.lba, bio.sectors);
+        reads::done(self.flash.now, found, || wants_data.then(|| self.contents(bio)))
     }
 
     fn contents(&self, bio: &Bio) -> Payload {
@@ -131,10 +140,10 @@ impl<M: OpenChannel> Pblk<M> {
 
     /// What a sector holds.
     pub(super) fn content(&self, lba: Lba) -> SectorData {
-        match self.l2p.get(lba) {
+        match self.flash.l2p.get(lba) {
             MapEntry::Unmapped => SectorData::Tag(Tag::ZERO),
-            MapEntry::Buffered(slot) => self.ring_of(slot).slot_data(slot).clone(),
-            MapEntry::Flash(at) => self.media.data(at),
+            MapEntry::Buffered(slot) => self.buffers.ring_of(slot).slot_data(slot).clone(),
+            MapEntry::Flash(at) => self.flash.media.data(at),
         }
     }
 }

@@ -12,12 +12,14 @@
 //! cannot correct: they read as errors, never as an older copy. Of other lines such sectors are
 //! forgotten, whether a power cut tore them or a fault struck them: out-of-band data are as unreadable.
 
+use super::flash::Flash;
 use super::format::Smeta;
+use super::frontiers::{Frontiers, OpenLine};
 use super::ids::FrontierId;
-use super::layout::line_layout;
+use super::layout::{Cursor, line_layout};
 use super::mapmount::FoundMap;
-use super::open::{Cursor, OpenLine};
-use super::write::MAX_UNIT;
+use super::rules::Rules;
+use super::units::MAX_UNIT;
 use super::{Capacity, Pblk};
 use crate::common::ids::{LineId, MAP_ORIGIN};
 use crate::common::layout::Layout;
@@ -34,63 +36,20 @@ use nandscape_media::{
 };
 use nandscape_rt::Nanos;
 
-impl<M: OpenChannel> Pblk<M> {
-    /// Mounts the media at `now`; [`Ftl::now`](crate::face::Ftl::now) tells when it was done.
-    ///
-    /// # Errors
-    /// The media comes back with the reason: power went off again, the choices do not fit, or the
-    /// media holds something else.
-    pub fn recover(
-        mut media: Linked<M>,
-        config: Config,
-        run: FtlRun,
-        now: Nanos,
-    ) -> Result<Self, (M, FtlError)> {
-        match scan(&mut media, &config, now) {
-            Err(error) => Err((media.into_inner(), error)),
-            Ok(found) => {
-                let mut pblk = Self::assemble(media, (config, run), found.capacity, found.now)?;
-                match pblk.replay(&found) {
-                    Ok(()) => Ok(pblk),
-                    Err(error) => Err((pblk.media.into_inner(), error)),
-                }
-            }
-        }
-    }
-
-    fn replay(&mut self, found: &ScanResult) -> Result<(), FtlError> {
-        self.instance = found.instance.unwrap_or(self.instance);
-        let mut replay = Replay::new(0, !self.run.omits(OmittedRule::Sequence));
-        let mut map = FoundMap::default();
-        for (id, smeta) in (0..).zip(&found.smetas) {
-            let line_seq = smeta.map_or(0, |smeta| smeta.line_seq);
-            self.replay_line(id, line_seq, &mut replay, &mut map)?;
-            self.line_seq = self.line_seq.max(line_seq + 1);
-        }
-        replay.hide_trimmed(&mut self.l2p, |at| self.media.oob(at).seq);
-        self.next_seq = replay.seq_max + 1;
-        let trimmed = &mut self.trimmed;
-        let hides = |sectors, by: &TrimRecord| trimmed.hide_part(sectors, *by);
-        replay.count_valid(&self.l2p, &mut self.lines, hides);
-        self.drop_not_chosen();
-        let stale = self.adopt_map(&map);
-        self.place_lines(found);
-        self.limiter_update();
-        self.rewrite_blocks(stale)
-    }
-
+impl<M: OpenChannel> Flash<M> {
     /// Replays the written sectors of one line; reads its address list, or every unit without one. A
     /// line whose start metadata is lost is replayed as well: of a line that was being erased all
     /// copies are superseded.
     fn replay_line(
         &mut self,
+        rules: &Rules,
         id: LineId,
         line_seq: u64,
         replay: &mut Replay,
         map: &mut FoundMap,
     ) -> Result<(), FtlError> {
         let ws_opt = self.geometry.ws_opt;
-        let mut emeta_left = self.emeta_units() * ws_opt;
+        let mut emeta_left = self.emeta_units(rules) * ws_opt;
         let written = self.served_units(id);
         for &at in &written {
             let told = (0..ws_opt)
@@ -109,7 +68,7 @@ impl<M: OpenChannel> Pblk<M> {
                 end = end.max(self.media.read(self.now, self.now, at, ws_opt, &mut Internal)?.at);
             }
             let order = (line_seq + 1) << 32 | (position as u64 * u64::from(ws_opt));
-            self.replay_unit(id, at, order, replay, map);
+            self.replay_unit(rules, id, at, order, replay, map);
         }
         self.now = end;
         Ok(())
@@ -136,6 +95,7 @@ impl<M: OpenChannel> Pblk<M> {
 
     fn replay_unit(
         &mut self,
+        rules: &Rules,
         id: LineId,
         at: Ppa,
         order: u64,
@@ -148,7 +108,7 @@ impl<M: OpenChannel> Pblk<M> {
             if oob.kind == Kind::Map {
                 let line = self.lines.get_mut(id);
                 line.data += 1;
-                if self.mapping.is_some() {
+                if rules.caches_map() {
                     line.origin = MAP_ORIGIN;
                 }
                 map.add(oob.key, oob.seq, at);
@@ -159,14 +119,14 @@ impl<M: OpenChannel> Pblk<M> {
             }
             self.lines.get_mut(id).data += 1;
             let readable = self.media.readable(at);
-            let told = self.lines.get(id).emeta && !self.run.omits(OmittedRule::Unreadable);
+            let told = self.lines.get(id).emeta && !rules.run.omits(OmittedRule::Unreadable);
             if oob.kind == Kind::Pad || (!readable && !told) {
                 continue;
             }
-            if oob.key != KEY_TRIM || !self.run.omits(OmittedRule::TrimSequence) {
+            if oob.key != KEY_TRIM || !rules.run.omits(OmittedRule::TrimSequence) {
                 replay.seq_max = replay.seq_max.max(oob.seq);
             }
-            let by_line = self.run.omits(OmittedRule::Sequence);
+            let by_line = rules.run.omits(OmittedRule::Sequence);
             let order = if by_line { order + u64::from(i) } else { oob.seq };
             if oob.key == KEY_TRIM && readable {
                 let records = decode_trims(&self.media.data(at)).unwrap_or_default();
@@ -181,47 +141,6 @@ impl<M: OpenChannel> Pblk<M> {
         }
     }
 
-    /// Gives every line its state and list. Of the empty lines those with start metadata come last,
-    /// in order: as they are erased in turn, the device's size stays on media.
-    fn place_lines(&mut self, found: &ScanResult) {
-        let (mut empty, mut kept): (Vec<LineId>, Vec<LineId>) =
-            (0..self.capacity.lines).partition(|&id| self.lines.get(id).valid == 0);
-        let age = |id: &LineId| found.smetas[*id as usize].map(|smeta| smeta.line_seq);
-        empty.sort_by_key(age);
-        kept.sort_by_key(age);
-        for id in empty {
-            self.lines.get_mut(id).data = 0;
-            self.adopt_empty(id);
-        }
-        for &id in &kept {
-            self.count_chunks(id);
-            self.lines.in_use += u64::from(self.lines.get(id).data);
-        }
-        for &id in kept.iter().rev() {
-            let frontier = found.smetas[id as usize].map(|smeta| smeta.frontier);
-            if let Some(f) = frontier.and_then(|f| self.frontier_to_resume(f, id)) {
-                self.resume(f, id);
-            }
-        }
-        self.count_map_lines();
-        for id in kept {
-            if self.lines.get(id).state != LineState::Open {
-                self.line_closed(id);
-            }
-        }
-    }
-
-    /// The frontier that a line was opened for, if it is there, has no younger line, and the line has
-    /// room.
-    fn frontier_to_resume(&mut self, frontier: u32, id: LineId) -> Option<FrontierId> {
-        let (f, buffer) = self.origin_of(frontier)?;
-        let frontier = self.frontiers.get(usize::from(f))?;
-        let stripe = self.layout.stripe_of(id);
-        let fits = frontier.open.is_none() && frontier.stripes.has(stripe);
-        self.lines.get_mut(id).origin = buffer;
-        (fits && self.usable_sectors(id) > 0).then_some(f)
-    }
-
     fn usable_sectors(&self, id: LineId) -> u32 {
         (0..self.layout.width).map(|index| self.usable_of_chunk(self.chunk_at(id, index))).sum()
     }
@@ -233,17 +152,113 @@ impl<M: OpenChannel> Pblk<M> {
             ChunkState::Closed | ChunkState::Offline => 0,
         }
     }
+}
+
+impl Frontiers {
+    /// The frontier that a line was opened for, if it is there, has no younger line, and the line has
+    /// room.
+    fn frontier_to_resume<M: OpenChannel>(
+        &mut self,
+        flash: &mut Flash<M>,
+        frontier: u32,
+        id: LineId,
+    ) -> Option<FrontierId> {
+        let (f, buffer) = self.origin_of(frontier)?;
+        let frontier = self.all.get(usize::from(f))?;
+        let stripe = flash.layout.stripe_of(id);
+        let fits = frontier.open.is_none() && frontier.stripes.has(stripe);
+        flash.lines.get_mut(id).origin = buffer;
+        (fits && flash.usable_sectors(id) > 0).then_some(f)
+    }
 
     /// The line goes on taking data, without end metadata: its chunks end at different rows now.
-    fn resume(&mut self, f: FrontierId, id: LineId) {
-        let left = self.usable_sectors(id);
-        self.lines.writable += u64::from(left);
-        let end = self.line_end();
-        let line = self.lines.get_mut(id);
+    fn resume<M: OpenChannel>(&mut self, flash: &mut Flash<M>, f: FrontierId, id: LineId) {
+        let left = flash.usable_sectors(id);
+        flash.lines.writable += u64::from(left);
+        let end = flash.line_end();
+        let line = flash.lines.get_mut(id);
         line.state = LineState::Open;
         line.left = left;
         line.emeta = false;
-        self.frontiers[usize::from(f)].open = Some(OpenLine { id, at: Cursor::START, end });
+        self.all[usize::from(f)].open = Some(OpenLine { id, at: Cursor::START, end });
+    }
+}
+
+impl<M: OpenChannel> Pblk<M> {
+    /// Mounts the media at `now`; [`Ftl::now`](crate::face::Ftl::now) tells when it was done.
+    ///
+    /// # Errors
+    /// The media comes back with the reason: power went off again, the choices do not fit, or the
+    /// media holds something else.
+    pub fn recover(
+        mut media: Linked<M>,
+        config: Config,
+        run: FtlRun,
+        now: Nanos,
+    ) -> Result<Self, (M, FtlError)> {
+        match scan(&mut media, &config, now) {
+            Err(error) => Err((media.into_inner(), error)),
+            Ok(found) => {
+                let mut pblk = Self::assemble(media, (config, run), found.capacity, found.now)?;
+                match pblk.replay(&found) {
+                    Ok(()) => Ok(pblk),
+                    Err(error) => Err((pblk.flash.media.into_inner(), error)),
+                }
+            }
+        }
+    }
+
+    fn replay(&mut self, found: &ScanResult) -> Result<(), FtlError> {
+        self.frontiers.instance = found.instance.unwrap_or(self.frontiers.instance);
+        let mut replay = Replay::new(0, !self.rules.run.omits(OmittedRule::Sequence));
+        let mut map = FoundMap::default();
+        for (id, smeta) in (0..).zip(&found.smetas) {
+            let line_seq = smeta.map_or(0, |smeta| smeta.line_seq);
+            self.flash.replay_line(&self.rules, id, line_seq, &mut replay, &mut map)?;
+            self.frontiers.line_seq = self.frontiers.line_seq.max(line_seq + 1);
+        }
+        replay.hide_trimmed(&mut self.flash.l2p, |at| self.flash.media.oob(at).seq);
+        self.flash.next_seq = replay.seq_max + 1;
+        let trimmed = &mut self.buffers.trimmed;
+        let hides = |sectors, by: &TrimRecord| trimmed.hide_part(sectors, *by);
+        replay.count_valid(&self.flash.l2p, &mut self.flash.lines, hides);
+        self.flash.drop_not_chosen();
+        let stale = self.adopt_map(&map);
+        self.place_lines(found);
+        self.limiter_update();
+        self.rewrite_blocks(stale)
+    }
+
+    /// Gives every line its state and list. Of the empty lines those with start metadata come last,
+    /// in order: as they are erased in turn, the device's size stays on media.
+    fn place_lines(&mut self, found: &ScanResult) {
+        let (mut empty, mut kept): (Vec<LineId>, Vec<LineId>) =
+            (0..self.rules.capacity.lines).partition(|&id| self.flash.lines.get(id).valid == 0);
+        let age = |id: &LineId| found.smetas[*id as usize].map(|smeta| smeta.line_seq);
+        empty.sort_by_key(age);
+        kept.sort_by_key(age);
+        for id in empty {
+            self.flash.lines.get_mut(id).data = 0;
+            self.flash.adopt_empty(&self.rules, id);
+        }
+        for &id in &kept {
+            self.flash.count_chunks(&self.rules, id);
+            self.flash.lines.in_use += u64::from(self.flash.lines.get(id).data);
+        }
+        for &id in kept.iter().rev() {
+            let frontier = found.smetas[id as usize].map(|smeta| smeta.frontier);
+            if let Some(f) =
+                frontier.and_then(|f| self.frontiers.frontier_to_resume(&mut self.flash, f, id))
+            {
+                self.frontiers.resume(&mut self.flash, f, id);
+            }
+        }
+        self.flash.count_map_lines(&self.rules);
+        for id in kept {
+            if self.flash.lines.get(id).state != LineState::Open {
+                self.line_closed(id);
+            }
+        }
     }
 }
 

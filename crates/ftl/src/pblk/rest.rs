@@ -10,16 +10,17 @@ impl<M: OpenChannel> Pblk<M> {
     /// What can be free at most with as many sectors mapped as now, against the limiter's high mark. A line is open
     /// for each frontier, and what is mapped fills the lines behind them.
     pub(super) fn rest_state(&self) -> Option<Rest> {
-        if self.config.limiter != Limiter::Kernel {
+        if self.rules.config.limiter != Limiter::Kernel {
             return None;
         }
-        let capacity = &self.capacity;
-        let mapped_sectors = self.l2p.mapped();
+        let capacity = &self.rules.capacity;
+        let mapped_sectors = self.flash.l2p.mapped();
         let lines = capacity.physical_sectors / u64::from(capacity.line_sectors);
         let full = mapped_sectors.div_ceil(capacity.line_data_sectors.into());
-        let others = self.frontiers.len() as u64 + u64::from(capacity.map_lines);
-        let free = lines.saturating_sub(full + others) * u64::from(self.layout.width);
-        let (wanted_chunks, line_chunks) = (capacity.high_chunks.into(), self.layout.width.into());
+        let others = self.frontiers.all.len() as u64 + u64::from(capacity.map_lines);
+        let free = lines.saturating_sub(full + others) * u64::from(self.flash.layout.width);
+        let (wanted_chunks, line_chunks) =
+            (capacity.high_chunks.into(), self.flash.layout.width.into());
         let chunks = lines * line_chunks;
         Some(Rest { wanted_chunks, free_chunks_max: free, chunks, line_chunks, mapped_sectors })
     }

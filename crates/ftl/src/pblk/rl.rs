@@ -126,14 +126,14 @@ impl RateLimiter {
     }
 
     /// Lets garbage collection have everything until the free space changes. Whether that is news.
-    pub(super) fn relieve(&mut self) -> bool {
+    pub(super) fn force_limiter(&mut self) -> bool {
         !std::mem::replace(&mut self.relieved, true)
     }
 
     /// Lets users have a window until the free space changes, if more than the reserve is free: small
     /// rings leave them nothing well before, and when nothing can be collected that would be for
     /// good. Whether that is news.
-    pub(super) fn relieve_users(&mut self, free_chunks: u32) -> bool {
+    pub(super) fn force_limiter_users(&mut self, free_chunks: u32) -> bool {
         let stalled = self.limiter == Limiter::Kernel && self.user_max == 0;
         let news = stalled && free_chunks > self.reserved_chunks;
         if news {
@@ -317,14 +317,14 @@ mod tests {
     fn relief_lasts_until_free_space_changes() {
         let mut limiter = kernel(&JS_PBLK, 43);
         assert!(!limiter.wants_victim((43, 5), 0));
-        assert!(limiter.relieve());
-        assert!(!limiter.relieve(), "relief twice is no news");
+        assert!(limiter.force_limiter());
+        assert!(!limiter.force_limiter(), "relief twice is no news");
         assert!(limiter.wants_victim((43, 5), 0));
         assert_eq!(limiter.gc_room(NOW), 512);
         limiter.update(43, 5, false);
         assert!(!limiter.wants_victim((43, 5), 0));
         assert_eq!(limiter.gc_room(NOW), 0);
-        assert!(limiter.relieve());
+        assert!(limiter.force_limiter());
     }
 
     /// Reserve-N: users have all of the ring, or, while fewer than N lines are free, nothing.

@@ -8,11 +8,18 @@
 //! shorter than others.
 
 use super::Pblk;
+use super::buffers::Buffer;
+use super::flash::Flash;
+use super::frontiers::Frontiers;
+use super::gc::Collector;
 use super::ids::{BufferId, FrontierId};
+use super::intake::Buffers;
 use super::layout::padded_out;
-use super::open::Frontier;
+use super::rules::Rules;
 use crate::common::free_space::FreeSpace;
 use crate::common::ids::MAP_ORIGIN;
+use crate::common::lines::Line;
+use crate::pblk::config::{GcStream, JournalLines};
 use nandscape_media::OpenChannel;
 use smallvec::{SmallVec, smallvec};
 
@@ -57,17 +64,27 @@ impl Balance<'_> {
     }
 }
 
-impl<M: OpenChannel> Pblk<M> {
+/// What decides who may write how much, looked at together.
+pub(super) struct Space<'a, M> {
+    pub(super) flash: &'a Flash<M>,
+    pub(super) buffers: &'a Buffers,
+    pub(super) frontiers: &'a Frontiers,
+    pub(super) collector: &'a Collector,
+    pub(super) rules: &'a Rules,
+}
+
+impl<M: OpenChannel> Space<'_, M> {
     /// Sectors that user data and trim records may take without ever cornering garbage collection.
     #[inline]
     pub(super) fn user_space(&self, id: BufferId) -> u64 {
-        let plenty = self.lines.writable >= self.plenty && self.gc.is_idle();
-        if plenty { u64::MAX } else { self.scarce_space(id) }
+        let ample =
+            self.flash.lines.writable >= self.rules.ample_sectors && self.collector.is_idle();
+        if ample { u64::MAX } else { self.constrained_space(id) }
     }
 
-    fn scarce_space(&self, id: BufferId) -> u64 {
-        if let Some(space) = self.alone() {
-            let victims = self.gc.needs.now;
+    pub(super) fn constrained_space(&self, id: BufferId) -> u64 {
+        if let Some(space) = self.exclusive_space() {
+            let victims = self.collector.needs.now;
             return (space - victims as i64 - self.reserve(victims)).max(0) as u64;
         }
         self.shared_space(id)
@@ -76,32 +93,27 @@ impl<M: OpenChannel> Pblk<M> {
     /// What a buffer can write that shares the device with no other buffer: all that is writable, but
     /// for what mapping blocks have, is its own. Others are balanced.
     #[inline]
-    fn alone(&self) -> Option<i64> {
-        let [buffer] = &self.buffers[..] else { return None };
-        let writable = if self.mapping.is_none() { self.lines.writable } else { self.data_room() };
-        Some(writable as i64 - buffer.committed(self.geometry.ws_opt) as i64)
+    pub(super) fn exclusive_space(&self) -> Option<i64> {
+        let [buffer] = &self.buffers.all[..] else { return None };
+        let writable =
+            if !self.rules.caches_map() { self.flash.lines.writable } else { self.data_room() };
+        Some(writable as i64 - buffer.committed(self.flash.geometry.ws_opt) as i64)
     }
 
     /// Data sectors that buffers can still map.
     fn data_room(&self) -> u64 {
-        let frontiers = self.frontiers.iter().filter(|frontier| frontier.buffer != MAP_ORIGIN);
-        let left: u64 = frontiers.map(|frontier| self.left_of(frontier)).sum();
-        let free = self.lines.free_space();
+        let frontiers = self.frontiers.all.iter().filter(|frontier| frontier.buffer != MAP_ORIGIN);
+        let left: u64 = frontiers.map(|frontier| self.flash.left_of(frontier)).sum();
+        let free = self.flash.lines.free_space();
         left + free.sectors_of(free.lines())
-    }
-
-    /// Data sectors that a frontier's lines can still take.
-    #[inline]
-    pub(super) fn left_of(&self, frontier: &Frontier) -> u64 {
-        frontier.lines().map(|id| u64::from(self.lines.get(id).left)).sum()
     }
 
     #[cold]
     fn shared_space(&self, id: BufferId) -> u64 {
         let balance = self.balance();
-        let group = self.router.plan().group_of(id);
+        let group = self.buffers.router.plan().group_of(id);
         let rest = balance.groups[group].rest;
-        let space = if self.router.plan().collects_into(group) {
+        let space = if self.buffers.router.plan().collects_into(group) {
             rest + balance.shared_for(group) - self.reserve(balance.victims)
         } else {
             rest + balance.free.sectors_of(self.lines_for(group, &balance)) as i64
@@ -112,20 +124,20 @@ impl<M: OpenChannel> Pblk<M> {
     /// What garbage collection needs free: two lines, the second for the case that a power cut pads
     /// out the first; more where copies fill several lines at once and all of them are padded out.
     fn reserve(&self, victims: u64) -> i64 {
-        let row = i64::from(self.geometry.ws_opt * self.layout.width);
+        let row = i64::from(self.flash.geometry.ws_opt * self.flash.layout.width);
         (self.reserved_lines() as i64 - victims as i64).max(0) + row
     }
 
     /// What the lines hold that garbage collection needs free while it collects none. Only power cuts
     /// leave less.
     pub(super) fn reserved_lines(&self) -> u64 {
-        let lines = 2 + padded_out(&self.geometry, self.router.plan().widest());
-        u64::from(lines) * u64::from(self.capacity.line_data_sectors)
+        let lines = 2 + padded_out(&self.flash.geometry, self.buffers.router.plan().widest());
+        u64::from(lines) * u64::from(self.rules.capacity.line_data_sectors)
     }
 
     /// Free lines that a group may take for user data.
     fn lines_for(&self, group: usize, balance: &Balance<'_>) -> u32 {
-        let plan = self.router.plan();
+        let plan = self.buffers.router.plan();
         let kept = if plan.collects_into(group) {
             0
         } else {
@@ -140,22 +152,25 @@ impl<M: OpenChannel> Pblk<M> {
     /// not prepared ahead, because they cannot be handed back.
     #[inline]
     pub(super) fn may_take_line(&self, id: BufferId) -> bool {
-        self.data_frontiers() == 1 || id == MAP_ORIGIN || self.is_due_a_line(id)
+        self.frontiers.data_frontiers() == 1 || id == MAP_ORIGIN || self.is_due_a_line(id)
     }
 
     fn is_due_a_line(&self, id: BufferId) -> bool {
-        let (chunks, lines) = self.lines.free();
-        let left = (chunks.saturating_sub(self.layout.width), lines.saturating_sub(1));
-        let limited = self.geometry.limits_open_chunks();
-        let scarce = limited || self.buffers[0].rl.stops_users(left);
-        if !scarce && self.lines.writable >= self.plenty && self.gc.is_idle() {
+        let (chunks, lines) = self.flash.lines.free();
+        let left = (chunks.saturating_sub(self.flash.layout.width), lines.saturating_sub(1));
+        let limited = self.flash.geometry.limits_open_chunks();
+        let scarce = limited || self.buffers.all[0].rl.stops_users(left);
+        if !scarce
+            && self.flash.lines.writable >= self.rules.ample_sectors
+            && self.collector.is_idle()
+        {
             return true;
         }
         let balance = self.balance();
-        let group = self.router.plan().group_of(id);
+        let group = self.buffers.router.plan().group_of(id);
         // What is short by less than the padding of a unit can be written all the same: then a line
         // that another group needs is left to it.
-        let padding = i64::from(self.geometry.ws_opt);
+        let padding = i64::from(self.flash.geometry.ws_opt);
         let short = balance.groups[group].rest;
         let needed = short < -padding || (short < 0 && balance.lines_beside(group) > 0);
         needed || (!scarce && self.lines_for(group, &balance) > 0)
@@ -163,77 +178,128 @@ impl<M: OpenChannel> Pblk<M> {
 
     /// Whether a frontier's group has a unit in its own lines that it does not need.
     pub(super) fn spares_unit(&self, f: FrontierId) -> bool {
-        let group = self.router.plan().group_of(self.frontiers[usize::from(f)].buffer);
-        self.balance().groups[group].rest >= i64::from(self.geometry.ws_opt)
-    }
-
-    /// Frontiers of buffers, which come before that of mapping blocks.
-    #[inline]
-    pub(super) fn data_frontiers(&self) -> usize {
-        self.frontiers.len() - usize::from(self.mapping.is_some())
-    }
-
-    /// Where users have to stop for want of free lines, those that several frontiers prepared ahead
-    /// are handed back.
-    pub(super) fn hand_back_scarce(&mut self) {
-        if self.data_frontiers() > 1 && self.buffers[0].rl.stops_users(self.lines.free()) {
-            self.hand_back_lines();
-        }
-    }
-
-    /// Hands back the prepared lines that their groups can do without. Whether there were any.
-    pub(super) fn hand_back_lines(&mut self) -> bool {
-        let mut groups = self.balance().groups;
-        let mut any = false;
-        for f in 0..self.data_frontiers() {
-            let group = &mut groups[self.router.plan().group_of(self.frontiers[f].buffer)];
-            let spare = if group.busy { group.rest } else { i64::MAX };
-            if let Some(left) = self.hand_back(f as FrontierId, spare) {
-                group.rest -= i64::from(left);
-                any = true;
-            }
-        }
-        any
+        let group = self.buffers.router.plan().group_of(self.frontiers.all[usize::from(f)].buffer);
+        self.balance().groups[group].rest >= i64::from(self.flash.geometry.ws_opt)
     }
 
     /// Sectors that copies may take in a buffer beyond victims already under way.
     pub(super) fn uncommitted(&self, id: BufferId) -> u64 {
-        if let Some(space) = self.alone() {
-            return (space - self.gc.needs.another).max(0) as u64;
+        if let Some(space) = self.exclusive_space() {
+            return (space - self.collector.needs.another).max(0) as u64;
         }
         let balance = self.balance();
-        let group = self.router.plan().group_of(id);
+        let group = self.buffers.router.plan().group_of(id);
         let rest = balance.groups[group].rest;
         (rest + balance.shared_for(group)).max(0) as u64
     }
 
     /// Sectors that copies on their way to a buffer may take now.
     pub(super) fn copy_space(&self, id: BufferId) -> u64 {
-        if let Some(space) = self.alone() {
+        if let Some(space) = self.exclusive_space() {
             return space.max(0) as u64;
         }
-        let coming = self.gc.coming().filter(|&(buffer, _)| buffer == id);
+        let coming = self.collector.pending_copies().filter(|&(buffer, _)| buffer == id);
         self.uncommitted(id) + coming.map(|(_, sectors)| sectors).sum::<u64>()
     }
 
     fn balance(&self) -> Balance<'_> {
-        let plan = self.router.plan();
-        let ws_opt = self.geometry.ws_opt;
+        let plan = self.buffers.router.plan();
+        let ws_opt = self.flash.geometry.ws_opt;
         let mut groups: Groups = smallvec![Group::default(); plan.groups()];
-        for frontier in self.frontiers.iter().filter(|frontier| frontier.buffer != MAP_ORIGIN) {
-            groups[plan.group_of(frontier.buffer)].rest += self.left_of(frontier) as i64;
+        for frontier in self.frontiers.all.iter().filter(|frontier| frontier.buffer != MAP_ORIGIN) {
+            groups[plan.group_of(frontier.buffer)].rest += self.flash.left_of(frontier) as i64;
         }
-        for (id, buffer) in (0..).zip(&self.buffers) {
+        for (id, buffer) in (0..).zip(&self.buffers.all) {
             let group = &mut groups[plan.group_of(id)];
             group.rest -= buffer.committed(ws_opt) as i64;
             group.busy |= !buffer.is_empty();
         }
-        for (buffer, sectors) in self.gc.coming() {
+        for (buffer, sectors) in self.collector.pending_copies() {
             let group = &mut groups[plan.group_of(buffer)];
             group.rest -= sectors as i64;
             group.busy |= sectors > 0;
         }
-        groups[0].busy |= self.trims.has_pending();
-        Balance { groups, free: self.lines.free_space(), victims: self.gc.to_come }
+        groups[0].busy |= self.buffers.trims.has_pending();
+        Balance {
+            groups,
+            free: self.flash.lines.free_space(),
+            victims: self.collector.pending_sectors,
+        }
+    }
+
+    /// Whether a write waits for space that garbage collection can free.
+    pub(super) fn is_short_of_space(&self) -> bool {
+        let unit = u64::from(self.flash.geometry.ws_opt);
+        let mut waiting =
+            (0..).zip(&self.buffers.all).filter(|(_, buffer)| !buffer.queue.is_empty());
+        let short = |(id, buffer): (BufferId, &Buffer)| {
+            buffer.rl.user_room() == 0 || self.user_space(id) < unit
+        };
+        waiting.any(short)
+    }
+
+    /// Whether another victim is wanted with so many free chunks and lines.
+    pub(super) fn wants_victim(&self, free: (u32, u32)) -> bool {
+        let coming = self.collector.victims() + self.flash.lines.quarantined() as u32;
+        self.collector.takes_all
+            || self.buffers.all.iter().any(|buffer| buffer.rl.wants_victim(free, coming))
+    }
+
+    /// Whether garbage collection runs because free lines are short.
+    pub(super) fn wants_lines(&self) -> bool {
+        let free =
+            self.frontiers.limiter_free(self.flash, self.rules, Some(self.flash.lines.scarcest()));
+        self.buffers.all.iter().any(|buffer| buffer.rl.wants_victim(free, 0))
+    }
+
+    /// Whether lines of the journal are no victims now.
+    pub(super) fn spares_journal(&self) -> bool {
+        self.rules.config.journal_lines == JournalLines::Exempt && !self.collector.takes_all
+    }
+
+    /// Where a victim's copies go: to the buffer that they came from if that is wanted and they find
+    /// room there, else to `target`.
+    pub(super) fn copies_of(&self, line: &Line, target: BufferId) -> BufferId {
+        let by_origin =
+            self.rules.config.gc_stream == GcStream::ByOrigin && !self.collector.takes_all;
+        let fits = by_origin && u64::from(line.valid) <= self.uncommitted(line.origin);
+        if fits { line.origin } else { target }
+    }
+}
+
+impl<M: OpenChannel> Pblk<M> {
+    /// What decides who may write how much.
+    #[inline]
+    pub(super) fn space(&self) -> Space<'_, M> {
+        let Self { flash, buffers, frontiers, collector, rules, .. } = self;
+        Space { flash, buffers, frontiers, collector, rules }
+    }
+
+    /// Where users have to stop for want of free lines, those that several frontiers prepared ahead
+    /// are handed back.
+    pub(super) fn return_constrained(&mut self) {
+        if self.frontiers.data_frontiers() > 1
+            && self.buffers.all[0].rl.stops_users(self.flash.lines.free())
+        {
+            self.return_lines();
+        }
+    }
+
+    /// Hands back the prepared lines that their groups can do without. Whether there were any.
+    pub(super) fn return_lines(&mut self) -> bool {
+        let mut groups = self.space().balance().groups;
+        let mut any = false;
+        for f in 0..self.frontiers.data_frontiers() {
+            let group =
+                &mut groups[self.buffers.router.plan().group_of(self.frontiers.all[f].buffer)];
+            let spare = if group.busy { group.rest } else { i64::MAX };
+            if let Some(left) = self.frontiers.return_line(&mut self.flash, f as FrontierId, spare)
+            {
+                self.limiter_update();
+                group.rest -= i64::from(left);
+                any = true;
+            }
+        }
+        any
     }
 }

@@ -9,6 +9,9 @@ use nandscape_media::Ppa;
 use nandscape_rt::Nanos;
 use std::collections::VecDeque;
 
+/// Most sectors of a write unit (`NVM_MAX_VLBA`).
+pub(super) const MAX_UNIT: usize = 64;
+
 /// Progress of a unit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum UnitState {

@@ -7,7 +7,7 @@ use nandscape_rt::Nanos;
 
 /// How a bio came to the FTL.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Entered {
+pub(super) struct Arrival {
     /// When the host submitted it.
     pub(super) since: Nanos,
     /// How long it took on the host from then on; at most 4.2 s.
@@ -16,7 +16,7 @@ pub(super) struct Entered {
     pub(super) buffer: Option<BufferId>,
 }
 
-impl Entered {
+impl Arrival {
     /// At once.
     #[inline]
     pub(super) const fn at(now: Nanos) -> Self {
@@ -44,7 +44,7 @@ pub(super) struct Queued {
 impl Queued {
     /// Keeps of a write or discard what admission needs.
     #[inline]
-    pub(super) fn new(bio: Bio, buffer: BufferId, token: Token, entered: Entered) -> Self {
+    pub(super) fn new(bio: Bio, buffer: BufferId, token: Token, entered: Arrival) -> Self {
         Self {
             lba: bio.lba,
             sectors: bio.sectors,

@@ -2,29 +2,18 @@
 //! and keeps at most one write in flight on a parallel unit (pblk-write.c).
 
 use super::Pblk;
+use super::counts::PblkCounts;
+use super::frontiers::WritePosition;
 use super::ids::{BufferId, FrontierId};
 use super::rb::Ring;
-use super::units::{UnitState, WriteUnit};
-use crate::common::ids::LineId;
-use crate::common::lines::LineState;
+use super::units::{MAX_UNIT, UnitState, WriteUnit};
 use crate::error::FtlError;
 use crate::kind::OmittedRule;
 use crate::pblk::events::EventKind;
+use crate::report::SectorCounts;
 use nandscape_block::SectorData;
-use nandscape_media::{Cause, KEY_EMPTY, Kind, OpenChannel, Ppa, Status, WriteCmd};
+use nandscape_media::{Cause, KEY_EMPTY, Kind, OpenChannel, Status, WriteCmd};
 use nandscape_rt::Nanos;
-
-/// Most sectors of a write unit (`NVM_MAX_VLBA`).
-pub(super) const MAX_UNIT: usize = 64;
-
-/// Where the next unit goes.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Spot {
-    pub(super) frontier: FrontierId,
-    pub(super) line: u32,
-    pub(super) pu: u32,
-    pub(super) at: Ppa,
-}
 
 /// Entries of a unit, by origin.
 #[derive(Clone, Copy, Debug)]
@@ -44,45 +33,90 @@ impl Tally {
     }
 }
 
+impl PblkCounts {
+    fn count_unit(
+        &mut self,
+        sectors: &mut SectorCounts,
+        ws_opt: u32,
+        id: BufferId,
+        unit: &WriteUnit,
+        tally: Tally,
+    ) {
+        let padding = ws_opt - unit.entries;
+        if padding > 0 {
+            self.pad_units[padding as usize - 1] += 1;
+        }
+        sectors.user += u64::from(tally.user);
+        sectors.gc += u64::from(tally.gc);
+        sectors.trim += u64::from(tally.trim);
+        sectors.pad += u64::from(tally.stale + padding);
+        sectors.stale += u64::from(tally.stale);
+        let buffer = &mut self.buffers[usize::from(id)];
+        buffer.user += u64::from(tally.user + tally.trim);
+        buffer.gc += u64::from(tally.gc);
+        buffer.pad += u64::from(tally.stale + padding);
+    }
+
+    /// What a failed program wrote counts as padding. The counters may have been reset since.
+    fn discount_unit(
+        &mut self,
+        sectors: &mut SectorCounts,
+        id: BufferId,
+        unit: &WriteUnit,
+        tally: Tally,
+    ) {
+        let less = |count: &mut u64, sectors: u32| *count = count.saturating_sub(sectors.into());
+        let lost = u64::from(unit.entries - tally.stale);
+        less(&mut sectors.user, tally.user);
+        less(&mut sectors.gc, tally.gc);
+        less(&mut sectors.trim, tally.trim);
+        sectors.pad += lost;
+        let buffer = &mut self.buffers[usize::from(id)];
+        less(&mut buffer.user, tally.user + tally.trim);
+        less(&mut buffer.gc, tally.gc);
+        buffer.pad += lost;
+    }
+}
+
 impl<M: OpenChannel> Pblk<M> {
     /// Submits what can be submitted, each buffer in its turn. Whether anything was.
     pub(super) fn write_out(&mut self) -> Result<bool, FtlError> {
-        let count = self.buffers.len();
+        let count = self.buffers.all.len();
         let after = |id: usize| if id + 1 == count { 0 } else { id + 1 };
-        let (mut moved, mut id) = (false, self.writer);
+        let (mut moved, mut id) = (false, self.buffers.writer);
         for _ in 0..count {
             moved |= self.write_out_of(id as BufferId)?;
             id = after(id);
         }
-        self.writer = after(id);
+        self.buffers.writer = after(id);
         Ok(moved)
     }
 
     fn write_out_of(&mut self, id: BufferId) -> Result<bool, FtlError> {
         let mut moved = false;
-        while !self.is_building(id) && self.write_next(id, |pblk| pblk.seek_for(id))? {
+        while !self.is_building(id) && self.write_next(id, |pblk| pblk.write_position_for(id))? {
             moved = true;
         }
         Ok(moved)
     }
 
-    /// Writes a buffer's next unit, one that failed before others, to the spot that `seek` finds. Whether there
+    /// Writes a buffer's next unit, one that failed before others, to the place that `position` finds. Whether there
     /// was one.
     #[inline]
     fn write_next(
         &mut self,
         id: BufferId,
-        seek: impl FnOnce(&mut Self) -> Result<Option<Spot>, FtlError>,
+        position: impl FnOnce(&mut Self) -> Result<Option<WritePosition>, FtlError>,
     ) -> Result<bool, FtlError> {
-        let buffer = &self.buffers[usize::from(id)];
+        let buffer = &self.buffers.all[usize::from(id)];
         let failed = buffer.units.next_failed();
         let entries = if failed.is_some() { 0 } else { self.entries_to_write(&buffer.rb) };
         if failed.is_none() && entries == 0 {
             return Ok(false);
         }
-        let Some(spot) = seek(self)? else { return Ok(false) };
+        let Some(spot) = position(self)? else { return Ok(false) };
         if let Some(number) = failed {
-            self.buffers[usize::from(id)].units.retried();
+            self.buffers.all[usize::from(id)].units.retried();
             self.resubmit(id, number, spot)?;
         } else {
             self.write_unit(id, entries, spot)?;
@@ -94,8 +128,8 @@ impl<M: OpenChannel> Pblk<M> {
     /// A buffer without a line has what it must write written to another's, if that can spare a unit: collection
     /// logs trim records anew in buffer 0, whether or not a line is left for it. Whether anything was.
     pub(super) fn lend_line(&mut self) -> Result<bool, FtlError> {
-        for id in 0..self.buffers.len() as BufferId {
-            if self.write_next(id, Self::seek_spare)? {
+        for id in 0..self.buffers.all.len() as BufferId {
+            if self.write_next(id, Self::spare_write_position)? {
                 return Ok(true);
             }
         }
@@ -103,9 +137,10 @@ impl<M: OpenChannel> Pblk<M> {
     }
 
     /// The next unit of a frontier of buffers whose group has more room than it needs.
-    fn seek_spare(&mut self) -> Result<Option<Spot>, FtlError> {
-        for f in 0..self.data_frontiers() as FrontierId {
-            let spot = if self.spares_unit(f) { self.seek(f)? } else { None };
+    fn spare_write_position(&mut self) -> Result<Option<WritePosition>, FtlError> {
+        for f in 0..self.frontiers.data_frontiers() as FrontierId {
+            let spot =
+                if self.space().spares_unit(f) { self.next_write_position(f)? } else { None };
             if spot.is_some() {
                 return Ok(spot);
             }
@@ -115,16 +150,19 @@ impl<M: OpenChannel> Pblk<M> {
 
     /// Where a buffer's next unit goes: to the frontier whose turn it is, or the next that is ready.
     #[inline]
-    pub(super) fn seek_for(&mut self, id: BufferId) -> Result<Option<Spot>, FtlError> {
-        let frontiers = &self.buffers[usize::from(id)].frontiers;
+    pub(super) fn write_position_for(
+        &mut self,
+        id: BufferId,
+    ) -> Result<Option<WritePosition>, FtlError> {
+        let frontiers = &self.buffers.all[usize::from(id)].frontiers;
         if frontiers.len() == 1 {
-            return self.seek(frontiers.start);
+            return self.next_write_position(frontiers.start);
         }
         let frontiers = frontiers.len() as u32;
         for skipped in 0..frontiers {
-            let frontier = self.buffers[usize::from(id)].frontier(skipped);
-            if let Some(spot) = self.seek(frontier)? {
-                let buffer = &mut self.buffers[usize::from(id)];
+            let frontier = self.buffers.all[usize::from(id)].frontier(skipped);
+            if let Some(spot) = self.next_write_position(frontier)? {
+                let buffer = &mut self.buffers.all[usize::from(id)];
                 buffer.turn = buffer.turn.wrapping_add(skipped + 1);
                 return Ok(Some(spot));
             }
@@ -136,8 +174,8 @@ impl<M: OpenChannel> Pblk<M> {
     #[inline]
     fn entries_to_write(&self, rb: &Ring) -> u32 {
         let backlog = rb.backlog().min(rb.to_cut());
-        if backlog >= self.geometry.ws_opt {
-            self.geometry.ws_opt
+        if backlog >= self.flash.geometry.ws_opt {
+            self.flash.geometry.ws_opt
         } else if rb.flush_point > rb.subm {
             backlog
         } else {
@@ -150,9 +188,9 @@ impl<M: OpenChannel> Pblk<M> {
         &mut self,
         id: BufferId,
         entries: u32,
-        spot: Spot,
+        spot: WritePosition,
     ) -> Result<(), FtlError> {
-        let buffer = &mut self.buffers[usize::from(id)];
+        let buffer = &mut self.buffers.all[usize::from(id)];
         let first = buffer.rb.subm;
         let entries = close_enough(&buffer.rb, first, entries);
         let tally = tally(&buffer.rb, first, entries);
@@ -165,7 +203,7 @@ impl<M: OpenChannel> Pblk<M> {
             pu: spot.pu,
             at: spot.at,
             state: UnitState::InFlight,
-            submitted: self.now,
+            submitted: self.flash.now,
             building_ns: 0,
             before: buffer.units.submitted,
         };
@@ -175,9 +213,9 @@ impl<M: OpenChannel> Pblk<M> {
     }
 
     /// Writes the entries of a failed unit elsewhere.
-    fn resubmit(&mut self, id: BufferId, number: u64, spot: Spot) -> Result<(), FtlError> {
-        let now = self.now;
-        let buffer = &mut self.buffers[usize::from(id)];
+    fn resubmit(&mut self, id: BufferId, number: u64, spot: WritePosition) -> Result<(), FtlError> {
+        let now = self.flash.now;
+        let buffer = &mut self.buffers.all[usize::from(id)];
         let unit = buffer.units.get_mut(number);
         unit.state = UnitState::InFlight;
         (unit.line, unit.pu, unit.at, unit.submitted) = (spot.line, spot.pu, spot.at, now);
@@ -194,13 +232,19 @@ impl<M: OpenChannel> Pblk<M> {
         unit: &WriteUnit,
         tally: Tally,
     ) -> Result<(), FtlError> {
-        self.busy[unit.pu as usize] = true;
-        self.lines.use_up(unit.line, self.geometry.ws_opt);
-        let line = self.lines.get_mut(unit.line);
+        self.flash.busy[unit.pu as usize] = true;
+        self.flash.lines.use_up(unit.line, self.flash.geometry.ws_opt);
+        let line = self.flash.lines.get_mut(unit.line);
         line.pending += unit.entries;
         line.in_flight += 1;
-        self.count_unit(id, unit, tally);
-        if self.host.is_some() {
+        self.stats.count_unit(
+            &mut self.flash.counts.sectors,
+            self.flash.geometry.ws_opt,
+            id,
+            unit,
+            tally,
+        );
+        if self.cpu.is_some() {
             self.build(id, number);
             return Ok(());
         }
@@ -209,8 +253,8 @@ impl<M: OpenChannel> Pblk<M> {
 
     /// Issues the write command of a unit that the writer thread has built.
     pub(super) fn issue_built(&mut self, id: BufferId, number: u64) -> Result<(), FtlError> {
-        let now = self.now;
-        let buffer = &mut self.buffers[usize::from(id)];
+        let now = self.flash.now;
+        let buffer = &mut self.buffers.all[usize::from(id)];
         let unit = buffer.units.get_mut(number);
         unit.building_ns = u32::try_from((now - unit.submitted).0).unwrap_or(u32::MAX);
         unit.submitted = now;
@@ -227,52 +271,41 @@ impl<M: OpenChannel> Pblk<M> {
         unit: &WriteUnit,
         tally: Tally,
     ) -> Result<(), FtlError> {
-        let ws_opt = self.geometry.ws_opt;
-        self.media.set_cause(tally.cause(ws_opt));
-        let rb = &self.buffers[usize::from(id)].rb;
+        let ws_opt = self.flash.geometry.ws_opt;
+        self.flash.media.set_cause(tally.cause(ws_opt));
+        let rb = &self.buffers.all[usize::from(id)].rb;
         let mut keys = [KEY_EMPTY; MAX_UNIT];
         rb.copy_keys(unit.first, &mut keys[..unit.entries as usize]);
-        gather_seqs(&mut self.seq_scratch, rb, unit, ws_opt);
-        gather(&mut self.scratch, rb, unit, self.run.keep_content || tally.trim > 0, ws_opt);
+        gather_seqs(&mut self.flash.seq_scratch, rb, unit, ws_opt);
+        gather(
+            &mut self.flash.scratch,
+            rb,
+            unit,
+            self.rules.run.keep_content || tally.trim > 0,
+            ws_opt,
+        );
         let cmd = WriteCmd {
             at: unit.at,
             kind: if unit.entries == 0 { Kind::Pad } else { Kind::Data },
             seq: if unit.entries == 0 { 0 } else { rb.seq(unit.first) },
-            seq_deltas: &self.seq_scratch,
+            seq_deltas: &self.flash.seq_scratch,
             aux: &[],
             keys: &keys[..ws_opt as usize],
-            data: &self.scratch,
+            data: &self.flash.scratch,
         };
-        let outcome = self.media.write(self.now, self.now, cmd)?;
-        self.events.push(outcome.at, EventKind::Unit(id, number, outcome.status));
-        if self.run.omits(OmittedRule::FlushCompletion) {
-            self.serve_waiters(self.now, id, unit, unit.first + u64::from(unit.entries));
+        let outcome = self.flash.media.write(self.flash.now, self.flash.now, cmd)?;
+        self.flash.events.push(outcome.at, EventKind::Unit(id, number, outcome.status));
+        if self.rules.run.omits(OmittedRule::FlushCompletion) {
+            self.serve_waiters(self.flash.now, id, unit, unit.first + u64::from(unit.entries));
         }
         Ok(())
     }
 
-    fn count_unit(&mut self, id: BufferId, unit: &WriteUnit, tally: Tally) {
-        let padding = self.geometry.ws_opt - unit.entries;
-        if padding > 0 {
-            self.stats.pad_units[padding as usize - 1] += 1;
-        }
-        let sectors = &mut self.stats.sectors;
-        sectors.user += u64::from(tally.user);
-        sectors.gc += u64::from(tally.gc);
-        sectors.trim += u64::from(tally.trim);
-        sectors.pad += u64::from(tally.stale + padding);
-        sectors.stale += u64::from(tally.stale);
-        let buffer = &mut self.stats.buffers[usize::from(id)];
-        buffer.user += u64::from(tally.user + tally.trim);
-        buffer.gc += u64::from(tally.gc);
-        buffer.pad += u64::from(tally.stale + padding);
-    }
-
     /// A unit's program has ended.
     pub(super) fn unit_done(&mut self, at: Nanos, id: BufferId, number: u64, status: Status) {
-        let unit = self.buffers[usize::from(id)].units.get_mut(number);
+        let unit = self.buffers.all[usize::from(id)].units.get_mut(number);
         let pu = unit.pu;
-        self.lines.get_mut(unit.line).in_flight -= 1;
+        self.flash.lines.get_mut(unit.line).in_flight -= 1;
         let (line, failed_at) = (unit.line, unit.at);
         let done = status == Status::Ok || unit.entries == 0;
         if done {
@@ -280,72 +313,43 @@ impl<M: OpenChannel> Pblk<M> {
         }
         let unit = *unit;
         if done {
-            self.keep_superseded(&unit);
+            self.flash.keep_superseded(&unit);
         }
-        if done && self.run.omits(OmittedRule::ProgramOrder) {
+        if done && self.rules.run.omits(OmittedRule::ProgramOrder) {
             self.serve_waiters(at, id, &unit, unit.first + u64::from(unit.entries));
         }
         if status != Status::Ok {
-            self.chunk_failed(line, failed_at);
+            self.frontiers.chunk_failed(&mut self.flash, line, failed_at);
         }
         if done {
             self.advance_sync(at, id);
         } else {
             self.unit_failed(id, number);
         }
-        self.busy[pu as usize] = false;
+        self.flash.busy[pu as usize] = false;
     }
 
     /// `sync` passes every completed unit in ring order; whoever waited for that is served.
     fn advance_sync(&mut self, at: Nanos, id: BufferId) {
         let buffer = usize::from(id);
-        while let Some(unit) = self.buffers[buffer].units.pass() {
-            self.buffers[buffer].rb.sync += u64::from(unit.entries);
+        while let Some(unit) = self.buffers.all[buffer].units.pass() {
+            self.buffers.all[buffer].rb.sync += u64::from(unit.entries);
             self.unpin_durable(id, &unit);
-            self.buffers[buffer].rl.out(u32::from(unit.user), u32::from(unit.gc));
-            self.serve_waiters(at, id, &unit, self.buffers[buffer].rb.sync);
+            self.buffers.all[buffer].rl.out(u32::from(unit.user), u32::from(unit.gc));
+            self.serve_waiters(at, id, &unit, self.buffers.all[buffer].rb.sync);
         }
         self.release_durable_lines();
     }
 
-    /// A program failed (pblk-write.c `pblk_map_remaining`): the rest of the chunk is lost to its line,
-    /// which is to be collected first, unless it held nothing but padding and is free again.
-    fn chunk_failed(&mut self, line: LineId, at: Ppa) {
-        self.stats.media_errors.program_failures += 1;
-        let failed = self.lines.get_mut(line);
-        match failed.state {
-            LineState::Free | LineState::AwaitingDurability | LineState::Next => return,
-            LineState::Closed => self.victims.mark_werr(line),
-            _ => {}
-        }
-        failed.werr = true;
-        self.forgo_rest(line, at);
-    }
-
     /// The entries of a unit whose program failed go elsewhere.
     fn unit_failed(&mut self, id: BufferId, number: u64) {
-        let buffer = &mut self.buffers[usize::from(id)];
+        let buffer = &mut self.buffers.all[usize::from(id)];
         let unit = *buffer.units.get_mut(number);
         let tally = tally(&buffer.rb, unit.first, unit.entries);
         buffer.units.fail(number);
-        self.discount_unit(id, &unit, tally);
-        self.lines.get_mut(unit.line).pending -= unit.entries;
+        self.stats.discount_unit(&mut self.flash.counts.sectors, id, &unit, tally);
+        self.flash.lines.get_mut(unit.line).pending -= unit.entries;
         self.line_lowered(unit.line);
-    }
-
-    /// What a failed program wrote counts as padding. The counters may have been reset since.
-    fn discount_unit(&mut self, id: BufferId, unit: &WriteUnit, tally: Tally) {
-        let less = |count: &mut u64, sectors: u32| *count = count.saturating_sub(sectors.into());
-        let lost = u64::from(unit.entries - tally.stale);
-        let sectors = &mut self.stats.sectors;
-        less(&mut sectors.user, tally.user);
-        less(&mut sectors.gc, tally.gc);
-        less(&mut sectors.trim, tally.trim);
-        sectors.pad += lost;
-        let buffer = &mut self.stats.buffers[usize::from(id)];
-        less(&mut buffer.user, tally.user + tally.trim);
-        less(&mut buffer.gc, tally.gc);
-        buffer.pad += lost;
     }
 }
 

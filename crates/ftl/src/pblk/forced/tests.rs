@@ -40,7 +40,7 @@ fn journal(gc_stream: GcStream) -> Config {
 /// Serves a bio; its outcome, unless the device goes on for ever.
 fn serve(pblk: &mut Pblk<Media>, bio: Bio) -> Result<(), BlockError> {
     let mut done = Vec::new();
-    if let Submit::Done(done) = pblk.submit(pblk.now, bio, Token(0)) {
+    if let Submit::Done(done) = pblk.submit(pblk.flash.now, bio, Token(0)) {
         return done.result.map(|_| ());
     }
     for _ in 0..100_000 {
@@ -59,7 +59,7 @@ fn write(pblk: &mut Pblk<Media>, lba: u64, flags: Flags) {
 }
 
 fn take_free_lines(pblk: &mut Pblk<Media>) {
-    while pblk.lines.take_free(StripeSet::ALL, false).is_some() {}
+    while pblk.flash.lines.take_free(StripeSet::ALL, false).is_some() {}
     pblk.limiter_update();
 }
 
@@ -74,11 +74,11 @@ fn copies_of_forced_victims_go_to_one_buffer() {
     }
     assert_eq!(serve(&mut pblk, Bio::flush()), Ok(()));
     pblk.recycle_all();
-    pblk.gc.takes_all = true;
+    pblk.collector.takes_all = true;
     assert_eq!(pblk.fill_victims(), Ok(true));
-    let collected = pblk.lines.iter().filter(|(_, line)| line.state == LineState::Gc);
+    let collected = pblk.flash.lines.iter().filter(|(_, line)| line.state == LineState::Gc);
     let origins: BTreeSet<_> = collected.map(|(_, line)| line.origin).collect();
-    let targets: BTreeSet<_> = pblk.gc.coming().map(|(buffer, _)| buffer).collect();
+    let targets: BTreeSet<_> = pblk.collector.pending_copies().map(|(buffer, _)| buffer).collect();
     assert_eq!((origins.len(), targets.len()), (2, 1), "{origins:?} to {targets:?}");
 }
 
@@ -86,9 +86,9 @@ fn copies_of_forced_victims_go_to_one_buffer() {
 #[test]
 fn copies_wait_for_others_before_they_are_padded() {
     let mut pblk = device(GEOMETRY, journal(GcStream::Data));
-    pblk.gc.gathers_in = Some((0, pblk.admitted_sectors()));
+    pblk.collector.gathers_in = Some((0, pblk.stats.admitted_sectors()));
     assert!(!pblk.is_gathering(), "nothing is left of a unit");
-    pblk.buffers[0].rb.push(0, crate::pblk::rb::Origin::Gc, 1);
+    pblk.buffers.all[0].rb.push(0, crate::pblk::rb::Origin::Gc, 1);
     assert!(pblk.is_gathering());
     pblk.stats.host.written += 1;
     assert!(!pblk.is_gathering(), "a write found room");
@@ -100,10 +100,12 @@ fn trim_records_are_written_to_anothers_line() {
     let mut pblk = device(GEOMETRY, journal(GcStream::Own));
     write(&mut pblk, 0, Flags::JOURNAL);
     assert_eq!(serve(&mut pblk, Bio::flush()), Ok(()));
-    assert!(pblk.hand_back(0, i64::MAX).is_some());
-    pblk.hand_back(1, i64::MAX);
+    assert!(pblk.frontiers.return_line(&mut pblk.flash, 0, i64::MAX).is_some());
+    pblk.frontiers.return_line(&mut pblk.flash, 1, i64::MAX);
+    pblk.limiter_update();
     take_free_lines(&mut pblk);
-    pblk.log_trim(TrimRecord { lba: 7, sectors: 1, seq: pblk.next_seq });
+    let record = TrimRecord { lba: 7, sectors: 1, seq: pblk.flash.next_seq };
+    pblk.buffers.log_trim(&mut pblk.flash, &mut pblk.progress, record);
     assert_eq!(serve(&mut pblk, Bio::flush()), Ok(()));
     assert_eq!(pblk.check(), Ok(()));
 }
@@ -119,7 +121,7 @@ fn padding_is_not_padded_for() {
     pblk.start_thread();
     write(&mut pblk, 0, Flags::FUA);
     let pads = (0..100).take_while(|_| {
-        pblk.pads = 0;
+        pblk.progress.pads = 0;
         let padded = pblk.pad_one().expect("on");
         while let Some(at) = pblk.next_at() {
             pblk.run_round(at);
@@ -141,7 +143,7 @@ fn steps_that_gain_nothing_end() {
     assert_eq!(steps(), 0, "still nothing");
     pblk.stats.host.written += 1;
     assert!(!pblk.gains_nothing());
-    pblk.lines.writable += 1;
+    pblk.flash.lines.writable += 1;
     assert!((0..most).all(|_| !pblk.gains_nothing()) && pblk.gains_nothing());
 }
 

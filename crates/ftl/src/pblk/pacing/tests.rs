@@ -79,12 +79,12 @@ impl Load {
     fn look(&self) -> Seen {
         let gc = &self.pblk.stats.gc;
         Seen {
-            free: self.pblk.lines.free().1,
-            collected: self.pblk.gc.victims(),
-            garbage: self.pblk.thread.garbage.len() as u32,
+            free: self.pblk.flash.lines.free().1,
+            collected: self.pblk.collector.victims(),
+            garbage: self.pblk.collector.thread.garbage.len() as u32,
             started: gc.victims,
             emptied: gc.empty_victims,
-            taken: self.pblk.line_seq,
+            taken: self.pblk.frontiers.line_seq,
         }
     }
 }
@@ -133,12 +133,12 @@ fn victims_start_as_linuxs_thread_starts_them() {
     let (mut per_second, mut exact) = (vec![0; 13], 0);
     while load.now < Nanos::from_secs(12) {
         let (before, in_flight) = (load.look(), load.pblk.in_flight());
-        let room = load.pblk.uncommitted(0) / line;
+        let room = load.pblk.space().uncommitted(0) / line;
         let lba = load.addresses.below(sectors);
         load.write(lba, 1);
         let after = load.look();
         let started = (after.started - before.started) as usize;
-        let short = load.pblk.wants_lines() || started > 0;
+        let short = load.pblk.space().wants_lines() || started > 0;
         let expected = thread.step(load.now, short, in_flight);
         let (runs, expected) = (expected.is_some(), expected.unwrap_or(0));
         let fits = expected.min(room as usize)..=expected;
@@ -169,7 +169,11 @@ fn the_prepared_line_counts_as_free_but_in_4_13() {
         let config = Config { capacity_rules: rules, op_percent: Some(25), ..Config::default() };
         let run = FtlRun { keep_content: false, ..FtlRun::default() };
         let pblk = Pblk::format(media, config, run).expect("fits");
-        assert_eq!(pblk.prepared_lines().count(), 1);
-        assert_eq!(pblk.limiter_free(None).0, pblk.lines.free().0 + chunks, "{rules:?}");
+        assert_eq!(pblk.frontiers.prepared_lines().count(), 1);
+        assert_eq!(
+            pblk.frontiers.limiter_free(&pblk.flash, &pblk.rules, None).0,
+            pblk.flash.lines.free().0 + chunks,
+            "{rules:?}"
+        );
     }
 }

@@ -40,7 +40,7 @@ fn device() -> Pblk<Media> {
 
 /// Mounts what a power cut leaves of a device at rest.
 fn remount(pblk: Pblk<Media>) -> Pblk<Media> {
-    let now = pblk.now;
+    let now = pblk.flash.now;
     let media = Linked::new(pblk.power_off(), LinkTiming::none());
     let mounted = Pblk::recover(media, config(), FtlRun::default(), now);
     mounted.map_err(|(_, error)| error).expect("recovers")
@@ -49,7 +49,7 @@ fn remount(pblk: Pblk<Media>) -> Pblk<Media> {
 /// Serves a bio; its outcome.
 fn serve(pblk: &mut Pblk<Media>, bio: Bio) -> Result<(), BlockError> {
     let mut done = Vec::new();
-    if let Submit::Done(done) = pblk.submit(pblk.now, bio, Token(0)) {
+    if let Submit::Done(done) = pblk.submit(pblk.flash.now, bio, Token(0)) {
         return done.result.map(|_| ());
     }
     for _ in 0..100_000 {
@@ -68,7 +68,7 @@ fn write(lba: u64) -> Bio {
 
 /// Fills a device but for [`TRIMMED`] sectors, and writes and discards these, one at a time.
 fn write_and_discard(pblk: &mut Pblk<Media>, times: u64) -> Result<(), BlockError> {
-    let sectors = pblk.capacity.logical_sectors;
+    let sectors = pblk.rules.capacity.logical_sectors;
     (TRIMMED..sectors).try_for_each(|lba| serve(pblk, write(lba)))?;
     let mut rng = Stream::new(1, "trims");
     (0..times).try_for_each(|_| {
@@ -80,9 +80,9 @@ fn write_and_discard(pblk: &mut Pblk<Media>, times: u64) -> Result<(), BlockErro
 
 /// Sectors of records on media that count, each with its records.
 fn live_records(pblk: &Pblk<Media>) -> Vec<Vec<TrimRecord>> {
-    let places = (0..GEOMETRY.ppa_end()).map(Ppa).filter(|&at| pblk.lines.is_valid(at));
-    let sectors = places.filter(|&at| pblk.media.oob(at).key == KEY_TRIM);
-    sectors.map(|at| decode_trims(&pblk.media.data(at)).unwrap_or_default()).collect()
+    let places = (0..GEOMETRY.ppa_end()).map(Ppa).filter(|&at| pblk.flash.lines.is_valid(at));
+    let sectors = places.filter(|&at| pblk.flash.media.oob(at).key == KEY_TRIM);
+    sectors.map(|at| decode_trims(&pblk.flash.media.data(at)).unwrap_or_default()).collect()
 }
 
 /// Records of one range take a sector a line at most however long it is written and discarded without a mount: what
@@ -95,7 +95,11 @@ fn records_of_one_range_do_not_pile_up() {
     assert!((1..=GEOMETRY.chunks).contains(&live), "{live} sectors of records");
     assert!(pblk.stats.gc.victims > 500, "{:?}", pblk.stats.gc);
     assert_eq!(pblk.check(), Ok(()));
-    assert!(pblk.trimmed.ranges.len() as u64 <= TRIMMED, "{} ranges", pblk.trimmed.ranges.len());
+    assert!(
+        pblk.buffers.trimmed.ranges.len() as u64 <= TRIMMED,
+        "{} ranges",
+        pblk.buffers.trimmed.ranges.len()
+    );
 }
 
 /// A record that a younger one replaced is dropped by collection, and the line that held it is not erased before the
@@ -109,17 +113,17 @@ fn a_record_stays_until_what_replaced_it_is_durable() {
     }
     let mut pblk = remount(pblk);
     assert_eq!(serve(&mut pblk, write(0)), Ok(()));
-    let mut places = (0..GEOMETRY.ppa_end()).map(Ppa).filter(|&at| pblk.lines.is_valid(at));
-    let at = places.find(|&at| pblk.media.oob(at).key == KEY_TRIM);
+    let mut places = (0..GEOMETRY.ppa_end()).map(Ppa).filter(|&at| pblk.flash.lines.is_valid(at));
+    let at = places.find(|&at| pblk.flash.media.oob(at).key == KEY_TRIM);
     let at = at.expect("a record on media");
     assert_eq!(serve(&mut pblk, discard), Ok(()));
-    let logged = pblk.next_seq;
-    pblk.relog_trims(at, &pblk.media.data(at));
-    let floor = pblk.trims.durable(u64::MAX);
+    let logged = pblk.flash.next_seq;
+    pblk.relog_trims(at, &pblk.flash.media.data(at));
+    let floor = pblk.buffers.trims.durable(u64::MAX);
     assert_eq!(floor, logged, "the younger one is pending, and nothing else");
-    let line = pblk.lines.get(pblk.lines.of(at));
+    let line = pblk.flash.lines.get(pblk.flash.lines.of(at));
     assert!(line.gate > floor, "{line:?} is erased when everything before {floor} is durable");
-    assert_eq!(pblk.trims.emit(0).len(), 1, "the older one was dropped");
+    assert_eq!(pblk.buffers.trims.emit(0).len(), 1, "the older one was dropped");
 }
 
 /// A mount finds what is discarded, and a record of each sector, all of them needed.
@@ -128,13 +132,13 @@ fn a_mount_knows_what_records_hide() {
     let mut pblk = device();
     assert_eq!(write_and_discard(&mut pblk, 20_000), Ok(()));
     assert_eq!(serve(&mut pblk, Bio::flush()), Ok(()));
-    let hidden: Vec<Lba> = pblk.trimmed.sectors().collect();
+    let hidden: Vec<Lba> = pblk.buffers.trimmed.sectors().collect();
     let mounted = remount(pblk);
     assert_eq!(mounted.check(), Ok(()));
-    assert!(mounted.trimmed.sectors().eq(hidden), "what is discarded");
+    assert!(mounted.buffers.trimmed.sectors().eq(hidden), "what is discarded");
     let records = live_records(&mounted).into_iter().flatten();
-    let needed = records.filter(|record| mounted.trimmed.is_needed(record)).count();
-    assert_eq!(needed, mounted.trimmed.sectors().count(), "a record hides one sector");
+    let needed = records.filter(|record| mounted.buffers.trimmed.is_needed(record)).count();
+    assert_eq!(needed, mounted.buffers.trimmed.sectors().count(), "a record hides one sector");
 }
 
 /// Ranges are what a list of the youngest record of each sector is, and a record is needed while the list has it.

@@ -70,7 +70,7 @@ impl Naive {
         self.rows.iter().position(|row| row.block == block)
     }
 
-    fn bring_forward(&mut self, index: usize) {
+    fn prioritize_file(&mut self, index: usize) {
         let row = self.rows.remove(index);
         self.rows.insert(0, row);
     }
@@ -92,7 +92,7 @@ impl Naive {
         }
         let Some(index) = self.find(block) else { return Lookup::Miss };
         self.rows[index].untouched = false;
-        self.bring_forward(index);
+        self.prioritize_file(index);
         Lookup::Hit
     }
 
@@ -157,7 +157,7 @@ impl Naive {
             oldest_first().filter(|(i, r)| *i >= end && r.pins > 0).map(|(_, r)| r.block).collect();
         for pinned in met {
             let index = self.find(pinned).expect("still there");
-            self.bring_forward(index);
+            self.prioritize_file(index);
         }
         let Some((_, Row { block, dirty, .. })) = chosen else { return };
         let index = self.find(block).expect("still there");

@@ -11,7 +11,7 @@ use nandscape_media::OpenChannel;
 impl<M: OpenChannel> Pblk<M> {
     /// Moves whatever can move.
     pub(super) fn pump(&mut self) {
-        self.needs_pump = false;
+        self.progress.needs_pump = false;
         if let Err(error) = self.try_pump() {
             self.stop(error.into());
         }
@@ -24,7 +24,7 @@ impl<M: OpenChannel> Pblk<M> {
     }
 
     fn pump_all(&mut self) -> Result<(), FtlError> {
-        for f in 0..self.frontiers.len() {
+        for f in 0..self.frontiers.all.len() {
             self.line_chores(f as FrontierId)?;
         }
         if self.is_mounting() {
@@ -38,15 +38,15 @@ impl<M: OpenChannel> Pblk<M> {
             moved |= self.collect()?;
             // Where nothing above moved they would find what they left. Several frontiers may have
             // handed lines back.
-            if moved || anew || self.data_frontiers() > 1 {
+            if moved || anew || self.frontiers.data_frontiers() > 1 {
                 moved |= self.fill_buffers();
             }
             anew = !moved;
             // Copies may just have asked for a mapping.
             if moved || self.start_loads()? {
-                self.pads = 0;
-                self.thread.moved();
-            } else if !self.unstick()? {
+                self.progress.pads = 0;
+                self.collector.thread.moved();
+            } else if !self.resolve_stall()? {
                 return Ok(());
             }
         }
@@ -56,7 +56,7 @@ impl<M: OpenChannel> Pblk<M> {
     fn fill_buffers(&mut self) -> bool {
         let mut moved = self.insert_copies();
         if self.admit_queued() {
-            self.drained = false;
+            self.progress.drained = false;
             moved = true;
         }
         moved | self.drain_idle()
@@ -66,20 +66,20 @@ impl<M: OpenChannel> Pblk<M> {
     /// that is too empty to write by itself, drains that buffer (DESIGN decision 7b). With one buffer
     /// new data always moves the old along.
     fn drain_idle(&mut self) -> bool {
-        let quarantined = self.lines.quarantined();
-        if self.buffers.len() == 1 || quarantined == 0 || !self.wants_lines() {
+        let quarantined = self.flash.lines.quarantined();
+        if self.buffers.all.len() == 1 || quarantined == 0 || !self.space().wants_lines() {
             return false;
         }
         if self.is_gathering() {
             return false;
         }
         // A drain may pad a unit a buffer, so it must free lines enough to be worth that.
-        if !self.gc.is_idle() && quarantined < 2 * self.buffers.len() {
+        if !self.collector.is_idle() && quarantined < 2 * self.buffers.all.len() {
             return false;
         }
-        self.emit_trims();
-        let durable = self.durable();
-        let gate = self.lines.lowest_gate();
+        self.buffers.emit_trims(&mut self.flash, &mut self.progress);
+        let durable = self.buffers.durable(self.flash.next_seq);
+        let gate = self.flash.lines.lowest_gate();
         let holds = |buffer: &&mut Buffer| {
             let rb = &buffer.rb;
             let idle = rb.sync == rb.subm && rb.is_dirty() && rb.flush_point <= rb.subm;
@@ -87,7 +87,7 @@ impl<M: OpenChannel> Pblk<M> {
         };
         let mut drained = false;
         if gate > durable {
-            for buffer in self.buffers.iter_mut().filter(holds) {
+            for buffer in self.buffers.all.iter_mut().filter(holds) {
                 buffer.rb.flush_all();
                 drained = true;
             }

@@ -50,7 +50,12 @@ impl Parts {
 
 /// Writable sectors that are enough whatever the buffers hold and however it is spread: what the rings
 /// can hold, two lines and three rows; with several frontiers also what each may keep from the others.
-pub(super) fn plenty(geometry: &Geometry, capacity: &Capacity, plan: &Plan, rings: u64) -> u64 {
+pub(super) fn ample_sectors(
+    geometry: &Geometry,
+    capacity: &Capacity,
+    plan: &Plan,
+    rings: u64,
+) -> u64 {
     let row = u64::from(geometry.ws_opt * geometry.total_units());
     let kept = if plan.frontiers() == 1 { 0 } else { 4 * u64::from(plan.frontiers()) };
     rings

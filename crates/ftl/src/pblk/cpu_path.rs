@@ -6,10 +6,12 @@
 //! Not charged: completions, and metadata of lines.
 
 use super::Pblk;
-use super::cpu::{LockDemand, MapOrder, MapTask, Task};
+use super::cpu::{CpuQueues, LockDemand, MapOrder, MapTask, Task};
 use super::events::EventKind;
 use super::ids::BufferId;
-use super::waiting::Entered;
+use super::intake::Buffers;
+use super::rules::Rules;
+use super::waiting::Arrival;
 use crate::error::FtlError;
 use crate::pblk::config::FlushScope;
 use nandscape_block::{Bio, Completion, Done, Flags, Op, Submit, Token};
@@ -17,12 +19,46 @@ use nandscape_media::OpenChannel;
 use nandscape_rt::Nanos;
 use nandscape_rt::host::CoreId;
 
+impl CpuQueues {
+    /// What a task asks of the locks.
+    fn lock_demand(&mut self, buffers: &mut Buffers, rules: &Rules, task: Task) -> LockDemand {
+        match task {
+            Task::Request(number) => self.request_demand(buffers, rules, number),
+            Task::Build(..) | Task::Map(_) => LockDemand::default(),
+            Task::Copy(id, sectors) => {
+                LockDemand { rings: 1 << id, inserted: sectors, mapped: sectors }
+            }
+        }
+    }
+
+    fn request_demand(&mut self, buffers: &mut Buffers, rules: &Rules, number: u32) -> LockDemand {
+        let Some(request) = self.request_mut(number) else { return LockDemand::default() };
+        let bio = &request.bio;
+        let covered = bio.op == Op::Flush || bio.flags.has(Flags::PREFLUSH);
+        let sectors = bio.sectors;
+        let mut demand = LockDemand { rings: 0, inserted: 0, mapped: sectors };
+        if bio.op == Op::Write {
+            let buffer = buffers.router.route(bio, &buffers.all);
+            demand = LockDemand { rings: 1 << buffer, inserted: sectors, mapped: sectors };
+            request.buffer = Some(buffer);
+        }
+        if covered {
+            let file = buffers.router.flushed_file(bio);
+            demand.rings |= match (rules.config.flush_scope, file) {
+                (FlushScope::FileRing, Some(file)) => buffers.router.dirty_of(file, &buffers.all),
+                _ => u64::MAX,
+            };
+        }
+        demand
+    }
+}
+
 impl<M: OpenChannel> Pblk<M> {
     /// Serves a bio that has come in.
     #[inline]
-    pub(super) fn serve(&mut self, bio: Bio, token: Token, entered: Entered) -> Submit {
+    pub(super) fn serve(&mut self, bio: Bio, token: Token, entered: Arrival) -> Submit {
         if let Some(error) = self.refusal(bio.op) {
-            return Submit::Done(Done::new(self.now, Err(error)));
+            return Submit::Done(Done::new(self.flash.now, Err(error)));
         }
         if bio.op == Op::Read && self.mapping.is_some() {
             return self.read_mapped(bio, token);
@@ -35,9 +71,9 @@ impl<M: OpenChannel> Pblk<M> {
 
     /// A bio goes the way in.
     #[cold]
-    pub(super) fn send_in(&mut self, bio: Bio, token: Token) -> Submit {
-        if let Some(host) = &mut self.host {
-            host.enter(self.now, bio, token);
+    pub(super) fn queue_on_core(&mut self, bio: Bio, token: Token) -> Submit {
+        if let Some(host) = &mut self.cpu {
+            host.enter(self.flash.now, bio, token);
         }
         self.run_cores();
         Submit::Pending
@@ -46,28 +82,28 @@ impl<M: OpenChannel> Pblk<M> {
     /// Has a unit's command built.
     #[cold]
     pub(super) fn build(&mut self, id: BufferId, number: u64) {
-        if let Some(host) = &mut self.host {
-            host.wake(self.now, Task::Build(id, number, self.geometry.ws_opt));
+        if let Some(host) = &mut self.cpu {
+            host.wake(self.flash.now, Task::Build(id, number, self.flash.geometry.ws_opt));
         }
         self.run_cores();
     }
 
     /// So many copies were put into a buffer: the thread that did it is busy for a while.
     pub(super) fn copied(&mut self, id: BufferId, sectors: u32) {
-        if let Some(host) = &mut self.host {
-            host.wake(self.now, Task::Copy(id, sectors));
+        if let Some(host) = &mut self.cpu {
+            host.wake(self.flash.now, Task::Copy(id, sectors));
             self.run_cores();
         }
     }
 
     /// Issues commands for mapping blocks, at once or when the mapping thread has built them.
     pub(super) fn order_map(&mut self, what: MapTask) -> Result<(), FtlError> {
-        if self.host.is_none() {
+        if self.cpu.is_none() {
             return self.issue_map(what);
         }
         let (commands, sectors) = self.map_demand(what);
-        if let Some(host) = &mut self.host {
-            host.order(self.now, MapOrder { what, commands, sectors });
+        if let Some(host) = &mut self.cpu {
+            host.order(self.flash.now, MapOrder { what, commands, sectors });
             self.run_cores();
         }
         Ok(())
@@ -76,76 +112,43 @@ impl<M: OpenChannel> Pblk<M> {
     /// Whether a buffer's writer thread is busy.
     #[inline]
     pub(super) fn is_building(&self, id: BufferId) -> bool {
-        self.host.as_ref().is_some_and(|host| host.is_writing(id))
+        self.cpu.as_ref().is_some_and(|host| host.is_writing(id))
     }
 
     /// Whether the collecting thread is busy.
     pub(super) fn is_copying(&self) -> bool {
-        self.host.as_ref().is_some_and(|host| host.is_collecting())
+        self.cpu.as_ref().is_some_and(|host| host.is_collecting())
     }
 
     /// Whether nothing is in flight but requests of the host, and the timer of the collector's thread.
     pub(super) fn is_at_rest(&self) -> bool {
-        let timer = usize::from(self.thread.is_armed());
-        let Some(host) = &self.host else { return self.events.len() == timer };
-        host.is_idle() && self.events.len() == host.bringing_in() + timer
+        let timer = usize::from(self.collector.thread.is_armed());
+        let Some(host) = &self.cpu else { return self.flash.events.len() == timer };
+        host.is_idle() && self.flash.events.len() == host.bringing_in() + timer
     }
 
     /// Tasks begin on cores that are free.
     pub(super) fn run_cores(&mut self) {
-        while let Some((core, task)) = self.host.as_mut().and_then(|host| host.next(self.now)) {
-            let demand = self.lock_demand(task);
-            let Some(host) = &mut self.host else { return };
-            let end = host.begin(self.now, core, task, demand);
-            self.events.push(end, EventKind::Core(core));
+        let Some(cpu) = &mut self.cpu else { return };
+        while let Some((core, task)) = cpu.next(self.flash.now) {
+            let demand = cpu.lock_demand(&mut self.buffers, &self.rules, task);
+            let end = cpu.begin(self.flash.now, core, task, demand);
+            self.flash.events.push(end, EventKind::Core(core));
         }
-    }
-
-    /// What a task asks of the locks.
-    fn lock_demand(&mut self, task: Task) -> LockDemand {
-        match task {
-            Task::Request(number) => self.request_demand(number),
-            Task::Build(..) | Task::Map(_) => LockDemand::default(),
-            Task::Copy(id, sectors) => {
-                LockDemand { rings: 1 << id, inserted: sectors, mapped: sectors }
-            }
-        }
-    }
-
-    fn request_demand(&mut self, number: u32) -> LockDemand {
-        let Some(host) = &mut self.host else { return LockDemand::default() };
-        let Some(request) = host.request_mut(number) else { return LockDemand::default() };
-        let bio = &request.bio;
-        let covered = bio.op == Op::Flush || bio.flags.has(Flags::PREFLUSH);
-        let sectors = bio.sectors;
-        let mut demand = LockDemand { rings: 0, inserted: 0, mapped: sectors };
-        if bio.op == Op::Write {
-            let buffer = self.router.route(bio, &self.buffers);
-            demand = LockDemand { rings: 1 << buffer, inserted: sectors, mapped: sectors };
-            request.buffer = Some(buffer);
-        }
-        if covered {
-            let file = self.router.flushed_file(bio);
-            demand.rings |= match (self.config.flush_scope, file) {
-                (FlushScope::FileRing, Some(file)) => self.router.dirty_of(file, &self.buffers),
-                _ => u64::MAX,
-            };
-        }
-        demand
     }
 
     /// The earliest instant at which a task can begin on a core that others use.
     #[inline]
     pub(super) fn next_core_start(&self) -> Option<Nanos> {
-        self.host.as_ref().and_then(|host| host.next_start())
+        self.cpu.as_ref().and_then(|host| host.next_start())
     }
 
     /// A core is done: a request has come in, a command can be issued, or the collecting thread goes on.
     pub(super) fn core_done(&mut self, core: CoreId) {
-        let Some(host) = &mut self.host else { return };
-        let issued = match host.end(self.now, core) {
+        let Some(host) = &mut self.cpu else { return };
+        let issued = match host.end(self.flash.now, core) {
             Some(Task::Request(number)) => {
-                self.come_in(number);
+                self.admit_request(number);
                 Ok(())
             }
             Some(Task::Build(id, number, _)) => self.issue_built(id, number),
@@ -160,7 +163,7 @@ impl<M: OpenChannel> Pblk<M> {
 
     /// Reads that have not come in are served at once, now that nothing is written any more.
     pub(super) fn serve_outside(&mut self) {
-        let reads = self.host.as_mut().map(|host| host.take_reads()).unwrap_or_default();
+        let reads = self.cpu.as_mut().map(|host| host.take_reads()).unwrap_or_default();
         for (bio, token) in reads {
             let done = self.read(&bio);
             self.done.push(Completion { token, done });
@@ -168,10 +171,10 @@ impl<M: OpenChannel> Pblk<M> {
     }
 
     /// A request has passed the locks.
-    fn come_in(&mut self, number: u32) {
-        let Some(request) = self.host.as_mut().and_then(|host| host.take(number)) else { return };
-        let cpu_ns = u32::try_from((self.now - request.since).0).unwrap_or(u32::MAX);
-        let entered = Entered { since: request.since, cpu_ns, buffer: request.buffer };
+    fn admit_request(&mut self, number: u32) {
+        let Some(request) = self.cpu.as_mut().and_then(|host| host.take(number)) else { return };
+        let cpu_ns = u32::try_from((self.flash.now - request.since).0).unwrap_or(u32::MAX);
+        let entered = Arrival { since: request.since, cpu_ns, buffer: request.buffer };
         let token = request.token;
         if let Submit::Done(done) = self.serve(request.bio, token, entered) {
             self.done.push(Completion { token, done });

@@ -1,0 +1,63 @@
+//! Bios that wait for durability, by number: each waits for one buffer or several.
+
+use nandscape_block::{Bio, Token};
+use nandscape_rt::Nanos;
+
+/// A bio that waits for durability.
+#[derive(Debug)]
+pub(super) struct Flush {
+    pub(super) token: Token,
+    pub(super) since: Nanos,
+    /// Of that, on the host before the FTL learned of it.
+    pub(super) cpu_ns: u32,
+    /// Buffers that are not there yet.
+    pub(super) missing: u32,
+    /// A write with PREFLUSH goes on then; anything else is complete.
+    pub(super) then: Option<Bio>,
+}
+
+/// All of them.
+#[derive(Default, Debug)]
+pub(super) struct Flushes {
+    slots: Vec<Option<Flush>>,
+    free: Vec<u32>,
+}
+
+impl Flushes {
+    pub(super) fn add(&mut self, flush: Flush) -> u32 {
+        let Some(index) = self.free.pop() else {
+            self.slots.push(Some(flush));
+            return self.slots.len() as u32 - 1;
+        };
+        self.slots[index as usize] = Some(flush);
+        index
+    }
+
+    /// One buffer less to wait for; the flush, if that was the last.
+    pub(super) fn arrive(&mut self, index: u32) -> Option<Flush> {
+        let flush = self.slots[index as usize].as_mut()?;
+        flush.missing -= 1;
+        if flush.missing > 0 {
+            return None;
+        }
+        self.free.push(index);
+        self.slots[index as usize].take()
+    }
+
+    /// Whether nobody waits.
+    pub(super) fn is_empty(&self) -> bool {
+        self.free.len() == self.slots.len()
+    }
+
+    /// Every bio that waits, given up.
+    pub(super) fn abandon(&mut self) -> impl Iterator<Item = Token> {
+        self.free.clear();
+        self.slots.drain(..).flatten().map(|flush| flush.token)
+    }
+
+    /// Bytes held.
+    pub(super) fn bytes(&self) -> u64 {
+        (self.slots.capacity() * size_of::<Option<Flush>>()
+            + self.free.capacity() * size_of::<u32>()) as u64
+    }
+}
