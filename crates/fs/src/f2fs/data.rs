@@ -12,7 +12,7 @@ use super::node::{Dnode, Found};
 use super::segment::Block;
 use super::volume::{Op, Volume};
 use crate::cache::{PageLocation, WriteRun};
-use crate::contract::{Caller, Data, FsError, Kind, Result, WriteHint};
+use crate::contract::{Caller, Data, FsError, Kind, Result};
 use crate::vfs::content::{self, Writer};
 use crate::vfs::writeback::{Room, Submitted, submit};
 use crate::vfs::{DataPath, Mapped, PAGE, Pages, VolumeEnv};
@@ -52,7 +52,7 @@ impl DataPath for Volume {
     type Placed = PlacedPages;
 
     fn env(&self) -> &VolumeEnv<Inode> {
-        &self.env
+        &self.mount.env
     }
 
     fn submit(
@@ -68,7 +68,7 @@ impl DataPath for Volume {
         bio: Bio,
     ) -> impl Future<Output = std::result::Result<Reply, BlockError>> + use<> {
         let reading = self.upcalls().map(Upcalls::begin_read);
-        let reply = self.env.device.submit(bio);
+        let reply = self.mount.env.device.submit(bio);
         async move {
             let _reading = reading;
             reply.await
@@ -172,7 +172,7 @@ impl DataPath for Volume {
     }
 
     async fn write_back(self: &Rc<Self>, inode: &Rc<Inode>, pages: u64) -> Result<()> {
-        if let Err(error) = self.check_running() {
+        if let Err(error) = self.mount.check_running() {
             let mut pass = inode.pages.pass_over(0..u64::MAX);
             while let Some(run) = pass.take_run(u64::MAX) {
                 run.finish(Some(error.clone()));
@@ -209,8 +209,8 @@ impl DataPath for Volume {
             Found::Hole(pages) => return nothing(run.end().min(at.saturating_add(pages))),
         };
         let is_moving = inode.moving.borrow().contains(&at);
-        let (log, mut alike) = self.log_of_pages(inode, at..run.end());
-        if !is_moving && self.updates_in_place(inode) {
+        let (log, mut alike) = self.mount.log_of_pages(inode, at..run.end());
+        if !is_moving && self.mount.updates_in_place(inode) {
             let (first, count) = self.first_run(dnode, alike).await?;
             if first.is_block() {
                 let placed = PlacedPages::Changed(self.note_in_place(inode, count));
@@ -267,7 +267,7 @@ impl DataPath for Volume {
             result = placed.map(|(end, (id, arrival))| {
                 // What is placed next may have to wait for a checkpoint, which may wait for this write.
                 let volume = Rc::clone(self);
-                replies.push(self.env.rt.spawn("direct write", async move {
+                replies.push(self.mount.env.rt.spawn("direct write", async move {
                     let ended = arrival.await;
                     volume.data_in_flight.arrive(id);
                     ended
@@ -287,7 +287,7 @@ impl DataPath for Volume {
     }
 
     async fn touch(&self, inode: &Inode) -> Result<()> {
-        inode.touch(self.env.now(), true);
+        inode.touch(self.mount.env.now(), true);
         Ok(())
     }
 
@@ -377,7 +377,7 @@ impl Volume {
     /// The same part of a run, whose arrival a task notes.
     fn watched(self: &Rc<Self>, submitted: Submitted<PlacedPages>) -> Submitted<PlacedPages> {
         let (volume, placed) = (Rc::clone(self), *submitted.placed());
-        submitted.watched(&self.env.rt, move || volume.note_arrival(placed))
+        submitted.watched(&self.mount.env.rt, move || volume.note_arrival(placed))
     }
 
     /// The file is at least `end` bytes long.
@@ -512,8 +512,8 @@ impl Volume {
             placed.count().min(self.segments.borrow().run_of(log) as usize)
         };
         let mut addresses = self.addresses(dnode, most).await?;
-        if self.cpu.is_charged() {
-            self.pay(Work::Allocation(count(&addresses) as u64)).await;
+        if self.mount.cpu.is_charged() {
+            self.mount.pay(Work::Allocation(count(&addresses) as u64)).await;
             // The node may have changed, and the log moved on.
             addresses = self.addresses(dnode, most).await?;
         }
@@ -562,39 +562,5 @@ impl Volume {
         };
         let is_there = self.edit_loaded(dnode.nid, set);
         is_there.ok_or_else(|| self.stop(super::error::corrupt("node left memory", dnode.nid.0)))
-    }
-
-    /// The log for the first of some dirty pages, and how many from there on belong to it: those that cleaning moves are
-    /// cold.
-    pub(super) fn log_of_pages(&self, inode: &Inode, pages: Pages) -> (SegmentType, u64) {
-        let mut moving = inode.moving.borrow_mut();
-        if !moving.remove(&pages.start) {
-            let next = moving.range(pages.clone()).next().copied().unwrap_or(pages.end);
-            return (self.data_log(inode), next - pages.start);
-        }
-        let cold = if self.options.active_logs == 2 {
-            SegmentType::HotData
-        } else {
-            SegmentType::ColdData
-        };
-        (cold, 1)
-    }
-
-    /// The log for data of a file (`__get_segment_type`).
-    pub(crate) fn data_log(&self, inode: &Inode) -> SegmentType {
-        let log = match (inode.kind(), inode.write_hint.get()) {
-            (Kind::File, WriteHint::Extreme) => SegmentType::ColdData,
-            (Kind::File, WriteHint::Short) => SegmentType::HotData,
-            (Kind::File, _) if inode.is_cold() => SegmentType::ColdData,
-            (Kind::File, _) if inode.is_hot() => SegmentType::HotData,
-            (Kind::File, _) => SegmentType::WarmData,
-            _ => SegmentType::HotData,
-        };
-        match (self.options.active_logs, inode.kind()) {
-            (2, _) => SegmentType::HotData,
-            (4, Kind::Directory) => SegmentType::HotData,
-            (4, _) => SegmentType::ColdData,
-            _ => log,
-        }
     }
 }

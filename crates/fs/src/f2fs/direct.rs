@@ -62,14 +62,14 @@ impl Volume {
         pages: &Pages,
     ) -> Result<(u64, u64, u64)> {
         let mut most = pages.end - pages.start;
-        if self.is_adaptive() {
+        if self.mount.is_adaptive() {
             let (first, count) = self.first_run(dnode, most).await?;
             if first.is_block() {
                 return Ok((self.note_in_place(inode, count), first.0.into(), count));
             }
             most = count;
         }
-        let log = self.data_log(inode);
+        let log = self.mount.data_log(inode);
         let moved = self.move_pages(op, inode, (dnode, log), pages.start, most).await?;
         let MovedPages { start, count, .. } = moved.ok_or(FsError::NoSpace)?;
         self.note_in_use(count);

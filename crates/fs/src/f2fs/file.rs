@@ -18,7 +18,7 @@ impl Volume {
             }
             self.empty_tail(inode, size).await?;
             inode.set_size(size);
-            inode.touch(self.env.now(), true);
+            inode.touch(self.mount.env.now(), true);
             inode.mark(Dirty::Content);
             return Ok(());
         }
@@ -41,7 +41,7 @@ impl Volume {
         }
         // Reading ahead may have brought back what still had a block.
         self.forget_pages(inode, first);
-        inode.touch(self.env.now(), true);
+        inode.touch(self.mount.env.now(), true);
         inode.mark(Dirty::Content);
         Ok(())
     }
@@ -51,7 +51,10 @@ impl Volume {
     /// elsewhere roll-forward would take them for a longer file.
     pub(super) async fn empty_tail(&self, inode: &Inode, size: u64) -> Result<()> {
         let grows = size > inode.size.get() && !inode.is_inline();
-        if !grows || self.omits(OmittedRule::GrowthTail) || !inode.may_have_tail.replace(false) {
+        if !grows
+            || self.mount.omits(OmittedRule::GrowthTail)
+            || !inode.may_have_tail.replace(false)
+        {
             return Ok(());
         }
         let _cut = inode.invalidate_lock.write().await;
@@ -123,7 +126,7 @@ impl Volume {
             }
         };
         inode.set_size(inode.size.get().max(size));
-        inode.touch(self.env.now(), true);
+        inode.touch(self.mount.env.now(), true);
         inode.mark(Dirty::Content);
         done
     }

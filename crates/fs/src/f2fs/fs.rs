@@ -41,8 +41,10 @@ impl F2fs {
         caller: Caller,
         work: impl AsyncFnOnce(&Rc<Volume>) -> Result<T> + 'static,
     ) -> Result<T> {
-        calls::run(&self.0, async move |volume| volume.cpu.run(caller.core, work(volume)).await)
-            .await
+        calls::run(&self.0, async move |volume| {
+            volume.mount.cpu.run(caller.core, work(volume)).await
+        })
+        .await
     }
 
     /// Runs a call that changes nothing, on its caller's core.
@@ -51,7 +53,7 @@ impl F2fs {
         caller: Caller,
         call: impl Future<Output = Result<T>>,
     ) -> impl Future<Output = Result<T>> {
-        self.0.cpu.run(caller.core, call)
+        self.0.mount.cpu.run(caller.core, call)
     }
 
     /// Makes a file, directory or symbolic link.
@@ -115,9 +117,9 @@ impl F2fs {
 impl MountedFs for F2fs {
     fn counts(&self) -> FsCounts {
         FsCounts {
-            fsync_times: self.0.env.fsync_times.get(),
-            lookups: self.0.env.cache.lookups(),
-            barriers: self.0.env.device.barriers(),
+            fsync_times: self.0.mount.env.fsync_times.get(),
+            lookups: self.0.mount.env.cache.lookups(),
+            barriers: self.0.mount.env.device.barriers(),
             detail: FsDetail::F2fs(counts_of(&self.0)),
         }
     }
@@ -125,7 +127,7 @@ impl MountedFs for F2fs {
     fn memory(&self) -> FsMemory {
         let metadata = self.0.nodes.file.pages.resident() + self.0.meta.pages.resident();
         FsMemory {
-            cached_pages: self.0.env.cache.resident().saturating_sub(metadata),
+            cached_pages: self.0.mount.env.cache.resident().saturating_sub(metadata),
             metadata_bytes: metadata * BLOCK_BYTES as u64,
             inodes: self.0.inodes.len() as u64,
         }
@@ -135,7 +137,7 @@ impl MountedFs for F2fs {
         let volume = &self.0;
         let nodes = volume.nodes.file.pages.memory_bytes();
         let meta = volume.meta.pages.memory_bytes();
-        let files = volume.env.cache.memory_bytes().saturating_sub(nodes + meta);
+        let files = volume.mount.env.cache.memory_bytes().saturating_sub(nodes + meta);
         let inodes = volume.inodes.all();
         let of_inodes = inodes.iter().map(|inode| inode.memory_bytes()).sum();
         vec![
@@ -149,13 +151,13 @@ impl MountedFs for F2fs {
     }
 
     fn fault(&self) -> Option<String> {
-        self.0.fault.borrow().as_ref().map(ToString::to_string)
+        self.0.mount.fault.borrow().as_ref().map(ToString::to_string)
     }
 
     fn space(&self) -> Option<FsSpace> {
         let (segments, space) = (self.0.segments.borrow(), &self.0.space);
         Some(FsSpace {
-            main_segments: self.0.layout.main_segments().into(),
+            main_segments: self.0.mount.layout.main_segments().into(),
             free_segments: segments.free_segments().into(),
             prefree_segments: segments.prefree_segments().into(),
             user_blocks: space.user_blocks(),
@@ -164,7 +166,7 @@ impl MountedFs for F2fs {
     }
 
     fn attach_host(&self, host: &Host) {
-        self.0.cpu.attach(host);
+        self.0.mount.cpu.attach(host);
     }
 }
 
@@ -438,7 +440,7 @@ impl FileSystem for F2fs {
 
     async fn unmount(&self) -> Result<()> {
         let volume = Rc::clone(&self.0);
-        self.0.env.rt.unbroken("unmount", async move { volume.close().await }).await
+        self.0.mount.env.rt.unbroken("unmount", async move { volume.close().await }).await
     }
 }
 
@@ -491,6 +493,6 @@ fn counts_of(volume: &Volume) -> Counts {
         replayed_moves: moves,
         append,
         space: volume.space_counts(),
-        cpu: volume.cpu.times(),
+        cpu: volume.mount.cpu.times(),
     }
 }

@@ -21,13 +21,13 @@ impl Volume {
         let ino = Nid(inode.number);
         let is_dirty = inode.dirty.get() > if data_only { Dirty::Times } else { Dirty::No };
         let is_written = self.inode_lists.appended.borrow().contains(&inode.number)
-            && !self.omits(OmittedRule::AppendedFlush);
+            && !self.mount.omits(OmittedRule::AppendedFlush);
         let node_waits = self.nodes.dirty.borrow().contains(&(inode.number, inode.number))
             || self.nodes.nat.borrow().needs_inode_update(ino);
         if !is_dirty && !is_written && !node_waits {
             // What was written in place is durable with a flush, until a checkpoint had one.
             let is_updated = self.inode_lists.updated.borrow().contains(&inode.number);
-            return Ok(!is_updated || self.omits(OmittedRule::UpdatedFlush));
+            return Ok(!is_updated || self.mount.omits(OmittedRule::UpdatedFlush));
         }
         // What was written stays noted until a checkpoint has it: another fsync of the file may find its nodes clean while
         // this one has yet to flush them.
@@ -50,17 +50,17 @@ impl Volume {
                 ino: inode.number,
                 fsync: true,
                 dentry: self.nodes.nat.borrow().needs_dentry_mark(ino)
-                    && !self.omits(OmittedRule::DentryMark),
+                    && !self.mount.omits(OmittedRule::DentryMark),
             };
             let all = self.send_nodes(&op, NodeSet::Of(inode.number), Some(marks)).await?;
             drop(op);
             // Otherwise the last node that was written has no mark, or the inode itself was not written.
             let is_marked = !self.nodes.nat.borrow().needs_inode_update(ino);
-            let waits = !self.omits(OmittedRule::FsyncNodeWait);
+            let waits = !self.mount.omits(OmittedRule::FsyncNodeWait);
             if waits {
                 // Another fsync of the file may have sent what this one found clean.
                 self.nodes.in_flight.settle().await;
-                self.check_running()?;
+                self.mount.check_running()?;
             }
             // If not all were sent, a node was dirty again while its last write was in flight.
             if is_marked && (all || !waits) {
@@ -70,7 +70,7 @@ impl Volume {
                 inode.mark(Dirty::Content);
             }
         }
-        Ok(self.omits(OmittedRule::FsyncFlush))
+        Ok(self.mount.omits(OmittedRule::FsyncFlush))
     }
 
     /// Where the node of extended attributes is to be written, the inode is written after it, with their beginning; an older
@@ -88,15 +88,15 @@ impl Volume {
         let raw = inode.raw.borrow();
         let nat = self.nodes.nat.borrow();
         let parent_is_there =
-            nat.is_checkpointed(Nid(raw.pino)) || self.omits(OmittedRule::FsyncParent);
-        let strict = self.options.fsync_mode == FsyncMode::Strict;
+            nat.is_checkpointed(Nid(raw.pino)) || self.mount.omits(OmittedRule::FsyncParent);
+        let strict = self.mount.options.fsync_mode == FsyncMode::Strict;
         inode.kind() != Kind::File
             || self.checkpoints.last.borrow().has(CP_UMOUNT)
-            || (raw.links != 1 && !self.omits(OmittedRule::FsyncLink))
-            || (inode.has_wrong_pino() && !self.omits(OmittedRule::FsyncRename))
+            || (raw.links != 1 && !self.mount.omits(OmittedRule::FsyncLink))
+            || (inode.has_wrong_pino() && !self.mount.omits(OmittedRule::FsyncRename))
             || !self.space.has_room_for_roll_forward()
             || !parent_is_there
-            || self.options.active_logs == 2
+            || self.mount.options.active_logs == 2
             || (strict
                 && nat.needs_dentry_mark(Nid(inode.number))
                 && self.checkpoints.changed_dirs.borrow().contains(&raw.pino))

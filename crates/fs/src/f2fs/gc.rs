@@ -69,7 +69,7 @@ impl Volume {
         let free = self.segments.borrow().free_sections() + freed;
         let inodes = self.inode_lists.dirty.borrow().len() as u64;
         // All dirty pages are more than those of nodes and directories; they are counted already.
-        if free > 4 * self.sections_for(self.env.cache.dirty() + inodes) + reserved {
+        if free > 4 * self.sections_for(self.mount.env.cache.dirty() + inodes) + reserved {
             return false;
         }
         free <= self.sections_to_write() + reserved
@@ -78,7 +78,7 @@ impl Volume {
     /// Sections that dirty nodes, directories and inodes may take.
     pub(super) fn sections_to_write(&self) -> u32 {
         let nodes = self.sections_for(self.nodes.dirty.borrow().len() as u64);
-        let dents = self.sections_for(self.dirty_dir_pages());
+        let dents = self.sections_for(self.mount.dirty_dir_pages());
         let inodes = self.inode_lists.dirty.borrow().len() as u64;
         nodes + 2 * dents + self.sections_for(inodes)
     }
@@ -109,11 +109,11 @@ impl Volume {
         if !self.lacks_free_sections(0) {
             return Ok(());
         }
-        let began = self.env.rt.now();
+        let began = self.mount.env.rt.now();
         // On the heap, as few calls clean: the future of every write would be as large.
         let cleaned = Box::pin(volume.clean()).await;
         let mut counts = self.gc_counts.get();
-        counts.calls.note(self.env.rt.now().saturating_sub(began));
+        counts.calls.note(self.mount.env.rt.now().saturating_sub(began));
         self.gc_counts.set(counts);
         cleaned
     }
@@ -151,7 +151,7 @@ impl Volume {
 
     /// Makes prefree segments free by a checkpoint; at once where a run leaves that out of cleaning.
     async fn reclaim_cleaned(self: &Rc<Self>) -> Result<()> {
-        if self.options.gc_without.checkpoint() {
+        if self.mount.options.gc_without.checkpoint() {
             let freed = self.segments.borrow_mut().release_prefree();
             self.note_freed(freed);
             self.reset_freed().await;
@@ -166,13 +166,13 @@ impl Volume {
         if kind == GcKind::Background {
             return work.await;
         }
-        let (began, before) = (self.env.rt.now(), self.cpu.of_cleaning());
-        let result = self.cpu.clean(step, work).await;
-        let paid = self.cpu.of_cleaning();
+        let (began, before) = (self.mount.env.rt.now(), self.mount.cpu.of_cleaning());
+        let result = self.mount.cpu.clean(step, work).await;
+        let paid = self.mount.cpu.of_cleaning();
         let paid =
             [paid.node_page_ns - before.node_page_ns, paid.allocation_ns - before.allocation_ns];
         let mut counts = self.gc_counts.get();
-        counts.parts.note(step, self.env.rt.now().saturating_sub(began).0, paid);
+        counts.parts.note(step, self.mount.env.rt.now().saturating_sub(began).0, paid);
         self.gc_counts.set(counts);
         result
     }
@@ -180,7 +180,7 @@ impl Volume {
     /// Whether a call that has emptied so many sections writes a checkpoint at its end. If not, what it emptied is free
     /// already, or the next call begins with one.
     fn ends_with_checkpoint(&self, freed: u32) -> bool {
-        let is_left = match self.options.gc_checkpoint {
+        let is_left = match self.mount.options.gc_checkpoint {
             _ if self.journals_moves() => !self.lacks_free_sections(0),
             GcCheckpoint::Call => false,
             GcCheckpoint::Reuse => !self.lacks_free_sections(freed),
@@ -217,7 +217,7 @@ impl Volume {
         let moved = self.move_section(section, kind).await;
         self.cleaning.set(None);
         moved?;
-        if self.omits(OmittedRule::ZoneEarlyReset) {
+        if self.mount.omits(OmittedRule::ZoneEarlyReset) {
             self.reset_prefree().await;
         }
         let mut counts = self.gc_counts.get();
@@ -239,7 +239,7 @@ impl Volume {
 
     /// Moves what is valid in the segments of a section.
     async fn move_section(self: &Rc<Self>, section: u32, kind: GcKind) -> Result<()> {
-        let per_section = self.layout.segments_per_section();
+        let per_section = self.mount.layout.segments_per_section();
         for number in section * per_section..(section + 1) * per_section {
             let segment = SegNo(number);
             let found =
@@ -252,7 +252,7 @@ impl Volume {
             let summaries = found?;
             let copies = self.journals_moves()
                 && kind == GcKind::Foreground
-                && !self.omits(OmittedRule::GcNodeContent);
+                && !self.mount.omits(OmittedRule::GcNodeContent);
             if log.is_node() && copies {
                 self.step((GcStep::Write, kind), self.copy_nodes(&summaries)).await?;
             } else if log.is_node() {
@@ -278,7 +278,7 @@ impl Volume {
         if let Some(log) = self.segments.borrow().logs().iter().find(|log| log.segment == segment) {
             return Ok(log.summary.clone());
         }
-        let at = self.layout.summary_block(segment).unwrap_or_default();
+        let at = self.mount.layout.summary_block(segment).unwrap_or_default();
         let read = |bytes: &Block| SummaryBlock::parse(bytes, Place::Summary(segment));
         Ok(self.read_meta(at, read).await??)
     }
@@ -301,7 +301,7 @@ impl Volume {
         let op = self.begin().await?;
         let mut moved = Vec::new();
         for (at, summary) in blocks {
-            self.pay(Work::Move).await;
+            self.mount.pay(Work::Move).await;
             if self.node_entry(summary.nid).await?.block_addr != *at {
                 continue;
             }
@@ -314,7 +314,7 @@ impl Volume {
         self.gc_counts.set(counts);
         if kind == GcKind::Foreground {
             self.send_node_list(&op, &moved, None).await?;
-            if self.omits(OmittedRule::GcNodeContent) {
+            if self.mount.omits(OmittedRule::GcNodeContent) {
                 self.note_rewritten(blocks);
             }
             drop(op);
@@ -348,7 +348,7 @@ impl Volume {
         self.read_nodes(blocks.iter().map(|(_, summary)| summary.nid).collect()).await;
         let mut found = Vec::with_capacity(blocks.len());
         for &(at, summary) in blocks {
-            self.pay(Work::Move).await;
+            self.mount.pay(Work::Move).await;
             let owner = still_there(self.owner_of(at, &summary).await)?;
             let Some((ino, page)) = owner.flatten() else { continue };
             if let Some(inode) = still_there(self.inode(ino).await)? {
@@ -362,7 +362,7 @@ impl Volume {
     async fn move_found(self: &Rc<Self>, found: Vec<Moving>, kind: GcKind) -> Result<()> {
         let copies = self.journals_moves()
             && kind == GcKind::Foreground
-            && !self.omits(OmittedRule::GcDirContent);
+            && !self.mount.omits(OmittedRule::GcDirContent);
         let (copied, found): (Vec<_>, Vec<_>) =
             found.into_iter().partition(|of| copies && of.inode.kind() != Kind::File);
         self.step((GcStep::Read, kind), self.read_moving(&found)).await;

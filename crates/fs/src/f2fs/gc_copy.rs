@@ -43,12 +43,12 @@ impl Volume {
         let op = self.begin().await?;
         let mut current = Vec::new();
         for (at, summary) in blocks {
-            self.pay(Work::Move).await;
+            self.mount.pay(Work::Move).await;
             if self.node_entry(summary.nid).await?.block_addr == *at {
                 current.push((*at, *summary));
             }
         }
-        let log = match self.options.active_logs {
+        let log = match self.mount.options.active_logs {
             2 => SegmentType::HotNode,
             _ => SegmentType::ColdNode,
         };
@@ -68,7 +68,7 @@ impl Volume {
             return Ok(());
         }
         let op = self.begin().await?;
-        let log = match self.options.active_logs {
+        let log = match self.mount.options.active_logs {
             2 => SegmentType::HotData,
             _ => SegmentType::ColdData,
         };
@@ -93,8 +93,8 @@ impl Volume {
     ) -> Result<Vec<Copy>> {
         // What was sent lately is there to be read.
         self.metadata_in_flight.settle().await;
-        self.check_running()?;
-        let device = &self.env.device;
+        self.mount.check_running()?;
+        let device = &self.mount.env.device;
         let reads = blocks.iter().map(|(at, _)| device.read(Lba(at.0.into()), 1));
         let contents = join_all(reads.collect::<Vec<_>>()).await;
         let mut copies = Vec::new();
@@ -142,7 +142,7 @@ impl Volume {
             let is_chained = copy.content.expand().is_none_or(|bytes: Box<[u8; BLOCK_BYTES]>| {
                 self.checkpoints.is_recoverable(NodeFooter::parse(&bytes).cp_ver)
             });
-            if !is_chained || self.omits(OmittedRule::GcChainNodes) {
+            if !is_chained || self.mount.omits(OmittedRule::GcChainNodes) {
                 self.note_move(copy.at, copy.new, MovedBlock::Node(nid));
             }
             return Ok(true);

@@ -107,7 +107,7 @@ impl Volume {
             return Err(corrupt("inode without addresses", inode.number));
         };
         self.set_address(&op, dnode, BlockAddr::NEW).await?;
-        let log = self.data_log(inode);
+        let log = self.mount.data_log(inode);
         let moved = self.move_pages(&op, inode, (dnode, log), 0, 1).await?;
         let start = moved.ok_or(FsError::NoSpace)?.start;
         write_blocks(&**self, inode, start.0.into(), &[content], true).await

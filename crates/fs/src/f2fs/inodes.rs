@@ -2,7 +2,7 @@
 
 use super::cpu::Work;
 use super::error::corrupt;
-use super::format::{self, InodeFeatures, InodeLayout, Nid, inline, mode};
+use super::format::{self, InodeLayout, Nid, inline, mode};
 use super::inode::{self, Dirty, Inode, META_INO, ROOT_INO};
 use super::segment::Block;
 use super::volume::{Op, Volume};
@@ -28,7 +28,7 @@ impl Volume {
     /// # Errors
     /// [`FsError::NoEntry`] if there is none.
     pub(crate) async fn inode_of(&self, ino: Ino) -> Result<Rc<Inode>> {
-        self.env.calls.check_open()?;
+        self.mount.env.calls.check_open()?;
         let number = u32::try_from(ino.0).map_err(|_| FsError::NoEntry)?;
         if !self.is_ordinary(number) {
             return Err(FsError::NoEntry);
@@ -53,12 +53,12 @@ impl Volume {
             return Ok(known);
         }
         let nid = Nid(number);
-        self.pay(Work::NodePages(1)).await;
+        self.mount.pay(Work::NodePages(1)).await;
         if self.node_entry(nid).await?.block_addr == format::BlockAddr::NULL {
             return Err(FsError::NoEntry);
         }
-        let features = self.inode_features();
-        let is_data = |at| self.layout.is_main(at);
+        let features = self.mount.inode_features();
+        let is_data = |at| self.mount.layout.is_main(at);
         let read = |bytes: &Block| {
             format::check_inode(bytes, features, is_data).map(|()| inode::parse(bytes, features))
         };
@@ -69,30 +69,14 @@ impl Volume {
         if let Some(known) = self.inodes.get(number) {
             return Ok(known);
         }
-        let inode = Inode::new(&self.env.rt, &self.env.cache, number, parts, &self.inode_lists);
+        let inode =
+            Inode::new(&self.mount.env.rt, &self.mount.env.cache, number, parts, &self.inode_lists);
         Ok(self.keep_inode(inode))
     }
 
     /// Keeps an inode in memory.
     fn keep_inode(&self, inode: Rc<Inode>) -> Rc<Inode> {
         self.inodes.insert(inode.number, inode, Inode::is_idle)
-    }
-
-    /// The features of the volume that decide how inodes are read.
-    pub(crate) fn inode_features(&self) -> InodeFeatures {
-        let features = self.sb.features();
-        InodeFeatures {
-            extra_attr: features.has(format::Feature::EXTRA_ATTR),
-            flexible_inline_xattr: features.has(format::Feature::FLEXIBLE_INLINE_XATTR),
-            inode_checksum: features.has(format::Feature::INODE_CHECKSUM),
-        }
-    }
-
-    /// Writes the checksum of an inode's block, if it has one.
-    pub(crate) fn seal_inode(&self, bytes: &mut Block) {
-        if let Some(seed) = self.sb.checksum_seed() {
-            format::seal_inode(bytes, self.inode_features(), seed.0);
-        }
     }
 
     /// Brings the attributes of an inode to its node page (`f2fs_update_inode`).
@@ -104,7 +88,7 @@ impl Volume {
         if inode.dirty.get() == Dirty::No {
             return Ok(());
         }
-        self.pay(Work::NodePages(1)).await;
+        self.mount.pay(Work::NodePages(1)).await;
         self.edit_node(op, Nid(inode.number), |bytes| encode(inode, bytes)).await?;
         inode.mark_clean();
         Ok(())
@@ -138,7 +122,8 @@ impl Volume {
     ) -> Result<Rc<Inode>> {
         let nid = self.take_nid().await?;
         let parts = self.new_parts(caller, parent, file_mode);
-        let inode = Inode::new(&self.env.rt, &self.env.cache, nid.0, parts, &self.inode_lists);
+        let inode =
+            Inode::new(&self.mount.env.rt, &self.mount.env.cache, nid.0, parts, &self.inode_lists);
         inode.may_have_tail.set(false);
         self.new_node(op, &inode, nid, 0).await?;
         inode.mark(Dirty::Content);
@@ -150,9 +135,9 @@ impl Volume {
         const SET_GROUP_ID: u16 = 0o2000;
         let is_dir = file_mode & mode::TYPE == mode::DIR;
         let inherits = parent.raw.borrow().mode & SET_GROUP_ID != 0;
-        let now = self.env.now();
+        let now = self.mount.env.now();
         let (seconds, nanos) = (now.seconds.cast_unsigned(), now.nanos);
-        let features = self.inode_features();
+        let features = self.mount.inode_features();
         let mut raw = format::Inode {
             mode: file_mode | if inherits && is_dir { SET_GROUP_ID } else { 0 },
             uid: caller.uid,
@@ -173,13 +158,13 @@ impl Volume {
         let is_file =
             file_mode & mode::TYPE == mode::REGULAR || file_mode & mode::TYPE == mode::SYMLINK;
         let mut flags = 0;
-        if self.options.inline_xattr {
+        if self.mount.options.inline_xattr {
             flags |= inline::XATTR;
         }
-        if self.options.inline_data && is_file {
+        if self.mount.options.inline_data && is_file {
             flags |= inline::DATA;
         }
-        if self.options.inline_dentry && is_dir {
+        if self.mount.options.inline_dentry && is_dir {
             flags |= inline::DENTRY;
         }
         if features.extra_attr {
@@ -187,7 +172,7 @@ impl Volume {
         }
         raw.inline = flags;
         let has_slots = flags & (inline::XATTR | inline::DENTRY) != 0;
-        let words = match (features.flexible_inline_xattr, self.options.inline_xattr) {
+        let words = match (features.flexible_inline_xattr, self.mount.options.inline_xattr) {
             (true, true) => XATTR_WORDS,
             (false, _) if has_slots => XATTR_WORDS,
             _ => 0,
@@ -213,7 +198,7 @@ impl Volume {
             self.check_range(&inode, size, 0)?;
             self.set_length(&inode, size).await?;
         }
-        inode.touch(self.env.now(), false);
+        inode.touch(self.mount.env.now(), false);
         inode.set(&change);
         Ok(inode.attr())
     }

@@ -63,7 +63,7 @@ impl Volume {
     pub(crate) fn keep_summaries(&self, segment: SegNo, summaries: &SummaryBlock) {
         let mut bytes = [0; BLOCK_BYTES];
         summaries.encode(&mut bytes[..]);
-        let at = self.layout.summary_block(segment).unwrap_or_default();
+        let at = self.mount.layout.summary_block(segment).unwrap_or_default();
         self.meta.pages.write(at.0.into(), SectorData::sparse(&bytes), false);
     }
 
@@ -75,7 +75,7 @@ impl Volume {
         owner: Option<Owner>,
         (flags, first): (Flags, Flags),
     ) -> impl Future<Output = Result<()>> + use<> {
-        let device = &self.env.device;
+        let device = &self.mount.env.device;
         let most = match device.caps().max_sectors {
             0 => usize::MAX,
             most => most as usize,
@@ -114,12 +114,12 @@ impl Volume {
         preflush: bool,
         durable: bool,
     ) -> Result<()> {
-        let honours = self.env.device.caps().fua == Fua::Honoured;
+        let honours = self.mount.env.device.caps().fua == Fua::Honoured;
         let fua = if durable && honours { Flags::FUA } else { Flags::NONE };
         let first = if preflush { Flags::PREFLUSH } else { Flags::NONE };
         self.write_blocks(blocks, None, (Flags::META | Flags::SYNC | fua, first)).await?;
         if durable && !honours {
-            self.env.device.flush().await?;
+            self.mount.env.device.flush().await?;
         }
         Ok(())
     }
@@ -132,7 +132,7 @@ impl Volume {
             Some(segment) => placement_of(segment.kind),
             None => META_PLACEMENT,
         };
-        Placement(hint.min(self.env.device.caps().placement_handles))
+        Placement(hint.min(self.mount.env.device.caps().placement_handles))
     }
 
     /// Submits dirty pages of nodes, of metadata areas, or of a directory, for the flusher.
@@ -151,7 +151,8 @@ impl Volume {
     /// Submits dirty blocks of the metadata areas; does not wait for them.
     pub(crate) fn send_meta(self: &Rc<Self>) {
         let mut pass = self.meta.pages.pass_over(0..u64::MAX);
-        let ssa = self.layout.summary_block(SegNo(0)).map_or(u64::MAX, |first| first.0.into());
+        let ssa =
+            self.mount.layout.summary_block(SegNo(0)).map_or(u64::MAX, |first| first.0.into());
         while let Some(run) = pass.take_run(RUN_PAGES) {
             let summaries = run.end().saturating_sub(run.first().max(ssa));
             let sent = &self.checkpoints.summary_blocks;
@@ -171,9 +172,9 @@ impl Volume {
             let mut blocks = Vec::new();
             for (page, content) in (run.first()..run.end()).zip(run.data()) {
                 let Found::Node(dnode) = self.find_dnode(dir, page).await? else { continue };
-                let is_noted =
-                    self.omits(OmittedRule::GcDirContent) && dir.moving.borrow().contains(&page);
-                let (log, _) = self.log_of_pages(dir, page..page + 1);
+                let is_noted = self.mount.omits(OmittedRule::GcDirContent)
+                    && dir.moving.borrow().contains(&page);
+                let (log, _) = self.mount.log_of_pages(dir, page..page + 1);
                 let moved = self.move_pages(op, dir, (dnode, log), page, 1).await?;
                 if let Some(MovedPages { from, start, .. }) = moved {
                     if is_noted {
@@ -205,7 +206,7 @@ impl Volume {
     ) {
         let id = self.metadata_in_flight.send();
         let volume = Rc::clone(self);
-        drop(self.env.rt.clone().spawn("metadata write-back", async move {
+        drop(self.mount.env.rt.clone().spawn("metadata write-back", async move {
             let ended = arrival.await.map_err(|error| volume.stop(error));
             for run in runs {
                 run.finish(ended.clone().err());

@@ -32,6 +32,7 @@ mod knobs;
 mod meta;
 pub mod mkfs;
 mod mount;
+mod mount_info;
 mod moves;
 mod namei;
 mod nat;

@@ -19,6 +19,7 @@ use super::format::{
 use super::fs::F2fs;
 use super::gc_journal::read::{GcJournalBlock, blocks_that_count};
 use super::inode::{Inode, META_INO, NODE_INO};
+use super::mount_info::MountInfo;
 use super::moves::GcJournal;
 use super::nat::{FreeNids, Nat, Nodes};
 use super::options::{AllocMode, Allocation, MountOptions, Reclaim};
@@ -346,7 +347,7 @@ impl F2fs {
                 Ok((Self(volume), MountReport { moves, files, nodes, blocks, orphans }))
             }
             Err(error) => {
-                volume.detach();
+                volume.mount.detach();
                 Err(error)
             }
         }
@@ -481,9 +482,9 @@ async fn load_volume(
     segments.frees_pinned = options.omit == Some(OmittedRule::GcPinned);
     segments.reuses_retired = options.omit == Some(OmittedRule::SectionReuse);
     segments.forgets_slots = options.omit == Some(OmittedRule::SlotMap);
+    let mount = Rc::new(MountInfo::new(env, options, (sb, layout)));
     let parts = VolumeParts {
-        sb,
-        layout,
+        mount,
         segments,
         nodes,
         meta,
@@ -494,13 +495,13 @@ async fn load_volume(
         zones,
         append,
     };
-    Ok(Volume::new(env, options, parts))
+    Ok(Volume::new(parts))
 }
 
 fn start_tasks(volume: &Rc<Volume>) {
-    let (env, backing) = (&volume.env, FileBacking(Rc::clone(volume)));
+    let (env, backing) = (&volume.mount.env, FileBacking(Rc::clone(volume)));
     drop(env.rt.spawn_daemon("flusher", flush_in_background(env.cache.clone(), backing)));
-    if volume.options.background_gc && volume.append.is_none() {
+    if volume.mount.options.background_gc && volume.append.is_none() {
         let cleaner = Rc::clone(volume);
         drop(env.rt.spawn_daemon("cleaner", async move { cleaner.run_gc_thread().await }));
     }
@@ -561,35 +562,28 @@ impl Volume {
         }
     }
 
-    /// Ends what runs in the background, so that the device can be used by others; nothing is written.
-    fn detach(&self) {
-        self.env.calls.close();
-        self.env.cache.stop();
-        self.stopped.set(true);
-    }
-
     /// Writes everything out and leaves the volume clean.
     ///
     /// # Errors
     /// The first; the rest is done all the same.
     pub(crate) async fn close(self: &Rc<Self>) -> Result<()> {
-        self.env.calls.check_open()?;
-        self.env.calls.close();
-        self.env.calls.ended().await;
+        self.mount.env.calls.check_open()?;
+        self.mount.env.calls.close();
+        self.mount.env.calls.ended().await;
         let mut result = Ok(());
         for inode in self.inodes.all() {
             inode.opens.set(0);
             result = result.and(self.delete_if_unused(&inode).await);
         }
         result = result.and(sync_all(self, &self.inodes).await);
-        self.env.cache.stop();
-        if self.omits(OmittedRule::GcUnmark) {
+        self.mount.env.cache.stop();
+        if self.mount.omits(OmittedRule::GcUnmark) {
             self.unmark_volume().await?;
         }
         result.and(self.write_checkpoint(Reason::Umount).await.map(drop))?;
         if self.append.is_some() {
             self.drain_discards().await?;
-            self.env.device.flush().await?;
+            self.mount.env.device.flush().await?;
             // The device's next flag is another mount's.
             self.upcalls().iter().for_each(|upcalls| upcalls.poke.notify_one());
         }

@@ -9,7 +9,7 @@
 
 use super::dir::Found;
 use super::error::corrupt;
-use super::format::{Nid, advise, inline, mode};
+use super::format::{Nid, Superblock, advise, inline, mode};
 use super::inode::{Dirty, Inode};
 use super::inodes::LINKS_MAX;
 use super::segment::Block;
@@ -57,6 +57,17 @@ fn has_extension(name: &[u8], extension: &[u8]) -> bool {
             let rest = name[dot + 1..].get(..extension.len());
             name[dot] == b'.' && rest.is_some_and(|rest| rest.eq_ignore_ascii_case(extension))
         })
+}
+
+/// What the extension of a file's name says about its data (`set_file_temperature`).
+fn temperature(sb: &Superblock, name: &[u8]) -> u8 {
+    let (cold, hot) = sb.extensions();
+    let is_any = |known: &[&[u8]]| known.iter().any(|one| has_extension(name, one));
+    match (is_any(&cold), is_any(&hot)) {
+        (true, _) => advise::COLD,
+        (false, true) => advise::HOT,
+        (false, false) => 0,
+    }
 }
 
 impl Volume {
@@ -176,7 +187,7 @@ impl Volume {
         inode.set_name(dir.number, name);
         match what {
             New::File => {
-                inode.raw.borrow_mut().advise |= self.temperature(name);
+                inode.raw.borrow_mut().advise |= temperature(&self.mount.sb, name);
                 Ok(())
             }
             New::Directory => self.make_empty(op, inode, dir.number).await,
@@ -192,17 +203,6 @@ impl Volume {
         inode.pages.discard(0..u64::MAX);
         let freed = self.free_inode(op, inode).await;
         freed.map_err(|error| self.stop(error))
-    }
-
-    /// What the extension of a file's name says about its data (`set_file_temperature`).
-    fn temperature(&self, name: &[u8]) -> u8 {
-        let (cold, hot) = self.sb.extensions();
-        let is_any = |known: &[&[u8]]| known.iter().any(|one| has_extension(name, one));
-        match (is_any(&cold), is_any(&hot)) {
-            (true, _) => advise::COLD,
-            (false, true) => advise::HOT,
-            (false, false) => 0,
-        }
     }
 
     /// Keeps the target of a symbolic link in the inode or, if it is long, in a block.
@@ -261,7 +261,7 @@ impl Volume {
         inode.raw.borrow_mut().links += 1;
         inode.set_name(dir.number, name);
         inode.lose_pino();
-        inode.touch(self.env.now(), false);
+        inode.touch(self.mount.env.now(), false);
         drop((op, _file));
         Ok(inode)
     }
@@ -320,7 +320,7 @@ impl Volume {
         let mut raw = inode.raw.borrow_mut();
         raw.links = if is_dir { 0 } else { raw.links.saturating_sub(1) };
         drop(raw);
-        inode.touch(self.env.now(), false);
+        inode.touch(self.mount.env.now(), false);
         inode.mark(Dirty::Content);
     }
 

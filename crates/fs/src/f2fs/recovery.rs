@@ -75,7 +75,7 @@ impl Volume {
             (None, Some(append)) => self.align_space(append, false).await?,
             (None, None) => self.renew_logs(!chain.is_empty())?,
         }
-        if !self.omits(OmittedRule::RollCheckpoint) {
+        if !self.mount.omits(OmittedRule::RollCheckpoint) {
             self.write_checkpoint(Reason::Recovery).await?;
         }
         self.release_held(held).await;
@@ -135,7 +135,7 @@ impl Volume {
 
     /// The node blocks that follow the last checkpoint in the warm node log.
     async fn read_chain(&self) -> Result<Vec<ChainNode>> {
-        let reader = ImageReader::new(&self.env.device);
+        let reader = ImageReader::new(&self.mount.env.device);
         let most = self.space.user_blocks();
         let mut chain: Vec<ChainNode> = Vec::new();
         let mut at = self.segments.borrow().next_block(SegmentType::WarmNode);
@@ -143,7 +143,7 @@ impl Volume {
             let bytes = reader.block(at.0.into()).await?;
             let footer = NodeFooter::parse(&bytes);
             let follows = self.checkpoints.is_recoverable(footer.cp_ver)
-                || self.omits(OmittedRule::RollVersion);
+                || self.mount.omits(OmittedRule::RollVersion);
             let is_node = footer.nid != 0 && footer.nid < self.space.max_nid();
             if !follows || !is_node {
                 break;
@@ -190,11 +190,12 @@ impl Volume {
     /// link and without content, which the chain brings.
     async fn recover_inode_page(&self, op: &Op, ino: Nid, found: &Block) -> Result<()> {
         self.nodes.free.borrow_mut().remove(ino.0);
-        let (mut raw, extra, layout) = inode::parse(found, self.inode_features());
+        let (mut raw, extra, layout) = inode::parse(found, self.mount.inode_features());
         raw.inline &= inline::XATTR | inline::EXTRA_ATTR;
         (raw.size, raw.blocks, raw.links, raw.xattr_nid, raw.ext_len) = (0, 1, 1, 0, 0);
         let parts = (raw, extra, layout);
-        let made = Inode::new(&self.env.rt, &self.env.cache, ino.0, parts, &self.inode_lists);
+        let made =
+            Inode::new(&self.mount.env.rt, &self.mount.env.cache, ino.0, parts, &self.inode_lists);
         self.new_node(op, &made, ino, 0).await?;
         made.mark(Dirty::Content);
         self.update_inode(op, &made).await
@@ -204,7 +205,7 @@ impl Volume {
     /// `f2fs_recover_inline_xattr`, `f2fs_recover_inline_data`).
     async fn recover_inode(&self, op: &Op, inode: &Rc<Inode>, found: &Block) -> Result<()> {
         let _extents = inode.extent_lock.write().await;
-        let (mut raw, extra, layout) = inode::parse(found, self.inode_features());
+        let (mut raw, extra, layout) = inode::parse(found, self.mount.inode_features());
         let was_inline = inode.is_inline();
         let is_inline = raw.has_inline(inline::DATA);
         if is_inline && !was_inline {

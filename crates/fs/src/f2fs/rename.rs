@@ -214,7 +214,7 @@ impl Volume {
     ) -> Result<()> {
         moved.set_name(to.dir.number, to.name);
         moved.lose_pino();
-        moved.touch(self.env.now(), false);
+        moved.touch(self.mount.env.now(), false);
         moved.mark(Dirty::Content);
         if moved.is_dir() && from.dir.number != to.dir.number {
             self.set_parent(op, moved, &to.dir).await?;

@@ -16,7 +16,7 @@ impl Volume {
         let sent = match self.park(bio) {
             Ok(waits) => Err(waits),
             Err(bio) => {
-                let answer = self.env.device.submit(bio);
+                let answer = self.mount.env.device.submit(bio);
                 self.send_parked();
                 Ok(answer)
             }
@@ -40,13 +40,13 @@ impl Volume {
         bio: Bio,
     ) -> std::result::Result<OneshotReceiver<BoxFuture<'static, Answer>>, Bio> {
         let at = BlockAddr(bio.lba.0 as u32);
-        let parking = self.parking.as_ref().filter(|_| self.layout.is_main(at));
+        let parking = self.parking.as_ref().filter(|_| self.mount.layout.is_main(at));
         let Some(parking) = parking else { return Err(bio) };
         let is_turn = self.segments.borrow_mut().take_turn(at, bio.sectors);
-        if is_turn || self.stopped.get() || self.omits(OmittedRule::ZoneOrder) {
+        if is_turn || self.mount.stopped.get() || self.mount.omits(OmittedRule::ZoneOrder) {
             return Err(bio);
         }
-        let (answer, waits) = oneshot(&self.env.rt, "turn of a write to a zone");
+        let (answer, waits) = oneshot(&self.mount.env.rt, "turn of a write to a zone");
         parking.parked.borrow_mut().insert(at, Parked { bio, answer });
         parking.waits.set(parking.waits.get() + 1);
         Ok(waits)
@@ -62,7 +62,7 @@ impl Volume {
         };
         while let Some((at, Parked { bio, answer })) = next() {
             self.segments.borrow_mut().take_turn(at, bio.sectors);
-            drop(answer.send(Box::pin(self.env.device.submit(bio))));
+            drop(answer.send(Box::pin(self.mount.env.device.submit(bio))));
         }
     }
 

@@ -26,7 +26,7 @@ impl Volume {
     /// The section to clean next.
     pub(super) fn victim(&self, kind: GcKind) -> Option<u32> {
         let segments = self.segments.borrow();
-        let per_section = self.layout.segments_per_section();
+        let per_section = self.mount.layout.segments_per_section();
         let capacity = *segments.capacity();
         let sections = segments.count() / per_section;
         let is_dirty = |section: &u32| {
@@ -54,7 +54,7 @@ impl Volume {
                     let benefit = age.benefit(&segments, *section, per_section, valid);
                     (benefit, std::cmp::Reverse(*section))
                 };
-                let best = match self.options.victim {
+                let best = match self.mount.options.victim {
                     VictimPolicy::CostBenefit => candidates.max_by_key(benefit),
                     VictimPolicy::AgeThreshold => self.choose_by_age(&segments, candidates),
                 };
@@ -91,13 +91,13 @@ impl Volume {
         segments: &Segments,
         sections: impl Iterator<Item = u32>,
     ) -> Option<u32> {
-        let per_section = self.layout.segments_per_section();
+        let per_section = self.mount.layout.segments_per_section();
         let candidate = |section| {
             let mtime = section_mtime(segments, section, per_section);
             Candidate { section, mtime, valid: segments.section_valid(section) }
         };
         let candidates: Vec<_> = sections.map(candidate).collect();
-        let threshold_s = self.options.age_threshold.0 / 1_000_000_000;
+        let threshold_s = self.mount.options.age_threshold.0 / 1_000_000_000;
         let mut ages = self.victim_ages.get();
         let mut choose = |threshold_s| {
             age_threshold::choose(
@@ -119,7 +119,10 @@ impl Volume {
     pub(super) fn checkpoint_blocks(&self) -> u64 {
         let nodes = self.nodes.dirty.borrow().len() as u64;
         let inodes = self.inode_lists.dirty.borrow().len() as u64;
-        nodes + inodes + self.dirty_dir_pages() + u64::from(self.options.checkpoint_cost)
+        nodes
+            + inodes
+            + self.mount.dirty_dir_pages()
+            + u64::from(self.mount.options.checkpoint_cost)
     }
 }
 

@@ -10,19 +10,16 @@ use super::age_threshold::AgeRange;
 use super::append::AppendSpace;
 use super::checkpoints::Checkpoints;
 use super::counts::{GcCounts, InUseSums, Rolled};
-use super::cpu::{Cpu, Work};
-use super::format::{Layout, Superblock};
 use super::inode::{Inode, InodeLists};
+use super::mount_info::MountInfo;
 use super::moves::GcJournal;
 use super::nat::Nodes;
-use super::options::MountOptions;
 use super::parking::Parking;
-use super::rules::OmittedRule;
 use super::segment::{Discards, Segments};
 use super::space::Space;
 use super::zones::Zones;
 use crate::contract::{FsError, Result};
-use crate::vfs::{InFlight, InodeCache, VolumeEnv};
+use crate::vfs::{InFlight, InodeCache};
 use nandscape_rt::sync::{Mutex, ReadGuard, RwLock, WriteGuard};
 use nandscape_rt::{Nanos, Stream};
 use std::cell::{Cell, RefCell};
@@ -31,12 +28,7 @@ use std::rc::{Rc, Weak};
 
 /// A mounted volume.
 pub(crate) struct Volume {
-    pub(crate) env: VolumeEnv<Inode>,
-    pub(crate) options: MountOptions,
-    /// The host's cores, if work on them costs anything.
-    pub(crate) cpu: Cpu,
-    pub(crate) sb: Superblock,
-    pub(crate) layout: Layout,
+    pub(crate) mount: Rc<MountInfo>,
     /// Segments of the main area: SIT, free segments, logs.
     pub(crate) segments: RefCell<Segments>,
     /// NAT, and node pages.
@@ -86,17 +78,12 @@ pub(crate) struct Volume {
     pub(crate) data_in_flight: InFlight,
     /// Writes of nodes, directory blocks and metadata in flight, which every checkpoint waits for.
     pub(crate) metadata_in_flight: InFlight,
-    /// A write of metadata failed, or one contradicts another: nothing is written any more (`CP_ERROR_FLAG`).
-    pub(crate) stopped: Cell<bool>,
-    /// The first error that stopped it.
-    pub(crate) fault: RefCell<Option<FsError>>,
     this: Weak<Self>,
 }
 
 /// What a mount has read of a volume.
 pub(crate) struct VolumeParts {
-    pub(crate) sb: Superblock,
-    pub(crate) layout: Layout,
+    pub(crate) mount: Rc<MountInfo>,
     pub(crate) segments: Segments,
     pub(crate) nodes: Nodes,
     pub(crate) meta: Rc<Inode>,
@@ -118,24 +105,17 @@ enum Held {
 
 impl Volume {
     /// A volume of which a mount has read so much.
-    pub(crate) fn new(
-        env: VolumeEnv<Inode>,
-        options: MountOptions,
-        parts: VolumeParts,
-    ) -> Rc<Self> {
-        let VolumeParts { sb, layout, segments, nodes, meta, checkpoints, space, .. } = parts;
+    pub(crate) fn new(parts: VolumeParts) -> Rc<Self> {
+        let VolumeParts { mount, segments, nodes, meta, checkpoints, space, .. } = parts;
         let (inode_lists, gc_journal, zones) = (parts.inode_lists, parts.gc_journal, parts.zones);
         let append = parts.append;
         let is_ordered = zones.is_some() || append.as_ref().is_some_and(AppendSpace::is_coupled);
-        let rt = env.rt.clone();
+        let rt = mount.env.rt.clone();
+        let (inode_limit, seed) = (mount.options.inodes, mount.options.seed);
         Rc::new_cyclic(|this| Self {
-            inodes: InodeCache::new(options.inodes),
-            generations: RefCell::new(Stream::new(options.seed, "f2fs generations")),
-            env,
-            cpu: Cpu::new(options.cpu, options.gc_without),
-            options,
-            sb,
-            layout,
+            inodes: InodeCache::new(inode_limit),
+            generations: RefCell::new(Stream::new(seed, "f2fs generations")),
+            mount,
             segments: RefCell::new(segments),
             nodes,
             meta,
@@ -162,8 +142,6 @@ impl Volume {
             inode_lists,
             data_in_flight: InFlight::new(&rt, "file data"),
             metadata_in_flight: InFlight::new(&rt, "nodes and metadata"),
-            stopped: Cell::new(false),
-            fault: RefCell::default(),
             this: this.clone(),
         })
     }
@@ -178,9 +156,9 @@ impl Volume {
     /// # Errors
     /// [`FsError::ReadOnly`] once the volume was stopped by an error.
     pub(crate) async fn begin(&self) -> Result<Op> {
-        self.last_op.set(self.env.rt.now());
+        self.last_op.set(self.mount.env.rt.now());
         let share = self.checkpoint_lock.read().await;
-        self.check_running()?;
+        self.mount.check_running()?;
         Ok(Op(Held::Share(share)))
     }
 
@@ -189,34 +167,12 @@ impl Volume {
         Op(Held::Alone(self.checkpoint_lock.write().await))
     }
 
-    /// Waits for a core of the host, and until it has done `work`; not at all where work costs nothing.
-    #[inline]
-    pub(crate) async fn pay(&self, work: Work) {
-        if self.cpu.is_charged() {
-            self.cpu.pay(&self.env.rt, work).await;
-        }
-    }
-
-    /// That no error has stopped the volume.
-    pub(crate) fn check_running(&self) -> Result<()> {
-        if self.stopped.get() { Err(FsError::ReadOnly) } else { Ok(()) }
-    }
-
     /// Stops all writes of metadata after an error (`f2fs_stop_checkpoint`), which it passes on.
     pub(crate) fn stop(&self, error: FsError) -> FsError {
-        self.stopped.set(true);
-        // What finds it stopped is no reason.
-        if error != FsError::ReadOnly {
-            self.fault.borrow_mut().get_or_insert_with(|| error.clone());
-        }
+        self.mount.note_fault(&error);
         if let Some(parking) = &self.parking {
             parking.abandon();
         }
         error
-    }
-
-    /// Whether a rule is left out.
-    pub(crate) fn omits(&self, rule: OmittedRule) -> bool {
-        self.options.omit == Some(rule)
     }
 }

@@ -96,7 +96,7 @@ impl Volume {
         let needs_node = area.needs_node().map_err(|error| unsound(error.what))?;
         let op = self.begin().await?;
         self.store_xattrs(&op, inode, &area, needs_node).await?;
-        inode.touch(self.env.now(), false);
+        inode.touch(self.mount.env.now(), false);
         inode.mark(Dirty::Content);
         Ok(())
     }

@@ -83,8 +83,9 @@ impl Volume {
                 let written = places.filter(|(segment, offset)| {
                     segments.is_used(*segment) && segments.open_summary(*segment, *offset).is_none()
                 });
-                blocks
-                    .extend(written.filter_map(|(segment, _)| self.layout.summary_block(segment)));
+                blocks.extend(
+                    written.filter_map(|(segment, _)| self.mount.layout.summary_block(segment)),
+                );
             }
         }
         let absent = |block: &BlockAddr| self.meta.pages.peek(block.0.into()).is_none();
@@ -107,7 +108,7 @@ impl Volume {
 
     async fn apply_sorted(self: &Rc<Self>, records: &[Record]) -> Result<()> {
         let op = self.begin().await?;
-        self.pay(Work::Records(records.len() as u64)).await;
+        self.mount.pay(Work::Records(records.len() as u64)).await;
         for record in records {
             let outcome = self.apply(&op, *record).await?;
             self.append.iter().for_each(|append| {
@@ -138,7 +139,7 @@ impl Volume {
         if self.segments.borrow().is_valid(new) {
             return Ok(Outcome::Known);
         }
-        if self.omits(OmittedRule::UpcallStale) {
+        if self.mount.omits(OmittedRule::UpcallStale) {
             let nobody = SummaryEntry::default();
             let kind = crate::f2fs::format::SegmentType::ColdData;
             self.adopt_block((new, kind), nobody).await?;
@@ -160,7 +161,7 @@ impl Volume {
                 .pages
                 .with_bytes(place.nid.0.into(), |bytes| place.addrs.get(bytes, place.slot));
             let Some(address) = address else { continue };
-            if !self.omits(OmittedRule::UpcallRecheck)
+            if !self.mount.omits(OmittedRule::UpcallRecheck)
                 && (address != old || !self.segments.borrow().is_valid(old))
             {
                 return Ok(Outcome::Stale);
@@ -248,7 +249,7 @@ impl Volume {
         if let Some(entry) = self.segments.borrow().open_summary(segment, offset) {
             return Ok(entry);
         }
-        let block = self.layout.summary_block(segment).unwrap_or_default();
+        let block = self.mount.layout.summary_block(segment).unwrap_or_default();
         self.read_meta(block, |bytes| SummaryEntry::read_at(bytes, offset as usize)).await
     }
 
@@ -264,7 +265,7 @@ impl Volume {
             (is_own, place, place.is_some_and(|segment| segments.is_used(segment)))
         };
         if let Some(segment) = place.filter(|_| is_used && is_own) {
-            let block = self.layout.summary_block(segment).unwrap_or_default();
+            let block = self.mount.layout.summary_block(segment).unwrap_or_default();
             self.read_meta(block, |_| ()).await?;
         }
         Ok(is_own)
@@ -274,7 +275,7 @@ impl Volume {
     fn has_summary(&self, new: BlockAddr) -> bool {
         let segments = self.segments.borrow();
         let Some((segment, _)) = segments.segment_of(new) else { return true };
-        let block = self.layout.summary_block(segment).unwrap_or_default();
+        let block = self.mount.layout.summary_block(segment).unwrap_or_default();
         !segments.is_used(segment) || self.meta.pages.with_bytes(block.0.into(), |_| ()).is_some()
     }
 
@@ -288,7 +289,7 @@ impl Volume {
             self.keep_summaries(segment, &summaries);
             return Ok(());
         }
-        let block = self.layout.summary_block(segment).unwrap_or_default();
+        let block = self.mount.layout.summary_block(segment).unwrap_or_default();
         let set = |bytes: &mut Block| entry.write_at(bytes, offset as usize);
         let is_there = self.meta.pages.edit_bytes(block.0.into(), set);
         is_there.map(drop).ok_or_else(|| corrupt("summaries left memory", segment.0))

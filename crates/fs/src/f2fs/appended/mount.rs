@@ -36,13 +36,13 @@ impl Volume {
         // What the discard journal has.
         self.start_discards();
         self.drain_discards().await?;
-        if !self.omits(OmittedRule::MountDiscard) {
+        if !self.mount.omits(OmittedRule::MountDiscard) {
             let nothing = BTreeSet::new();
             let mut void = Void::without(&nothing);
             self.find_void_after_logs(append, &mut void);
             self.discard_at_mount(append, void).await?;
         }
-        if clean || self.omits(OmittedRule::LogInPlace) {
+        if clean || self.mount.omits(OmittedRule::LogInPlace) {
             return Ok(());
         }
         self.renew_all()
@@ -60,8 +60,8 @@ impl Volume {
     /// What logs may have written after the last checkpoint, and nothing needs.
     fn find_void_after_logs(&self, append: &AppendSpace, void: &mut Void<'_>) {
         let mut segments = self.segments.borrow_mut();
-        let per_section = self.layout.segments_per_section();
-        let far = append.unknown.div_ceil(self.layout.blocks_per_section().into()) as u32 + 2;
+        let per_section = self.mount.layout.segments_per_section();
+        let far = append.unknown.div_ceil(self.mount.layout.blocks_per_section().into()) as u32 + 2;
         for log in SegmentType::ALL {
             let first = segments.block(segments.log(log).segment, 0).unwrap_or_default();
             let next = BlockAddr(first.0 + segments.log(log).next);

@@ -4,7 +4,8 @@ use super::bucket;
 use crate::contract::{FsError, Result};
 use crate::f2fs::error::corrupt;
 use crate::f2fs::format::{
-    BLOCK_BYTES, DIR_LEVELS_MAX, Dentries, InodeLayout, Nid, inline, name_hash, slots_of,
+    BLOCK_BYTES, DIR_LEVELS_MAX, Dentries, InodeFeatures, InodeLayout, Nid, inline, name_hash,
+    slots_of,
 };
 use crate::f2fs::inode::{Dirty, Inode};
 use crate::f2fs::segment::Block;
@@ -50,6 +51,17 @@ impl Blocks {
     }
 }
 
+/// The layout of a directory whose names lie in blocks: without inline attributes, what was kept for them is
+/// addresses now.
+fn layout_without_names(dir: &Inode, features: InodeFeatures) -> InodeLayout {
+    let layout = dir.layout.get();
+    let has_xattr = dir.raw.borrow().has_inline(inline::XATTR);
+    match has_xattr || features.flexible_inline_xattr {
+        true => layout,
+        false => InodeLayout::new(layout.extra_bytes(), 0, false),
+    }
+}
+
 impl Volume {
     /// Moves the names of a directory from its inode to blocks (`f2fs_convert_inline_dir`).
     ///
@@ -63,7 +75,7 @@ impl Volume {
         // The addresses of blocks lie where the names did.
         self.edit_node(op, Nid(dir.number), |bytes| bytes[place.clone()].fill(0)).await?;
         dir.raw.borrow_mut().inline &= !inline::DENTRY;
-        dir.layout.set(self.layout_without_names(dir));
+        dir.layout.set(layout_without_names(dir, self.mount.inode_features()));
         for (page, bytes) in pages {
             if let Err(error) = self.add_block(op, dir, page, bytes).await {
                 self.restore_inline_dir(op, dir, &area, before).await?;
@@ -73,17 +85,6 @@ impl Volume {
         dir.raw.borrow_mut().current_depth = depth;
         dir.mark(Dirty::Content);
         Ok(())
-    }
-
-    /// The layout of a directory whose names lie in blocks: without inline attributes, what was kept for them is
-    /// addresses now.
-    fn layout_without_names(&self, dir: &Inode) -> InodeLayout {
-        let layout = dir.layout.get();
-        let has_xattr = dir.raw.borrow().has_inline(inline::XATTR);
-        match has_xattr || self.inode_features().flexible_inline_xattr {
-            true => layout,
-            false => InodeLayout::new(layout.extra_bytes(), 0, false),
-        }
     }
 
     /// Undoes a conversion that found no room.

@@ -80,7 +80,7 @@ impl Volume {
         holder: Holder,
         look: impl FnOnce(Dentries<&[u8]>) -> R,
     ) -> Result<Result<R, u64>> {
-        self.pay(Work::Lookup).await;
+        self.mount.pay(Work::Lookup).await;
         let Holder::Page(page) = holder else {
             let place = dir.layout.get().inline_data();
             let read = |bytes: &Block| look(Dentries::inline(&bytes[place]));
@@ -274,13 +274,13 @@ impl Volume {
 
     /// The names of a directory changed.
     fn note_names(&self, dir: &Inode) {
-        dir.touch(self.env.now(), true);
+        dir.touch(self.mount.env.now(), true);
         dir.mark(Dirty::Content);
     }
 
     /// An fsync in this directory brings its names along, if the mount asks for that (`TRANS_DIR_INO`).
     pub(super) fn note_changed_dir(&self, dir: &Inode) {
-        if self.options.fsync_mode == FsyncMode::Strict {
+        if self.mount.options.fsync_mode == FsyncMode::Strict {
             self.checkpoints.changed_dirs.borrow_mut().insert(dir.number);
         }
     }

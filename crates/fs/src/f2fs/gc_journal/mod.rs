@@ -36,7 +36,7 @@ impl Volume {
     /// written since the checkpoint is not noted: a replay could not say which came first.
     pub(super) fn note_move(&self, old: BlockAddr, new: BlockAddr, moved: MovedBlock) {
         let Some(journal) = &self.gc_journal else { return };
-        if !journal.is_chained(moved) || self.omits(OmittedRule::GcFsynced) {
+        if !journal.is_chained(moved) || self.mount.omits(OmittedRule::GcFsynced) {
             journal.moves.borrow_mut().push(SafeEntry { old, new, moved });
         }
     }
@@ -68,7 +68,8 @@ impl Volume {
         }
         let chain = self.segments.borrow().next_block(SegmentType::WarmNode);
         let version = self.checkpoints.last.borrow().checkpoint_ver;
-        if self.omits(OmittedRule::GcFull) && journal.encode(&moves, version, chain).is_none() {
+        if self.mount.omits(OmittedRule::GcFull) && journal.encode(&moves, version, chain).is_none()
+        {
             journal.used.set(0);
         }
         let Some(blocks) = journal.encode(&moves, version, chain) else {
@@ -76,11 +77,11 @@ impl Volume {
             journal.count(|counts| counts.full += 1);
             return self.write_checkpoint(Reason::Space).await.map(drop);
         };
-        if self.omits(OmittedRule::GcReuse) {
+        if self.mount.omits(OmittedRule::GcReuse) {
             self.free_moved(&op, journal, &moves);
             self.reset_freed().await;
         }
-        if self.omits(OmittedRule::GcDiscard) {
+        if self.mount.omits(OmittedRule::GcDiscard) {
             self.discard_prefree().await;
         }
         let count = blocks.len();
@@ -101,12 +102,12 @@ impl Volume {
 
     /// Writes journal blocks: what they vouch for is durable before them, and they are when this returns.
     async fn write_journal(&self, blocks: Vec<(BlockAddr, SectorData)>) -> Result<()> {
-        if !self.omits(OmittedRule::GcSettle) {
+        if !self.mount.omits(OmittedRule::GcSettle) {
             self.metadata_in_flight.settle().await;
-            self.check_running()?;
+            self.mount.check_running()?;
         }
-        let preflush = !self.omits(OmittedRule::GcPreflush);
-        self.write_after_flush(blocks, preflush, !self.omits(OmittedRule::GcFua)).await
+        let preflush = !self.mount.omits(OmittedRule::GcPreflush);
+        self.write_after_flush(blocks, preflush, !self.mount.omits(OmittedRule::GcFua)).await
     }
 
     /// A durable journal stands for these old places: segments of which nothing else is kept are free.
@@ -114,7 +115,7 @@ impl Volume {
         let freed = {
             let mut segments = self.segments.borrow_mut();
             segments.unkeep(moves.iter().map(|entry| entry.old));
-            if self.omits(OmittedRule::GcKeepNew) {
+            if self.mount.omits(OmittedRule::GcKeepNew) {
                 segments.unkeep(moves.iter().map(|entry| entry.new));
             }
             segments.release_unkept()

@@ -38,7 +38,7 @@ impl Volume {
         for nid in (0..self.space.max_nid()).map(Nid) {
             let at = self.node_entry(nid).await?.block_addr;
             // Numbers of the node and the metadata inode name no block.
-            if at.is_block() && self.layout.is_main(at) {
+            if at.is_block() && self.mount.layout.is_main(at) {
                 nodes.push((nid, at));
             }
         }
@@ -56,7 +56,7 @@ impl Volume {
         if !footer.role().is_some_and(NodeRole::has_addrs) {
             return Ok(());
         }
-        let features = self.inode_features();
+        let features = self.mount.inode_features();
         let of_inode = |bytes: &Block| {
             let (raw, _, layout) = inode::parse(bytes, features);
             (!raw.has_inline(inline::DATA | inline::DENTRY), layout)

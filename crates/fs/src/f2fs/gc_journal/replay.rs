@@ -48,7 +48,7 @@ impl Volume {
         } else {
             noted.push(Noted { chain: start, moves: self.find_owners(&bare).await? });
         }
-        if self.omits(OmittedRule::GcChain) {
+        if self.mount.omits(OmittedRule::GcChain) {
             noted.iter_mut().for_each(|noted| noted.chain = start);
         }
         Ok(noted)
@@ -70,7 +70,7 @@ impl Volume {
                 places.insert(nid.0, *new);
             }
         }
-        if !self.omits(OmittedRule::GcLastCopies) {
+        if !self.mount.omits(OmittedRule::GcLastCopies) {
             *self.nodes.last_copies.borrow_mut() = places;
         }
         Ok(())
@@ -126,7 +126,7 @@ impl Volume {
         let page = u64::from(page);
         let Found::Node(dnode) = self.find_dnode(&inode, page).await? else { return Ok(false) };
         let now = self.addresses(dnode, 1).await?.first().copied().unwrap_or_default();
-        let follows = self.omits(OmittedRule::GcLocation) && now.is_block();
+        let follows = self.mount.omits(OmittedRule::GcLocation) && now.is_block();
         if now != entry.old && !follows {
             return Ok(false);
         }

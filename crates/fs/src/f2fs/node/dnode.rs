@@ -82,7 +82,7 @@ impl Volume {
     /// Those of [`Volume::read_node`].
     pub(crate) async fn find_dnode(&self, inode: &Inode, page: u64) -> Result<Found> {
         let path = Self::path(inode, page)?;
-        self.pay(Work::NodePages(path.depth as u64 + 1)).await;
+        self.mount.pay(Work::NodePages(path.depth as u64 + 1)).await;
         let mut nid = Nid(inode.number);
         for level in 0..path.depth {
             let slot = path.slots[level];
@@ -101,7 +101,7 @@ impl Volume {
     /// [`FsError::NoSpace`](crate::contract::FsError::NoSpace), and those of [`Volume::read_node`].
     pub(crate) async fn make_dnode(&self, op: &Op, inode: &Inode, page: u64) -> Result<Dnode> {
         let path = Self::path(inode, page)?;
-        self.pay(Work::NodePages(path.depth as u64 + 1)).await;
+        self.mount.pay(Work::NodePages(path.depth as u64 + 1)).await;
         let mut nid = Nid(inode.number);
         for level in 0..path.depth {
             let slot = path.slots[level];

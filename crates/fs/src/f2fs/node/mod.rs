@@ -40,7 +40,7 @@ impl Volume {
         if nid.0 >= self.space.max_nid() {
             return Err(corrupt("node number beyond the NAT", nid.0));
         }
-        let (_, index) = self.layout.nat_place(nid);
+        let (_, index) = self.mount.layout.nat_place(nid);
         loop {
             if let Some(known) = self.nodes.nat.borrow().known(nid) {
                 return Ok(known);

@@ -13,7 +13,6 @@ use crate::f2fs::format::{
 };
 use crate::f2fs::inode::Inode;
 use crate::f2fs::rules::OmittedRule;
-use crate::f2fs::segment::Block;
 use crate::f2fs::volume::{Op, Volume};
 use nandscape_block::{Flags, SectorData};
 use std::rc::Rc;
@@ -70,7 +69,7 @@ impl Volume {
 
     /// The log that a node page in memory belongs to.
     fn log_of_node(&self, nid: u32) -> SegmentType {
-        let log = self.nodes.file.pages.with_bytes(nid.into(), |bytes| self.node_log(bytes));
+        let log = self.nodes.file.pages.with_bytes(nid.into(), |bytes| self.mount.node_log(bytes));
         log.unwrap_or(SegmentType::ColdNode)
     }
 
@@ -103,7 +102,7 @@ impl Volume {
         let last = nodes.last().copied();
         let mut left = nodes;
         while !left.is_empty() {
-            self.pay(Work::NodeWrites(left.len().min(BATCH_NODES) as u64)).await;
+            self.mount.pay(Work::NodeWrites(left.len().min(BATCH_NODES) as u64)).await;
             let mut batch = Batch::default();
             let placed = self.place_nodes(&mut batch, &mut left, (last, marks)).await;
             // What has its blocks is written whatever became of the next: the log goes on after it.
@@ -123,13 +122,13 @@ impl Volume {
         let mut all = true;
         while let Some((&nid, rest)) = left.split_first() {
             *left = rest;
-            if self.is_adaptive() {
+            if self.mount.is_adaptive() {
                 self.prepare_log(self.log_of_node(nid), 1).await?;
             }
             let known = self.node_entry(Nid(nid)).await?;
             let page = u64::from(nid);
             if let Some(run) = self.nodes.file.pages.take_run(page..page + 1, 1) {
-                let is_unmarked = last == Some(nid) && self.omits(OmittedRule::FsyncMark);
+                let is_unmarked = last == Some(nid) && self.mount.omits(OmittedRule::FsyncMark);
                 let marks = marks.map(|marks| FsyncMarks { fsync: !is_unmarked, ..marks });
                 self.place_node(batch, run, known, marks)?;
             } else {
@@ -153,7 +152,7 @@ impl Volume {
         let nid = Nid(run.first() as u32);
         let content = run.data().first().and_then(SectorData::expand);
         let mut bytes = content.unwrap_or_else(|| Box::new([0; BLOCK_BYTES]));
-        let log = self.node_log(&bytes);
+        let log = self.mount.node_log(&bytes);
         let summary = SummaryEntry { nid, version: 0, ofs_in_node: 0 };
         let now = self.mounted_time();
         let allocated = self.segments.borrow_mut().allocate(log, known.block_addr, summary, now)?;
@@ -172,7 +171,7 @@ impl Volume {
         footer.next_blkaddr = allocated.next.0;
         let ino = Nid(footer.ino);
         footer.encode(&mut bytes);
-        self.seal_inode(&mut bytes);
+        self.mount.seal_inode(&mut bytes);
         let at = allocated.at;
         for (segment, summaries) in allocated.into_full() {
             self.keep_summaries(segment, &summaries);
@@ -212,7 +211,7 @@ impl Volume {
     /// place.
     fn follows_data(&self, ino: u32) -> bool {
         let is_moved = self.inode_lists.moved.borrow().contains(&ino);
-        self.options.ordered_data || (is_moved && !self.omits(OmittedRule::MovedFlush))
+        self.mount.options.ordered_data || (is_moved && !self.mount.omits(OmittedRule::MovedFlush))
     }
 
     /// Waits until node pages are on the device.
@@ -223,24 +222,7 @@ impl Volume {
         for &nid in nodes {
             self.nodes.file.pages.written(nid.into()..u64::from(nid) + 1).await;
         }
-        self.check_running()
-    }
-
-    /// The log for a node block (`__get_segment_type`).
-    pub(crate) fn node_log(&self, bytes: &Block) -> SegmentType {
-        let footer = NodeFooter::parse(bytes);
-        let is_dnode =
-            footer.role().is_some_and(|role| role.has_addrs() || role == NodeRole::Xattr);
-        let log = match (is_dnode, footer.has(node_flag::COLD)) {
-            (true, true) => SegmentType::WarmNode,
-            (true, false) => SegmentType::HotNode,
-            (false, _) => SegmentType::ColdNode,
-        };
-        match (self.options.active_logs, log) {
-            (2, _) => SegmentType::HotNode,
-            (4, SegmentType::HotNode) => SegmentType::ColdNode,
-            _ => log,
-        }
+        self.mount.check_running()
     }
 }
 

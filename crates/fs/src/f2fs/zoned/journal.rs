@@ -19,7 +19,7 @@ impl Volume {
     pub(in crate::f2fs) async fn place_gc_journal(&self) -> Result<()> {
         let Some((journal, ring, first)) = self.journal_zones() else { return Ok(()) };
         let start = Lba(journal.area.blocks().start.0.into());
-        let infos = self.env.device.report_zones(start, GC_JOURNAL_ZONES).await?;
+        let infos = self.mount.env.device.report_zones(start, GC_JOURNAL_ZONES).await?;
         let [one, other] = infos[..] else {
             return Err(BlockError::Malformed("a report without all zones").into());
         };
@@ -30,7 +30,7 @@ impl Volume {
         ring.begin([written(one), written(other)]);
         let apart = 1 - ring.zone();
         if infos[apart as usize].state.is_active() {
-            self.env.device.manage_zone(ZoneId(first.0 + apart), ZoneAction::Reset).await?;
+            self.mount.env.device.manage_zone(ZoneId(first.0 + apart), ZoneAction::Reset).await?;
             ring.begin(
                 [0, 1].map(|zone| if zone == apart { 0 } else { written(infos[zone as usize]) }),
             );
@@ -46,7 +46,7 @@ impl Volume {
     ) -> Result<()> {
         let zone = journal.ring.as_ref().and_then(|ring| ring.to_reset(blocks));
         if let (Some(zone), Some((.., first))) = (zone, self.journal_zones()) {
-            self.env.device.manage_zone(ZoneId(first.0 + zone), ZoneAction::Reset).await?;
+            self.mount.env.device.manage_zone(ZoneId(first.0 + zone), ZoneAction::Reset).await?;
         }
         Ok(())
     }

@@ -21,7 +21,7 @@ use std::collections::BTreeMap;
 impl Volume {
     /// How much of each section can be written.
     pub(super) fn capacity(&self) -> Capacity {
-        let whole = Capacity::whole(self.layout.segments_per_section());
+        let whole = Capacity::whole(self.mount.layout.segments_per_section());
         self.zones.as_ref().map_or(whole, Zones::capacity)
     }
 
@@ -45,7 +45,8 @@ impl Volume {
         let Some(zones) = &self.zones else { return };
         let freed = std::mem::take(&mut *zones.freed.borrow_mut());
         let resets = freed.into_iter().filter_map(|section| {
-            let reset = self.env.device.manage_zone(zones.zone_of(section)?, ZoneAction::Reset);
+            let reset =
+                self.mount.env.device.manage_zone(zones.zone_of(section)?, ZoneAction::Reset);
             Some(async move { (section, reset.await) })
         });
         for (section, ended) in join_all(resets.collect::<Vec<_>>()).await {
@@ -59,14 +60,14 @@ impl Volume {
     /// Resets zones of sections that the last checkpoint still refers to, which breaks a rule.
     pub(super) async fn reset_prefree(&self) {
         let Some(zones) = &self.zones else { return };
-        let per_section = self.layout.segments_per_section() as usize;
+        let per_section = self.mount.layout.segments_per_section() as usize;
         let mut prefree: BTreeMap<u32, usize> = BTreeMap::new();
         for segment in self.segments.borrow().prefree() {
-            *prefree.entry(self.layout.section_of(segment)).or_default() += 1;
+            *prefree.entry(self.mount.layout.section_of(segment)).or_default() += 1;
         }
         for (section, _) in prefree.into_iter().filter(|(_, count)| *count == per_section) {
             if let Some(zone) = zones.zone_of(section) {
-                drop(self.env.device.manage_zone(zone, ZoneAction::Reset).await);
+                drop(self.mount.env.device.manage_zone(zone, ZoneAction::Reset).await);
             }
         }
     }

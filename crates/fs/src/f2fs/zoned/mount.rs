@@ -50,8 +50,9 @@ impl Volume {
 
     /// The zones of the main area, in order.
     async fn report(&self, zones: &Zones) -> Result<Vec<ZoneInfo>> {
-        let count = self.layout.sections() - zones.first_section;
-        let report = self.env.device.report_zones(Lba(zones.geometry.first.into()), count).await?;
+        let count = self.mount.layout.sections() - zones.first_section;
+        let report =
+            self.mount.env.device.report_zones(Lba(zones.geometry.first.into()), count).await?;
         if report.len() as u32 == count {
             Ok(report)
         } else {
@@ -61,7 +62,7 @@ impl Volume {
 
     /// Resets zones that are not empty, and of which nothing is needed: but for those of logs that go on there.
     async fn reset_unneeded(&self, zones: &Zones, infos: &[ZoneInfo]) -> Result<()> {
-        if self.omits(OmittedRule::ZoneLostReset) {
+        if self.mount.omits(OmittedRule::ZoneLostReset) {
             return Ok(());
         }
         let mut resets = Vec::new();
@@ -69,7 +70,7 @@ impl Volume {
             let (is_written, is_failed) = (info.written() > 0, info.state.is_failed());
             if is_written && !is_failed && self.may_reset(section, info) {
                 let zone = zones.zone_of(section).unwrap_or_default();
-                resets.push(self.env.device.manage_zone(zone, ZoneAction::Reset));
+                resets.push(self.mount.env.device.manage_zone(zone, ZoneAction::Reset));
                 zones.count(|counts| counts.resets += 1);
             }
         }
@@ -85,22 +86,22 @@ impl Volume {
         if segments.is_needed_section(section) || segments.is_held_section(section) {
             return false;
         }
-        let start = self.layout.section_segments(section).start;
+        let start = self.mount.layout.section_segments(section).start;
         let logs = segments.logs().iter();
-        let mut here = logs.filter(|log| self.layout.section_of(log.segment) == section);
+        let mut here = logs.filter(|log| self.mount.layout.section_of(log.segment) == section);
         here.all(|log| log.segment == SegNo(start) && log.next == 0 && info.written() > 0)
     }
 
     /// Logs whose zones are written to elsewhere than where the log goes on, and those that would write blocks that
     /// roll-forward found: of a chain, or valid although the cut took what was to be in them.
     fn find_stale_logs(&self, zones: &Zones, infos: &[ZoneInfo]) {
-        if self.omits(OmittedRule::ZoneStaleLog) {
+        if self.mount.omits(OmittedRule::ZoneStaleLog) {
             return;
         }
         let mut segments = self.segments.borrow_mut();
         for log in SegmentType::ALL {
             let next = segments.next_block(log);
-            let section = self.layout.section_of(segments.log(log).segment);
+            let section = self.mount.layout.section_of(segments.log(log).segment);
             // Sections before the first zone have no write pointer.
             let info = zones.zone_of(section).and_then(|zone| infos.get(zone.0 as usize));
             let is_elsewhere = info.is_some_and(|info| {
@@ -116,7 +117,7 @@ impl Volume {
 
     /// Finishes zones that are active and no log's to go on with.
     async fn finish_others(&self, zones: &Zones, infos: &[ZoneInfo]) -> Result<()> {
-        if self.omits(OmittedRule::ZoneFinish) {
+        if self.mount.omits(OmittedRule::ZoneFinish) {
             return Ok(());
         }
         let mut finishes = Vec::new();
@@ -125,10 +126,10 @@ impl Volume {
             let goes_on = segments
                 .logs()
                 .iter()
-                .any(|log| !log.stale && self.layout.section_of(log.segment) == section);
+                .any(|log| !log.stale && self.mount.layout.section_of(log.segment) == section);
             if info.state.is_active() && !goes_on {
                 let zone = zones.zone_of(section).unwrap_or_default();
-                finishes.push(self.env.device.manage_zone(zone, ZoneAction::Finish));
+                finishes.push(self.mount.env.device.manage_zone(zone, ZoneAction::Finish));
                 zones.count(|counts| counts.finishes += 1);
             }
         }
@@ -144,7 +145,7 @@ impl Volume {
             self.segments.borrow_mut().unhold(*segment);
         }
         if let Some(zones) = &self.zones {
-            let sections = held.iter().map(|segment| self.layout.section_of(*segment));
+            let sections = held.iter().map(|segment| self.mount.layout.section_of(*segment));
             self.hold_freed(zones, sections);
             self.reset_freed().await;
         }
