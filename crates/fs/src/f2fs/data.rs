@@ -9,7 +9,6 @@ use super::cpu::Work;
 use super::format::{BlockAddr, Nid, SegmentType, SummaryEntry};
 use super::inode::{Dirty, Inode, META_INO, NODE_INO};
 use super::node::{Dnode, Found};
-use super::segment::Block;
 use super::volume::{Op, Volume};
 use crate::cache::{PageLocation, WriteRun};
 use crate::contract::{Caller, Data, FsError, Kind, Result};
@@ -77,7 +76,7 @@ impl DataPath for Volume {
 
     /// Blocks are reserved in nodes, not here.
     fn available(&self, _caller: Caller) -> u64 {
-        self.space.free_blocks()
+        self.nodes.space.free_blocks()
     }
 
     /// See `f2fs_max_file_blocks`.
@@ -112,26 +111,8 @@ impl DataPath for Volume {
         inode.kind() == Kind::File
     }
 
-    async fn map(&self, inode: &Inode, page: u64, most: u64) -> Result<Mapped> {
-        if inode.is_inline() {
-            let inline = Mapped::Blocks { start: 0, blocks: 1, unwritten: false };
-            return Ok(if page == 0 { inline } else { Mapped::Hole(most) });
-        }
-        if let Some((start, pages)) = inode.extents.find(page) {
-            let (start, blocks) = (start.0.into(), pages.min(most));
-            return Ok(Mapped::Blocks { start, blocks, unwritten: false });
-        }
-        let dnode = match self.find_dnode(inode, page).await? {
-            Found::Hole(pages) => return Ok(Mapped::Hole(pages.min(most))),
-            Found::Node(dnode) => dnode,
-        };
-        let (first, alike) = self.first_run(dnode, most).await?;
-        if !first.is_block() {
-            let unwritten = Mapped::Blocks { start: 0, blocks: alike, unwritten: true };
-            return Ok(if first == BlockAddr::NULL { Mapped::Hole(alike) } else { unwritten });
-        }
-        inode.extents.insert(page, first, alike);
-        Ok(Mapped::Blocks { start: first.0.into(), blocks: alike, unwritten: false })
+    fn map(&self, inode: &Inode, page: u64, most: u64) -> impl Future<Output = Result<Mapped>> {
+        self.nodes.map(inode, page, most)
     }
 
     async fn keep_in_place(&self, inode: &Inode) -> Option<ReadGuard<()>> {
@@ -141,7 +122,7 @@ impl DataPath for Volume {
     async fn locate(&self, inode: &Rc<Inode>, page: u64, pages: u64) -> Result<PageLocation> {
         match inode.number {
             NODE_INO => {
-                let at = self.node_entry(Nid(page as u32)).await?.block_addr;
+                let at = self.nodes.node_entry(Nid(page as u32)).await?.block_addr;
                 let copy = self.nodes.last_copies.borrow().get(&(page as u32)).copied();
                 let at = if at.is_block() { copy.unwrap_or(at) } else { at };
                 return Ok(if at.is_block() {
@@ -157,7 +138,7 @@ impl DataPath for Volume {
         if inode.is_inline() && page == 0 {
             return Ok(PageLocation::Known(self.inline_page(inode).await?));
         }
-        Ok(match self.map(inode, page, pages).await? {
+        Ok(match self.nodes.map(inode, page, pages).await? {
             Mapped::Blocks { start, blocks, unwritten: false } => {
                 PageLocation::At(Lba(start), blocks)
             }
@@ -204,14 +185,14 @@ impl DataPath for Volume {
             }
             return nothing(at + 1);
         }
-        let dnode = match self.find_dnode(inode, at).await? {
+        let dnode = match self.nodes.find_dnode(inode, at).await? {
             Found::Node(dnode) => dnode,
             Found::Hole(pages) => return nothing(run.end().min(at.saturating_add(pages))),
         };
         let is_moving = inode.moving.borrow().contains(&at);
         let (log, mut alike) = self.mount.log_of_pages(inode, at..run.end());
         if !is_moving && self.mount.updates_in_place(inode) {
-            let (first, count) = self.first_run(dnode, alike).await?;
+            let (first, count) = self.nodes.first_run(dnode, alike).await?;
             if first.is_block() {
                 let placed = PlacedPages::Changed(self.note_in_place(inode, count));
                 let pages = (at..at + count, first.0.into());
@@ -319,7 +300,7 @@ impl DataPath for Volume {
         }
         let op = self.begin().await?;
         let _extents = inode.extent_lock.write().await;
-        self.cut_from(&op, inode, inode.size.get().div_ceil(PAGE)).await
+        self.nodes.cut_from(&op, &self.segments, inode, inode.size.get().div_ceil(PAGE)).await
     }
 
     async fn write_some(
@@ -389,20 +370,6 @@ impl Volume {
         }
     }
 
-    /// The first address of a node from a slot on, and how many follow it: of blocks those that lie after each other,
-    /// otherwise those that are the same.
-    pub(super) async fn first_run(&self, dnode: Dnode, most: u64) -> Result<(BlockAddr, u64)> {
-        let count = u64::from(dnode.left()).min(most) as u32;
-        self.read_node(dnode.nid, |bytes| {
-            let address = |index: u32| dnode.addrs.get(bytes, dnode.slot + index);
-            let first = address(0);
-            let step = u32::from(first.is_block());
-            let follows = |index: &u32| address(*index).0 == first.0.wrapping_add(step * index);
-            (first, (1..count).take_while(follows).count() as u64 + 1)
-        })
-        .await
-    }
-
     /// Gives those pages of a range a place that have none (`f2fs_reserve_new_blocks`).
     ///
     /// # Errors
@@ -425,74 +392,8 @@ impl Volume {
             }
         }
         let op = self.begin().await?;
-        let reserved = self.reserve_pages_in(&op, inode, &(at..pages.end)).await;
+        let reserved = self.nodes.reserve_pages_in(&op, inode, &(at..pages.end)).await;
         if at > pages.start { reserved.or(Ok(at)) } else { reserved }
-    }
-
-    /// The same within an operation.
-    ///
-    /// # Errors
-    /// [`FsError::NoSpace`] if the first page gets no place.
-    pub(crate) async fn reserve_pages_in(
-        &self,
-        op: &Op,
-        inode: &Inode,
-        pages: &Pages,
-    ) -> Result<u64> {
-        let mut at = pages.start;
-        let _extents = inode.extent_lock.write().await;
-        while at < pages.end {
-            let reserved = self.reserve_in_node(op, inode, &(at..pages.end)).await;
-            match reserved {
-                Ok((end, true)) => at = end,
-                Ok((end, false)) => return Ok(end),
-                Err(FsError::NoSpace) if at > pages.start => return Ok(at),
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(pages.end)
-    }
-
-    /// The same for pages of one node; whether that was all of its pages in the range.
-    async fn reserve_in_node(&self, op: &Op, inode: &Inode, pages: &Pages) -> Result<(u64, bool)> {
-        let dnode = self.make_dnode(op, inode, pages.start).await?;
-        let addresses = self.addresses(dnode, pages.end - pages.start).await?;
-        let is_hole = |address: &BlockAddr| *address == BlockAddr::NULL;
-        let holes = addresses.iter().filter(|address| is_hole(address)).count() as u64;
-        let taken = match self.space.take_some(holes) {
-            Err(FsError::NoSpace) if !addresses.first().is_some_and(is_hole) => 0,
-            taken => taken?,
-        };
-        if taken > 0 {
-            self.fill_holes(op, inode, dnode, (addresses.len(), taken)).await?;
-        }
-        let left = (0..).zip(&addresses).filter(|(_, address)| is_hole(address));
-        let end = left.map(|(step, _)| step).nth(taken as usize);
-        let all = addresses.len() as u64;
-        Ok((pages.start + end.unwrap_or(all), end.is_none()))
-    }
-
-    /// Reserves the first `taken` holes of so many addresses.
-    async fn fill_holes(
-        &self,
-        op: &Op,
-        inode: &Inode,
-        dnode: Dnode,
-        (count, taken): (usize, u64),
-    ) -> Result<()> {
-        let fill = |bytes: &mut Block| {
-            let mut left = taken;
-            for slot in dnode.slot..dnode.slot + count as u32 {
-                if left > 0 && dnode.addrs.get(bytes, slot) == BlockAddr::NULL {
-                    dnode.addrs.set(bytes, slot, BlockAddr::NEW);
-                    left -= 1;
-                }
-            }
-        };
-        self.edit_node(op, dnode.nid, fill).await?;
-        inode.add_blocks(taken as i64);
-        inode.mark(Dirty::Content);
-        Ok(())
     }
 
     /// Gives new blocks to the first of up to `most` pages that have a place; they lie after each other. `None` if the
@@ -505,17 +406,17 @@ impl Volume {
         page: u64,
         most: u64,
     ) -> Result<Option<MovedPages>> {
-        let version = self.node_entry(dnode.nid).await?.version;
+        let version = self.nodes.node_entry(dnode.nid).await?.version;
         self.prepare_log(log, most).await?;
         let count = |addresses: &[BlockAddr]| {
             let placed = addresses.iter().take_while(|address| **address != BlockAddr::NULL);
             placed.count().min(self.segments.borrow().run_of(log) as usize)
         };
-        let mut addresses = self.addresses(dnode, most).await?;
+        let mut addresses = self.nodes.addresses(dnode, most).await?;
         if self.mount.cpu.is_charged() {
             self.mount.pay(Work::Allocation(count(&addresses) as u64)).await;
             // The node may have changed, and the log moved on.
-            addresses = self.addresses(dnode, most).await?;
+            addresses = self.nodes.addresses(dnode, most).await?;
         }
         let count = count(&addresses);
         let (mut start, mut full) = (None, Vec::new());
@@ -530,10 +431,11 @@ impl Volume {
         }
         let Some(start) = start else { return Ok(None) };
         let count = count as u64;
-        self.set_addresses(op, dnode, start, count)?;
+        let set = self.nodes.set_addresses(op, dnode, start, count);
+        set.map_err(|error| self.stop(error))?;
         // Not before: what comes into memory may push the node out.
         for (segment, summaries) in full {
-            self.keep_summaries(segment, &summaries);
+            self.meta.keep_summaries(segment, &summaries);
         }
         inode.note_moved(&(page..page + count), start);
         Ok(Some(MovedPages { from: addresses[0], start, count }))
@@ -551,16 +453,5 @@ impl Volume {
         let mut sums = self.in_use_sums.get();
         sums.note(blocks, self.segments.borrow().in_use());
         self.in_use_sums.set(sums);
-    }
-
-    /// Sets the addresses of pages to blocks that lie after each other. The node is in memory.
-    fn set_addresses(&self, _op: &Op, dnode: Dnode, start: BlockAddr, count: u64) -> Result<()> {
-        let set = |bytes: &mut Block| {
-            for step in 0..count as u32 {
-                dnode.addrs.set(bytes, dnode.slot + step, BlockAddr(start.0 + step));
-            }
-        };
-        let is_there = self.edit_loaded(dnode.nid, set);
-        is_there.ok_or_else(|| self.stop(super::error::corrupt("node left memory", dnode.nid.0)))
     }
 }

@@ -34,7 +34,7 @@ impl Volume {
         inode.pages.discard(range.start..end);
         let op = self.begin().await?;
         let _extents = inode.extent_lock.write().await;
-        let dnode = self.make_dnode(&op, inode, range.start).await?;
+        let dnode = self.nodes.make_dnode(&op, inode, range.start).await?;
         let (id, start, count) = self.place_pages(&op, inode, dnode, &(range.start..end)).await?;
         let from = (range.start - first) as usize;
         let some = &data[from..from + count as usize];
@@ -63,7 +63,7 @@ impl Volume {
     ) -> Result<(u64, u64, u64)> {
         let mut most = pages.end - pages.start;
         if self.mount.is_adaptive() {
-            let (first, count) = self.first_run(dnode, most).await?;
+            let (first, count) = self.nodes.first_run(dnode, most).await?;
             if first.is_block() {
                 return Ok((self.note_in_place(inode, count), first.0.into(), count));
             }

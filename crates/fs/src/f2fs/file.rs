@@ -37,7 +37,7 @@ impl Volume {
             self.cut_inline_page(inode, size);
             self.cut_inline(&op, inode, size).await?;
         } else {
-            self.cut_from(&op, inode, first).await?;
+            self.nodes.cut_from(&op, &self.segments, inode, first).await?;
         }
         // Reading ahead may have brought back what still had a block.
         self.forget_pages(inode, first);
@@ -64,8 +64,8 @@ impl Volume {
         let op = self.begin().await?;
         let _extents = inode.extent_lock.write().await;
         match inode.keeps_size() {
-            true => self.free_blocks(&op, inode, &(first..u64::MAX)).await?,
-            false => self.free_pages(&op, inode, &(first..u64::MAX)).await?,
+            true => self.nodes.free_blocks(&op, &self.segments, inode, &(first..u64::MAX)).await?,
+            false => self.nodes.free_pages(&op, &self.segments, inode, &(first..u64::MAX)).await?,
         }
         // Cleaning may have brought back what still had a block.
         self.forget_pages(inode, first);
@@ -154,7 +154,7 @@ impl Volume {
         inode.pages.discard(first..last);
         let op = self.begin().await?;
         let _extents = inode.extent_lock.write().await;
-        self.free_pages(&op, inode, &(first..last)).await?;
+        self.nodes.free_pages(&op, &self.segments, inode, &(first..last)).await?;
         // Reading ahead may have brought a page back before its block was gone.
         inode.pages.discard(first..last);
         Ok(())

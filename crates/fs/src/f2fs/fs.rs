@@ -125,7 +125,7 @@ impl MountedFs for F2fs {
     }
 
     fn memory(&self) -> FsMemory {
-        let metadata = self.0.nodes.file.pages.resident() + self.0.meta.pages.resident();
+        let metadata = self.0.nodes.file.pages.resident() + self.0.meta.file.pages.resident();
         FsMemory {
             cached_pages: self.0.mount.env.cache.resident().saturating_sub(metadata),
             metadata_bytes: metadata * BLOCK_BYTES as u64,
@@ -136,7 +136,7 @@ impl MountedFs for F2fs {
     fn memory_parts(&self) -> Vec<(&'static str, u64)> {
         let volume = &self.0;
         let nodes = volume.nodes.file.pages.memory_bytes();
-        let meta = volume.meta.pages.memory_bytes();
+        let meta = volume.meta.file.pages.memory_bytes();
         let files = volume.mount.env.cache.memory_bytes().saturating_sub(nodes + meta);
         let inodes = volume.inodes.all();
         let of_inodes = inodes.iter().map(|inode| inode.memory_bytes()).sum();
@@ -155,7 +155,7 @@ impl MountedFs for F2fs {
     }
 
     fn space(&self) -> Option<FsSpace> {
-        let (segments, space) = (self.0.segments.borrow(), &self.0.space);
+        let (segments, space) = (self.0.segments.borrow(), &self.0.nodes.space);
         Some(FsSpace {
             main_segments: self.0.mount.layout.main_segments().into(),
             free_segments: segments.free_segments().into(),
@@ -386,7 +386,7 @@ impl FileSystem for F2fs {
     }
 
     async fn statfs(&self, _caller: Caller) -> Result<StatFs> {
-        let space = &self.0.space;
+        let space = &self.0.nodes.space;
         let free = space.free_blocks();
         let nodes = u64::from(space.max_nid()).saturating_sub(RESERVED_NODES);
         let free_nodes = nodes.saturating_sub(space.valid_nodes().into());

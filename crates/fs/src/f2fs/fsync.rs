@@ -5,6 +5,7 @@
 use super::checkpoints::Reason;
 use super::format::{CP_UMOUNT, Nid};
 use super::inode::{Dirty, Inode};
+use super::nat::Nodes;
 use super::node::{FsyncMarks, NodeSet};
 use super::options::FsyncMode;
 use super::rules::OmittedRule;
@@ -42,9 +43,9 @@ impl Volume {
         let enough = if data_only { Dirty::Times } else { Dirty::No };
         loop {
             let op = self.begin().await?;
-            self.join_xattrs(inode).await;
+            self.nodes.join_xattrs(inode).await;
             if inode.dirty.get() > enough {
-                self.update_inode(&op, inode).await?;
+                self.nodes.update_inode(&op, inode).await?;
             }
             let marks = FsyncMarks {
                 ino: inode.number,
@@ -73,16 +74,6 @@ impl Volume {
         Ok(self.mount.omits(OmittedRule::FsyncFlush))
     }
 
-    /// Where the node of extended attributes is to be written, the inode is written after it, with their beginning; an older
-    /// one is on the device before that.
-    async fn join_xattrs(&self, inode: &Inode) {
-        let nid = inode.raw.borrow().xattr_nid;
-        if self.nodes.dirty.borrow().contains(&(inode.number, nid)) {
-            self.nodes.file.pages.written(nid.into()..u64::from(nid) + 1).await;
-            inode.mark(Dirty::Content);
-        }
-    }
-
     /// Whether roll-forward could not bring the file back (`need_do_checkpoint`).
     fn needs_checkpoint(&self, inode: &Inode) -> bool {
         let raw = inode.raw.borrow();
@@ -94,11 +85,23 @@ impl Volume {
             || self.checkpoints.last.borrow().has(CP_UMOUNT)
             || (raw.links != 1 && !self.mount.omits(OmittedRule::FsyncLink))
             || (inode.has_wrong_pino() && !self.mount.omits(OmittedRule::FsyncRename))
-            || !self.space.has_room_for_roll_forward()
+            || !self.nodes.space.has_room_for_roll_forward()
             || !parent_is_there
             || self.mount.options.active_logs == 2
             || (strict
                 && nat.needs_dentry_mark(Nid(inode.number))
                 && self.checkpoints.changed_dirs.borrow().contains(&raw.pino))
+    }
+}
+
+impl Nodes {
+    /// Where the node of extended attributes is to be written, the inode is written after it, with their beginning; an older
+    /// one is on the device before that.
+    async fn join_xattrs(&self, inode: &Inode) {
+        let nid = inode.raw.borrow().xattr_nid;
+        if self.dirty.borrow().contains(&(inode.number, nid)) {
+            self.file.pages.written(nid.into()..u64::from(nid) + 1).await;
+            inode.mark(Dirty::Content);
+        }
     }
 }

@@ -280,7 +280,7 @@ impl Volume {
         }
         let at = self.mount.layout.summary_block(segment).unwrap_or_default();
         let read = |bytes: &Block| SummaryBlock::parse(bytes, Place::Summary(segment));
-        Ok(self.read_meta(at, read).await??)
+        Ok(self.meta.read(at, read).await??)
     }
 
     /// What the summaries say of a block.
@@ -297,15 +297,15 @@ impl Volume {
         blocks: &[(BlockAddr, SummaryEntry)],
         kind: GcKind,
     ) -> Result<()> {
-        self.read_nodes(blocks.iter().map(|(_, summary)| summary.nid).collect()).await;
+        self.nodes.read_nodes(blocks.iter().map(|(_, summary)| summary.nid).collect()).await;
         let op = self.begin().await?;
         let mut moved = Vec::new();
         for (at, summary) in blocks {
             self.mount.pay(Work::Move).await;
-            if self.node_entry(summary.nid).await?.block_addr != *at {
+            if self.nodes.node_entry(summary.nid).await?.block_addr != *at {
                 continue;
             }
-            if still_there(self.edit_node(&op, summary.nid, |_| ()).await)?.is_some() {
+            if still_there(self.nodes.edit_node(&op, summary.nid, |_| ()).await)?.is_some() {
                 moved.push(summary.nid.0);
             }
         }
@@ -318,7 +318,7 @@ impl Volume {
                 self.note_rewritten(blocks);
             }
             drop(op);
-            self.nodes_written(&moved).await?;
+            self.nodes.nodes_written(&moved).await?;
         }
         Ok(())
     }
@@ -345,7 +345,7 @@ impl Volume {
 
     /// The pages that data blocks belong to, of those that still belong to one.
     async fn find_pages(&self, blocks: &[(BlockAddr, SummaryEntry)]) -> Result<Vec<Moving>> {
-        self.read_nodes(blocks.iter().map(|(_, summary)| summary.nid).collect()).await;
+        self.nodes.read_nodes(blocks.iter().map(|(_, summary)| summary.nid).collect()).await;
         let mut found = Vec::with_capacity(blocks.len());
         for &(at, summary) in blocks {
             self.mount.pay(Work::Move).await;
@@ -413,16 +413,16 @@ impl Volume {
         at: BlockAddr,
         summary: &SummaryEntry,
     ) -> Result<Option<(u32, u64)>> {
-        let NatEntry { version, block_addr, .. } = self.node_entry(summary.nid).await?;
+        let NatEntry { version, block_addr, .. } = self.nodes.node_entry(summary.nid).await?;
         if version != summary.version || block_addr == BlockAddr::NULL {
             return Ok(None);
         }
         let slot = u32::from(summary.ofs_in_node);
-        let footer = self.read_node(summary.nid, NodeFooter::parse).await?;
+        let footer = self.nodes.read_node(summary.nid, NodeFooter::parse).await?;
         let inode = self.inode(footer.ino).await?;
         let layout = inode.layout.get();
         let addrs = if footer.is_inode() { layout.addrs() } else { AddrSlots::DIRECT };
-        let address = self.read_node(summary.nid, |bytes| addrs.get(bytes, slot)).await?;
+        let address = self.nodes.read_node(summary.nid, |bytes| addrs.get(bytes, slot)).await?;
         let first = first_page(footer.offset(), layout.addr_count());
         Ok(first.filter(|_| address == at).map(|first| (footer.ino, first + u64::from(slot))))
     }

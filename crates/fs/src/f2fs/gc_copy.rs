@@ -44,7 +44,7 @@ impl Volume {
         let mut current = Vec::new();
         for (at, summary) in blocks {
             self.mount.pay(Work::Move).await;
-            if self.node_entry(summary.nid).await?.block_addr == *at {
+            if self.nodes.node_entry(summary.nid).await?.block_addr == *at {
                 current.push((*at, *summary));
             }
         }
@@ -108,7 +108,7 @@ impl Volume {
             let allocated = allocated.map_err(|error| self.stop(error))?;
             copies.push(Copy { at: *at, summary: *summary, new: allocated.at, content });
             for (segment, summaries) in allocated.into_full() {
-                self.keep_summaries(segment, &summaries);
+                self.meta.keep_summaries(segment, &summaries);
             }
         }
         let blocks = copies.iter().map(|copy| (copy.new, copy.content.clone())).collect();
@@ -123,12 +123,12 @@ impl Volume {
     async fn publish_node(&self, _op: &Op, copy: &Copy) -> Result<bool> {
         let nid = copy.summary.nid;
         loop {
-            match self.node_entry(nid).await {
+            match self.nodes.node_entry(nid).await {
                 Ok(known) if known.block_addr == copy.at => {}
                 _ => break,
             }
             // Not while it is being read from its old place.
-            match self.read_node(nid, |_| ()).await {
+            match self.nodes.read_node(nid, |_| ()).await {
                 Ok(()) => {}
                 Err(FsError::NoEntry) => break,
                 Err(error) => return Err(self.stop(error)),
@@ -164,14 +164,14 @@ impl Volume {
             // Not while it is being read from its old place.
             read_pages(&backing, &dir.pages, u16::MAX, page..page + 1).await?;
             let _extents = dir.extent_lock.write().await;
-            let Found::Node(dnode) = self.find_dnode(dir, page).await? else { break };
-            if self.addresses(dnode, 1).await?.first() != Some(&copy.at) {
+            let Found::Node(dnode) = self.nodes.find_dnode(dir, page).await? else { break };
+            if self.nodes.addresses(dnode, 1).await?.first() != Some(&copy.at) {
                 break;
             }
             if dir.pages.peek(page).is_none() {
                 continue;
             }
-            self.set_address(op, dnode, copy.new).await?;
+            self.nodes.set_address(op, dnode, copy.new).await?;
             self.segments.borrow_mut().invalidate(copy.at)?;
             dir.note_moved(&(page..page + 1), copy.new);
             self.note_page(dir, page, copy.at, copy.new);

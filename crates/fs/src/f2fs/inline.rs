@@ -25,7 +25,7 @@ impl Volume {
             page[..place.len()].copy_from_slice(&bytes[place]);
             Arc::new(page)
         };
-        Ok(SectorData::Bytes(self.read_node(Nid(inode.number), read).await?))
+        Ok(SectorData::Bytes(self.nodes.read_node(Nid(inode.number), read).await?))
     }
 
     /// Page 0 goes into the inode (`f2fs_write_inline_data`).
@@ -38,11 +38,12 @@ impl Volume {
         let place = inode.layout.get().inline_data();
         let content =
             content.expand().ok_or(FsError::Unsupported("a device that keeps no content"))?;
-        self.edit_node(op, Nid(inode.number), |bytes| {
-            let length = place.len();
-            bytes[place].copy_from_slice(&content[..length]);
-        })
-        .await?;
+        self.nodes
+            .edit_node(op, Nid(inode.number), |bytes| {
+                let length = place.len();
+                bytes[place].copy_from_slice(&content[..length]);
+            })
+            .await?;
         let mut raw = inode.raw.borrow_mut();
         if !raw.has_inline(inline::DATA_EXIST) {
             raw.inline |= inline::DATA_EXIST;
@@ -57,7 +58,7 @@ impl Volume {
     pub(crate) async fn cut_inline(&self, op: &Op, inode: &Inode, size: u64) -> Result<()> {
         let place = inode.layout.get().inline_data();
         let from = (place.start as u64 + size).min(place.end as u64) as usize;
-        self.edit_node(op, Nid(inode.number), |bytes| bytes[from..place.end].fill(0)).await?;
+        self.nodes.edit_node(op, Nid(inode.number), |bytes| bytes[from..place.end].fill(0)).await?;
         if size == 0 {
             inode.raw.borrow_mut().inline &= !inline::DATA_EXIST;
             inode.mark(Dirty::Content);
@@ -94,19 +95,19 @@ impl Volume {
         let is_empty = inode.size.get() == 0;
         let place = inode.layout.get().inline_data();
         if !is_empty {
-            self.space.take_some(1)?;
+            self.nodes.space.take_some(1)?;
         }
-        self.edit_node(&op, Nid(inode.number), |bytes| bytes[place].fill(0)).await?;
+        self.nodes.edit_node(&op, Nid(inode.number), |bytes| bytes[place].fill(0)).await?;
         inode.raw.borrow_mut().inline &= !(inline::DATA | inline::DATA_EXIST);
         inode.mark(Dirty::Content);
         if is_empty {
             return Ok(());
         }
         inode.add_blocks(1);
-        let Found::Node(dnode) = self.find_dnode(inode, 0).await? else {
+        let Found::Node(dnode) = self.nodes.find_dnode(inode, 0).await? else {
             return Err(corrupt("inode without addresses", inode.number));
         };
-        self.set_address(&op, dnode, BlockAddr::NEW).await?;
+        self.nodes.set_address(&op, dnode, BlockAddr::NEW).await?;
         let log = self.mount.data_log(inode);
         let moved = self.move_pages(&op, inode, (dnode, log), 0, 1).await?;
         let start = moved.ok_or(FsError::NoSpace)?.start;

@@ -4,6 +4,7 @@ use super::cpu::Work;
 use super::error::corrupt;
 use super::format::{self, InodeLayout, Nid, inline, mode};
 use super::inode::{self, Dirty, Inode, META_INO, ROOT_INO};
+use super::nat::Nodes;
 use super::segment::Block;
 use super::volume::{Op, Volume};
 use crate::contract::{Attr, Caller, FsError, Ino, Result, SetAttr};
@@ -18,11 +19,6 @@ const EXTRA_BYTES: u32 = 36;
 const XATTR_WORDS: u32 = 50;
 
 impl Volume {
-    /// Whether a number may be an inode's that has a name.
-    pub(crate) fn is_ordinary(&self, number: u32) -> bool {
-        number > META_INO && number < self.space.max_nid()
-    }
-
     /// An inode that a caller names.
     ///
     /// # Errors
@@ -30,7 +26,7 @@ impl Volume {
     pub(crate) async fn inode_of(&self, ino: Ino) -> Result<Rc<Inode>> {
         self.mount.env.calls.check_open()?;
         let number = u32::try_from(ino.0).map_err(|_| FsError::NoEntry)?;
-        if !self.is_ordinary(number) {
+        if !self.nodes.is_ordinary(number) {
             return Err(FsError::NoEntry);
         }
         let inode = self.inode(number).await?;
@@ -54,7 +50,7 @@ impl Volume {
         }
         let nid = Nid(number);
         self.mount.pay(Work::NodePages(1)).await;
-        if self.node_entry(nid).await?.block_addr == format::BlockAddr::NULL {
+        if self.nodes.node_entry(nid).await?.block_addr == format::BlockAddr::NULL {
             return Err(FsError::NoEntry);
         }
         let features = self.mount.inode_features();
@@ -62,7 +58,7 @@ impl Volume {
         let read = |bytes: &Block| {
             format::check_inode(bytes, features, is_data).map(|()| inode::parse(bytes, features))
         };
-        let parts = self.read_node(nid, read).await?;
+        let parts = self.nodes.read_node(nid, read).await?;
         let parts =
             parts.map_err(|unsound| corrupt(unsound.what, format_args!("inode {number}")))?;
         // The first to have read it is right.
@@ -79,28 +75,13 @@ impl Volume {
         self.inodes.insert(inode.number, inode, Inode::is_idle)
     }
 
-    /// Brings the attributes of an inode to its node page (`f2fs_update_inode`).
-    pub(crate) async fn update_inode(&self, op: &Op, inode: &Inode) -> Result<()> {
-        if inode.deleted.get() { Ok(()) } else { self.write_inode(op, inode).await }
-    }
-
-    async fn write_inode(&self, op: &Op, inode: &Inode) -> Result<()> {
-        if inode.dirty.get() == Dirty::No {
-            return Ok(());
-        }
-        self.mount.pay(Work::NodePages(1)).await;
-        self.edit_node(op, Nid(inode.number), |bytes| encode(inode, bytes)).await?;
-        inode.mark_clean();
-        Ok(())
-    }
-
     /// Brings the attributes of all dirty inodes to their node pages (`f2fs_sync_inode_meta`), also of one that waits for
     /// the checkpoint to be deleted: a mount that finishes its removal finds all nodes from there.
     pub(crate) async fn update_dirty_inodes(&self, op: &Op) -> Result<()> {
         let numbers: Vec<u32> = self.inode_lists.dirty.borrow().iter().copied().collect();
         for number in numbers {
             match self.inodes.get(number) {
-                Some(inode) => self.write_inode(op, &inode).await?,
+                Some(inode) => self.nodes.write_inode(op, &inode).await?,
                 None => {
                     self.inode_lists.dirty.borrow_mut().remove(&number);
                 }
@@ -120,14 +101,14 @@ impl Volume {
         parent: &Inode,
         file_mode: u16,
     ) -> Result<Rc<Inode>> {
-        let nid = self.take_nid().await?;
+        let nid = self.nodes.take_nid().await?;
         let parts = self.new_parts(caller, parent, file_mode);
         let inode =
             Inode::new(&self.mount.env.rt, &self.mount.env.cache, nid.0, parts, &self.inode_lists);
         inode.may_have_tail.set(false);
-        self.new_node(op, &inode, nid, 0).await?;
+        self.nodes.new_node(op, &inode, nid, 0).await?;
         inode.mark(Dirty::Content);
-        self.update_inode(op, &inode).await?;
+        self.nodes.update_inode(op, &inode).await?;
         Ok(self.keep_inode(inode))
     }
 
@@ -230,13 +211,13 @@ impl Volume {
     pub(super) async fn free_inode(&self, op: &Op, inode: &Inode) -> Result<()> {
         let _extents = inode.extent_lock.write().await;
         if !inode.raw.borrow().has_inline(inline::DATA | inline::DENTRY) && has_blocks(inode) {
-            self.cut_from(op, inode, 0).await?;
+            self.nodes.cut_from(op, &self.segments, inode, 0).await?;
         }
         let xattr = Nid(inode.raw.borrow().xattr_nid);
         if xattr.0 != 0 {
-            self.remove_node(op, inode, xattr).await?;
+            self.nodes.remove_node(op, &self.segments, inode, xattr).await?;
         }
-        self.remove_node(op, inode, Nid(inode.number)).await?;
+        self.nodes.remove_node(op, &self.segments, inode, Nid(inode.number)).await?;
         inode.mark_clean();
         self.checkpoints.orphans.remove(inode.number);
         self.inodes.remove(inode.number);
@@ -272,3 +253,25 @@ fn encode(inode: &Inode, bytes: &mut Block) {
 
 /// Pages of the shortest extent that an inode names (`F2FS_MIN_EXTENT_LEN`).
 const MIN_EXTENT: u64 = 64;
+
+impl Nodes {
+    /// Whether a number may be an inode's that has a name.
+    pub(crate) fn is_ordinary(&self, number: u32) -> bool {
+        number > META_INO && number < self.space.max_nid()
+    }
+
+    /// Brings the attributes of an inode to its node page (`f2fs_update_inode`).
+    pub(crate) async fn update_inode(&self, op: &Op, inode: &Inode) -> Result<()> {
+        if inode.deleted.get() { Ok(()) } else { self.write_inode(op, inode).await }
+    }
+
+    pub(super) async fn write_inode(&self, op: &Op, inode: &Inode) -> Result<()> {
+        if inode.dirty.get() == Dirty::No {
+            return Ok(());
+        }
+        self.mount.pay(Work::NodePages(1)).await;
+        self.edit_node(op, Nid(inode.number), |bytes| encode(inode, bytes)).await?;
+        inode.mark_clean();
+        Ok(())
+    }
+}

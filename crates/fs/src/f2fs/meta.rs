@@ -1,23 +1,16 @@
-//! Blocks of the metadata areas, and what of files a checkpoint vouches for: directory blocks.
-//!
-//! Pages of NAT and SSA are the pages of one inode, page n being block n. NAT and SIT blocks change in checkpoints only;
-//! an SSA block is written when its segment is full, at any time before the next checkpoint is durable.
+//! Writes of metadata: blocks of the metadata areas, and what of files a checkpoint vouches for, directory blocks.
 
 use super::data::MovedPages;
-use super::error::corrupt;
-use super::format::{BLOCK_BYTES, BlockAddr, SegNo, SegmentType, SummaryBlock};
+use super::format::{BlockAddr, SegNo, SegmentType};
 use super::inode::{Inode, META_INO, NODE_INO};
 use super::node::{Found, NodeSet};
 use super::rules::OmittedRule;
-use super::segment::Block;
 use super::volume::{Op, Volume};
-use crate::cache::{WriteRun, read_pages};
-use crate::contract::{FsError, Result};
-use crate::vfs::writeback::FileBacking;
+use crate::cache::WriteRun;
+use crate::contract::Result;
 use nandscape_block::{Bio, Flags, Fua, Lba, Owner, Payload, Placement, SectorData};
 use std::future::Future;
 use std::rc::Rc;
-use std::sync::Arc;
 
 /// Pages of a directory, or of metadata, that are written at once.
 const RUN_PAGES: u64 = 512;
@@ -35,38 +28,6 @@ const fn placement_of(log: SegmentType) -> u16 {
 const META_PLACEMENT: u16 = 2;
 
 impl Volume {
-    /// Looks at a block of NAT or SSA.
-    ///
-    /// # Errors
-    /// Errors of the device.
-    pub(crate) async fn read_meta<R>(
-        &self,
-        at: BlockAddr,
-        look: impl FnOnce(&Block) -> R,
-    ) -> Result<R> {
-        let page = u64::from(at.0);
-        let pages = &self.meta.pages;
-        if pages.with_bytes(page, |_| ()).is_none() {
-            let volume = self.this().ok_or(FsError::ReadOnly)?;
-            Box::pin(read_pages(&FileBacking(volume), pages, u16::MAX, page..page + 1)).await?;
-        }
-        pages.with_bytes(page, look).ok_or_else(|| corrupt("block of metadata", at.0))
-    }
-
-    /// Keeps a block of the metadata areas, to be written to its place.
-    pub(crate) fn write_meta(&self, at: BlockAddr, bytes: Box<Block>) {
-        self.meta.pages.write(at.0.into(), SectorData::Bytes(Arc::from(bytes)), false);
-    }
-
-    /// The summaries of a segment that is full. Hardly any are looked at before the segment is cleaned, so memory shares
-    /// them with a device that is in memory as well.
-    pub(crate) fn keep_summaries(&self, segment: SegNo, summaries: &SummaryBlock) {
-        let mut bytes = [0; BLOCK_BYTES];
-        summaries.encode(&mut bytes[..]);
-        let at = self.mount.layout.summary_block(segment).unwrap_or_default();
-        self.meta.pages.write(at.0.into(), SectorData::sparse(&bytes), false);
-    }
-
     /// Submits blocks, those that lie after each other together; `first` are flags of the first bio. All belong to
     /// `owner`, if to a file. The caller holds an [`Op`] or is a checkpoint.
     pub(crate) fn write_blocks(
@@ -150,7 +111,7 @@ impl Volume {
 
     /// Submits dirty blocks of the metadata areas; does not wait for them.
     pub(crate) fn send_meta(self: &Rc<Self>) {
-        let mut pass = self.meta.pages.pass_over(0..u64::MAX);
+        let mut pass = self.meta.file.pages.pass_over(0..u64::MAX);
         let ssa =
             self.mount.layout.summary_block(SegNo(0)).map_or(u64::MAX, |first| first.0.into());
         while let Some(run) = pass.take_run(RUN_PAGES) {
@@ -171,7 +132,7 @@ impl Volume {
             let _extents = dir.extent_lock.write().await;
             let mut blocks = Vec::new();
             for (page, content) in (run.first()..run.end()).zip(run.data()) {
-                let Found::Node(dnode) = self.find_dnode(dir, page).await? else { continue };
+                let Found::Node(dnode) = self.nodes.find_dnode(dir, page).await? else { continue };
                 let is_noted = self.mount.omits(OmittedRule::GcDirContent)
                     && dir.moving.borrow().contains(&page);
                 let (log, _) = self.mount.log_of_pages(dir, page..page + 1);

@@ -30,6 +30,7 @@ mod inode;
 mod inodes;
 mod knobs;
 mod meta;
+mod meta_pages;
 pub mod mkfs;
 mod mount;
 mod mount_info;

@@ -21,7 +21,7 @@ use super::gc_journal::read::{GcJournalBlock, blocks_that_count};
 use super::inode::{Inode, META_INO, NODE_INO};
 use super::mount_info::MountInfo;
 use super::moves::GcJournal;
-use super::nat::{FreeNids, Nat, Nodes};
+use super::nat::{FreeNids, Nat, NodeParts};
 use super::options::{AllocMode, Allocation, MountOptions, Reclaim};
 use super::rules::OmittedRule;
 use super::segment::{Capacity, CurSeg, LOGS, Segments, SegmentsAtMount, Slots};
@@ -461,14 +461,17 @@ async fn load_volume(
     let nat = Nat::new(layout, nat, nat_bitmap, bits, options.nat_entries);
     let first_search = layout.nat_place(checkpoint.next_free_nid).0;
     let first_search = first_search.max(options.nid_search_from);
-    let nodes =
-        Nodes::new(rt, special(NODE_INO), nat, FreeNids::new(layout.nat_blocks(), first_search));
+    let nodes = NodeParts {
+        file: special(NODE_INO),
+        nat,
+        free: FreeNids::new(layout.nat_blocks(), first_search),
+        space: Space::new(checkpoint, layout.nids()),
+    };
     let mut last = checkpoint.clone();
     if !believes_stale {
         last.ckpt_flags &= !CP_NAT_BITS;
     }
     let checkpoints = Checkpoints::new(rt, last, (*pack, *crc), most_orphans(&layout));
-    let space = Space::new(checkpoint, layout.nids());
     let of_zone = zones.as_ref().map(|zones| zones.capacity().of_section());
     let gc_journal = GcJournal::of(sb.gc_journal(), &options, of_zone)?;
     let meta = special(META_INO);
@@ -489,7 +492,6 @@ async fn load_volume(
         nodes,
         meta,
         checkpoints,
-        space,
         inode_lists,
         gc_journal,
         zones,

@@ -110,7 +110,7 @@ impl Volume {
         let Some(found) = self.find(dir, name).await? else { return Ok(None) };
         let wrong = || corrupt("directory: a name leads nowhere", dir.number);
         let is_own = found.ino == dir.number || found.ino == Self::root_number();
-        if is_own || !self.is_ordinary(found.ino) {
+        if is_own || !self.nodes.is_ordinary(found.ino) {
             return Err(wrong());
         }
         match self.inode(found.ino).await {
@@ -210,7 +210,7 @@ impl Volume {
         if inode.is_inline() && target.len() as u64 <= inode.inline_capacity() {
             let at = inode.layout.get().inline_data().start;
             let write = |bytes: &mut Block| bytes[at..at + target.len()].copy_from_slice(target);
-            self.edit_node(op, Nid(inode.number), write).await?;
+            self.nodes.edit_node(op, Nid(inode.number), write).await?;
             inode.raw.borrow_mut().inline |= inline::DATA_EXIST;
         } else {
             inode.raw.borrow_mut().inline &= !inline::DATA;

@@ -21,7 +21,7 @@ use super::format::{
 };
 use super::gc_journal::read::GcJournalBlock;
 use super::inode::{self, Dirty, Inode};
-use super::node::{Dnode, Found};
+use super::node::Found;
 use super::rules::OmittedRule;
 use super::segment::Block;
 use super::volume::{Op, Volume};
@@ -136,7 +136,7 @@ impl Volume {
     /// The node blocks that follow the last checkpoint in the warm node log.
     async fn read_chain(&self) -> Result<Vec<ChainNode>> {
         let reader = ImageReader::new(&self.mount.env.device);
-        let most = self.space.user_blocks();
+        let most = self.nodes.space.user_blocks();
         let mut chain: Vec<ChainNode> = Vec::new();
         let mut at = self.segments.borrow().next_block(SegmentType::WarmNode);
         while self.segments.borrow().is_log_address(at) && (chain.len() as u64) < most {
@@ -144,7 +144,7 @@ impl Volume {
             let footer = NodeFooter::parse(&bytes);
             let follows = self.checkpoints.is_recoverable(footer.cp_ver)
                 || self.mount.omits(OmittedRule::RollVersion);
-            let is_node = footer.nid != 0 && footer.nid < self.space.max_nid();
+            let is_node = footer.nid != 0 && footer.nid < self.nodes.space.max_nid();
             if !follows || !is_node {
                 break;
             }
@@ -179,7 +179,7 @@ impl Volume {
             let is_new = node.footer.nid == ino.0
                 && node.footer.has(node_flag::FSYNC)
                 && node.footer.has(node_flag::DENTRY);
-            if is_new && self.node_entry(ino).await?.block_addr == BlockAddr::NULL {
+            if is_new && self.nodes.node_entry(ino).await?.block_addr == BlockAddr::NULL {
                 self.recover_inode_page(op, ino, &node.bytes).await?;
             }
         }
@@ -196,9 +196,9 @@ impl Volume {
         let parts = (raw, extra, layout);
         let made =
             Inode::new(&self.mount.env.rt, &self.mount.env.cache, ino.0, parts, &self.inode_lists);
-        self.new_node(op, &made, ino, 0).await?;
+        self.nodes.new_node(op, &made, ino, 0).await?;
         made.mark(Dirty::Content);
-        self.update_inode(op, &made).await
+        self.nodes.update_inode(op, &made).await
     }
 
     /// Attributes, inline extended attributes and inline content of an inode (`recover_inode`,
@@ -209,18 +209,19 @@ impl Volume {
         let was_inline = inode.is_inline();
         let is_inline = raw.has_inline(inline::DATA);
         if is_inline && !was_inline {
-            self.cut_from(op, inode, 0).await?;
+            self.nodes.cut_from(op, &self.segments, inode, 0).await?;
         }
         let (data, xattr) = (layout.inline_data(), layout.inline_xattr());
-        self.edit_node(op, Nid(inode.number), |bytes| {
-            if is_inline {
-                bytes[data.clone()].copy_from_slice(&found[data]);
-            } else if was_inline {
-                bytes[data].fill(0);
-            }
-            bytes[xattr.clone()].copy_from_slice(&found[xattr]);
-        })
-        .await?;
+        self.nodes
+            .edit_node(op, Nid(inode.number), |bytes| {
+                if is_inline {
+                    bytes[data.clone()].copy_from_slice(&found[data]);
+                } else if was_inline {
+                    bytes[data].fill(0);
+                }
+                bytes[xattr.clone()].copy_from_slice(&found[xattr]);
+            })
+            .await?;
         {
             // Names that went since the checkpoint are there again.
             let kept = inode.raw.borrow();
@@ -271,17 +272,17 @@ impl Volume {
         found: BlockAddr,
     ) -> Result<bool> {
         let _extents = inode.extent_lock.write().await;
-        let now = match self.find_dnode(inode, page).await? {
+        let now = match self.nodes.find_dnode(inode, page).await? {
             Found::Hole(_) => BlockAddr::NULL,
             Found::Node(dnode) => {
-                self.addresses(dnode, 1).await?.first().copied().unwrap_or_default()
+                self.nodes.addresses(dnode, 1).await?.first().copied().unwrap_or_default()
             }
         };
         if now == found {
             return Ok(false);
         }
         if now != BlockAddr::NULL {
-            self.free_pages(op, inode, &(page..page + 1)).await?;
+            self.nodes.free_pages(op, &self.segments, inode, &(page..page + 1)).await?;
         }
         if found == BlockAddr::NULL {
             return Ok(false);
@@ -292,18 +293,18 @@ impl Volume {
             inode.set_size((page + 1) * PAGE);
             inode.raw.borrow_mut().size = (page + 1) * PAGE;
         }
-        let dnode = self.make_dnode(op, inode, page).await?;
-        self.space.take_some(1)?;
+        let dnode = self.nodes.make_dnode(op, inode, page).await?;
+        self.nodes.space.take_some(1)?;
         inode.add_blocks(1);
         inode.mark(Dirty::Content);
         if found == BlockAddr::NEW || !self.segments.borrow().is_log_address(found) {
-            self.set_address(op, dnode, BlockAddr::NEW).await?;
+            self.nodes.set_address(op, dnode, BlockAddr::NEW).await?;
             return Ok(false);
         }
         self.take_from_other(op, found).await?;
-        let summary = self.summary_at(dnode).await?;
+        let summary = self.nodes.summary_at(dnode).await?;
         self.adopt_block((found, SegmentType::WarmData), summary).await?;
-        self.set_address(op, dnode, found).await?;
+        self.nodes.set_address(op, dnode, found).await?;
         Ok(true)
     }
 
@@ -318,13 +319,7 @@ impl Volume {
             return Err(corrupt("valid block without an owner", at.0));
         };
         let other = self.inode(ino).await?;
-        self.free_pages(op, &other, &(page..page + 1)).await
-    }
-
-    /// What the summary of a page's block says.
-    pub(super) async fn summary_at(&self, dnode: Dnode) -> Result<SummaryEntry> {
-        let version = self.node_entry(dnode.nid).await?.version;
-        Ok(SummaryEntry { nid: dnode.nid, version, ofs_in_node: dnode.slot as u16 })
+        self.nodes.free_pages(op, &self.segments, &other, &(page..page + 1)).await
     }
 
     /// A block of a log of this kind is valid, and its summary names its node (`f2fs_replace_block`).
@@ -345,7 +340,7 @@ impl Volume {
                 self.summaries(segment).await.unwrap_or_else(|_| SummaryBlock::new(kind));
             summaries.kind = kind;
             summaries.entries[offset as usize] = summary;
-            self.keep_summaries(segment, &summaries);
+            self.meta.keep_summaries(segment, &summaries);
         }
         Ok(())
     }
@@ -360,7 +355,7 @@ impl Volume {
                 continue;
             }
             let (segment, summaries) = self.segments.borrow_mut().renew(log)?;
-            self.keep_summaries(segment, &summaries);
+            self.meta.keep_summaries(segment, &summaries);
         }
         Ok(())
     }

@@ -70,10 +70,10 @@ impl Volume {
 
     /// Whether much of what was written is invalid, and little is free (`has_enough_invalid_blocks`).
     fn has_many_invalid_blocks(&self) -> bool {
-        let all = self.space.user_blocks();
+        let all = self.nodes.space.user_blocks();
         let free =
             u64::from(self.segments.borrow().free_segments()) * u64::from(BLOCKS_PER_SEGMENT);
-        let invalid = all.saturating_sub(self.space.valid_blocks()).saturating_sub(free);
+        let invalid = all.saturating_sub(self.nodes.space.valid_blocks()).saturating_sub(free);
         invalid > all * INVALID_PERCENT / 100 && free < all * FREE_PERCENT / 100
     }
 }

@@ -34,12 +34,12 @@ impl Volume {
     /// All attributes of an inode.
     async fn xattrs(&self, inode: &Inode) -> Result<XattrArea> {
         let place = inode.layout.get().inline_xattr();
-        let own = self.read_node(Nid(inode.number), |bytes| bytes[place].to_vec()).await?;
+        let own = self.nodes.read_node(Nid(inode.number), |bytes| bytes[place].to_vec()).await?;
         let nid = inode.raw.borrow().xattr_nid;
         if nid == 0 {
             return Ok(XattrArea::new(&own, None));
         }
-        self.read_node(Nid(nid), |bytes| XattrArea::new(&own, Some(bytes))).await
+        self.nodes.read_node(Nid(nid), |bytes| XattrArea::new(&own, Some(bytes))).await
     }
 
     /// The value of an attribute; the caller holds the inode's lock.
@@ -114,18 +114,18 @@ impl Volume {
         let write = |bytes: &mut Block| bytes[place.clone()].copy_from_slice(area.inline_part());
         if !needs_node {
             if nid.0 != 0 {
-                self.remove_node(op, inode, nid).await?;
+                self.nodes.remove_node(op, &self.segments, inode, nid).await?;
                 inode.raw.borrow_mut().xattr_nid = 0;
             }
-            return self.edit_node(op, number, write).await;
+            return self.nodes.edit_node(op, number, write).await;
         }
         let nid = if nid.0 == 0 { self.new_xattr_node(op, inode).await? } else { nid };
         // Both or none: an fsync may come where this waits.
         loop {
-            self.read_node(number, |_| ()).await?;
-            self.edit_node(op, nid, |_| ()).await?;
-            if self.edit_loaded(number, write).is_some() {
-                let written = self.edit_loaded(nid, |bytes| area.write_node(bytes));
+            self.nodes.read_node(number, |_| ()).await?;
+            self.nodes.edit_node(op, nid, |_| ()).await?;
+            if self.nodes.edit_loaded(number, write).is_some() {
+                let written = self.nodes.edit_loaded(nid, |bytes| area.write_node(bytes));
                 return written.ok_or_else(|| corrupt("node", nid.0));
             }
         }
@@ -133,8 +133,8 @@ impl Volume {
 
     /// An empty node for attributes, which the inode names.
     async fn new_xattr_node(&self, op: &Op, inode: &Inode) -> Result<Nid> {
-        let nid = self.take_nid().await?;
-        self.new_node(op, inode, nid, XATTR_NODE_OFFSET).await?;
+        let nid = self.nodes.take_nid().await?;
+        self.nodes.new_node(op, inode, nid, XATTR_NODE_OFFSET).await?;
         inode.raw.borrow_mut().xattr_nid = nid.0;
         inode.mark(Dirty::Content);
         Ok(nid)
@@ -149,13 +149,13 @@ impl Volume {
     ) -> Result<()> {
         let old = inode.raw.borrow().xattr_nid;
         if old != 0 {
-            self.remove_node(op, inode, Nid(old)).await?;
+            self.nodes.remove_node(op, &self.segments, inode, Nid(old)).await?;
             inode.raw.borrow_mut().xattr_nid = 0;
         }
         let nid = self.new_xattr_node(op, inode).await?;
         let write = |bytes: &mut Block| {
             bytes[..XATTR_NODE_BYTES].copy_from_slice(&found[..XATTR_NODE_BYTES]);
         };
-        self.edit_node(op, nid, write).await
+        self.nodes.edit_node(op, nid, write).await
     }
 }

@@ -88,9 +88,9 @@ impl Volume {
                 );
             }
         }
-        let absent = |block: &BlockAddr| self.meta.pages.peek(block.0.into()).is_none();
+        let absent = |block: &BlockAddr| self.meta.file.pages.peek(block.0.into()).is_none();
         let absent: Vec<_> = blocks.into_iter().filter(absent).collect();
-        let reads = absent.into_iter().map(|block| self.read_meta(block, |_| ()));
+        let reads = absent.into_iter().map(|block| self.meta.read(block, |_| ()));
         join_all(reads.collect::<Vec<_>>()).await.into_iter().collect()
     }
 
@@ -101,7 +101,7 @@ impl Volume {
                 nodes.insert(self.summary_at_place(*old).await?.nid);
             }
         }
-        let count = self.read_nodes(nodes).await;
+        let count = self.nodes.read_nodes(nodes).await;
         self.append.iter().for_each(|append| append.count(|counts| counts.nodes_read += count));
         Ok(())
     }
@@ -171,7 +171,7 @@ impl Volume {
             }
             let moved = self.segments.borrow_mut().relocate(old, new)?;
             let set = |bytes: &mut Block| place.addrs.set(bytes, place.slot, new);
-            if self.edit_loaded(place.nid, set).is_none() {
+            if self.nodes.edit_loaded(place.nid, set).is_none() {
                 return Err(corrupt("node left memory", place.nid.0));
             }
             self.note_summary(moved, entry)?;
@@ -183,7 +183,7 @@ impl Volume {
     async fn apply_node(&self, _op: &Op, (old, new): Record) -> Result<Outcome> {
         let entry = self.summary_at_place(old).await?;
         loop {
-            if self.node_entry(entry.nid).await?.block_addr != old {
+            if self.nodes.node_entry(entry.nid).await?.block_addr != old {
                 return Ok(Outcome::Stale);
             }
             if !self.load_summary(new).await? {
@@ -206,12 +206,12 @@ impl Volume {
 
     /// The page that a valid block of data belongs to, if it still does.
     async fn page_at(&self, old: BlockAddr, entry: &SummaryEntry) -> Result<Option<PageAt>> {
-        let known = self.node_entry(entry.nid).await?;
+        let known = self.nodes.node_entry(entry.nid).await?;
         if known.block_addr == BlockAddr::NULL || known.version != entry.version {
             return Ok(None);
         }
         let gone = |error| if error == FsError::NoEntry { Ok(None) } else { Err(error) };
-        let footer = match self.read_node(entry.nid, NodeFooter::parse).await {
+        let footer = match self.nodes.read_node(entry.nid, NodeFooter::parse).await {
             Ok(footer) => footer,
             Err(error) => return gone(error),
         };
@@ -250,7 +250,7 @@ impl Volume {
             return Ok(entry);
         }
         let block = self.mount.layout.summary_block(segment).unwrap_or_default();
-        self.read_meta(block, |bytes| SummaryEntry::read_at(bytes, offset as usize)).await
+        self.meta.read(block, |bytes| SummaryEntry::read_at(bytes, offset as usize)).await
     }
 
     /// Brings the summaries of the segment that a block was moved to into memory, unless they begin with it. `false` for a
@@ -266,7 +266,7 @@ impl Volume {
         };
         if let Some(segment) = place.filter(|_| is_used && is_own) {
             let block = self.mount.layout.summary_block(segment).unwrap_or_default();
-            self.read_meta(block, |_| ()).await?;
+            self.meta.read(block, |_| ()).await?;
         }
         Ok(is_own)
     }
@@ -276,7 +276,8 @@ impl Volume {
         let segments = self.segments.borrow();
         let Some((segment, _)) = segments.segment_of(new) else { return true };
         let block = self.mount.layout.summary_block(segment).unwrap_or_default();
-        !segments.is_used(segment) || self.meta.pages.with_bytes(block.0.into(), |_| ()).is_some()
+        !segments.is_used(segment)
+            || self.meta.file.pages.with_bytes(block.0.into(), |_| ()).is_some()
     }
 
     /// The summary of a moved block at its new place.
@@ -286,12 +287,12 @@ impl Volume {
             let kind = if kind.is_node() { SummaryKind::Node } else { SummaryKind::Data };
             let mut summaries = SummaryBlock::new(kind);
             summaries.entries[offset as usize] = entry;
-            self.keep_summaries(segment, &summaries);
+            self.meta.keep_summaries(segment, &summaries);
             return Ok(());
         }
         let block = self.mount.layout.summary_block(segment).unwrap_or_default();
         let set = |bytes: &mut Block| entry.write_at(bytes, offset as usize);
-        let is_there = self.meta.pages.edit_bytes(block.0.into(), set);
+        let is_there = self.meta.file.pages.edit_bytes(block.0.into(), set);
         is_there.map(drop).ok_or_else(|| corrupt("summaries left memory", segment.0))
     }
 }

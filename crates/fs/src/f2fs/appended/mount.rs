@@ -52,7 +52,7 @@ impl Volume {
     pub(super) fn renew_all(&self) -> Result<()> {
         for log in SegmentType::ALL {
             let (segment, summaries) = self.segments.borrow_mut().renew_section(log)?;
-            self.keep_summaries(segment, &summaries);
+            self.meta.keep_summaries(segment, &summaries);
         }
         Ok(())
     }

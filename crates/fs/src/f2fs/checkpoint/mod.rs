@@ -89,7 +89,7 @@ impl Volume {
         self.prepare_discards().await?;
         let metadata = sit.len() as u64;
         for (at, bytes) in sit {
-            self.write_meta(at, bytes);
+            self.meta.write(at, bytes);
         }
         if self.mount.omits(OmittedRule::EarlyDiscard) {
             self.discard_prefree().await;
@@ -152,7 +152,7 @@ impl Volume {
         for (block, set) in sets {
             let from = self.nodes.nat.borrow().current_block(block);
             let mut bytes: Box<super::segment::Block> =
-                self.read_meta(from, |bytes| Box::new(*bytes)).await?;
+                self.meta.read(from, |bytes| Box::new(*bytes)).await?;
             for (nid, entry) in set {
                 let (_, index) = self.mount.layout.nat_place(nid);
                 NatEntry::write_at(&entry, &mut bytes[..], index);
@@ -161,7 +161,7 @@ impl Volume {
                 self.nodes.nat.borrow_mut().note_fill(block, taken_in(block, &bytes));
             }
             let to = self.nodes.nat.borrow_mut().flip_block(block, in_place);
-            self.write_meta(to, bytes);
+            self.meta.write(to, bytes);
         }
         self.nodes.nat.borrow_mut().end_flush();
         Ok(blocks)
@@ -179,7 +179,7 @@ impl Volume {
         let written = self.write_blocks(blocks, None, (Flags::META, Flags::NONE));
         self.send_meta();
         // A page that is on its way and dirty again has its turn after that.
-        while self.meta.pages.is_busy() && !self.mount.omits(OmittedRule::CheckpointWait) {
+        while self.meta.file.pages.is_busy() && !self.mount.omits(OmittedRule::CheckpointWait) {
             self.metadata_in_flight.settle().await;
             self.send_meta();
         }
@@ -206,7 +206,7 @@ impl Volume {
         checkpoints.written_at.set(self.mount.env.rt.now());
         checkpoints.orphans.note_written();
         checkpoints.changed_dirs.borrow_mut().clear();
-        self.space.note_checkpoint();
+        self.nodes.space.note_checkpoint();
         self.nodes.free_removed();
         if let Some(journal) = &self.gc_journal {
             journal.note_checkpoint(self.mount.omits(OmittedRule::GcCheckpoint));

@@ -100,9 +100,9 @@ impl Volume {
     fn next_checkpoint(&self, segments: &Segments, version: u64) -> Checkpoint {
         let mut checkpoint = self.checkpoints.last.borrow().clone();
         checkpoint.checkpoint_ver = version;
-        checkpoint.valid_block_count = self.space.valid_blocks();
-        checkpoint.valid_node_count = self.space.valid_nodes();
-        checkpoint.valid_inode_count = self.space.valid_inodes();
+        checkpoint.valid_block_count = self.nodes.space.valid_blocks();
+        checkpoint.valid_node_count = self.nodes.space.valid_nodes();
+        checkpoint.valid_inode_count = self.nodes.space.valid_inodes();
         checkpoint.free_segment_count = segments.segments_without_blocks();
         checkpoint.elapsed_time = self.mounted_time();
         let stale = if self.mount.omits(OmittedRule::StaleNatBits) { 0 } else { CP_NAT_BITS };

@@ -69,11 +69,12 @@ impl Volume {
     /// [`FsError::NoSpace`]: the directory is as it was then. Errors of reading.
     pub(super) async fn convert_inline_dir(&self, op: &Op, dir: &Inode) -> Result<()> {
         let place = dir.layout.get().inline_data();
-        let area = self.read_node(Nid(dir.number), |bytes| bytes[place.clone()].to_vec()).await?;
+        let area =
+            self.nodes.read_node(Nid(dir.number), |bytes| bytes[place.clone()].to_vec()).await?;
         let Blocks { pages, depth } = Blocks::of(&area, dir.raw.borrow().dir_level)?;
         let before = (dir.layout.get(), dir.size.get());
         // The addresses of blocks lie where the names did.
-        self.edit_node(op, Nid(dir.number), |bytes| bytes[place.clone()].fill(0)).await?;
+        self.nodes.edit_node(op, Nid(dir.number), |bytes| bytes[place.clone()].fill(0)).await?;
         dir.raw.borrow_mut().inline &= !inline::DENTRY;
         dir.layout.set(layout_without_names(dir, self.mount.inode_features()));
         for (page, bytes) in pages {
@@ -99,7 +100,7 @@ impl Volume {
         dir.pages.discard(0..u64::MAX);
         {
             let _extents = dir.extent_lock.write().await;
-            self.cut_from(op, dir, 0).await?;
+            self.nodes.cut_from(op, &self.segments, dir, 0).await?;
         }
         dir.pages.discard(0..u64::MAX);
         dir.layout.set(layout);
@@ -107,6 +108,6 @@ impl Volume {
         dir.raw.borrow_mut().inline |= inline::DENTRY;
         dir.mark(Dirty::Content);
         let place = layout.inline_data();
-        self.edit_node(op, Nid(dir.number), |bytes| bytes[place].copy_from_slice(area)).await
+        self.nodes.edit_node(op, Nid(dir.number), |bytes| bytes[place].copy_from_slice(area)).await
     }
 }

@@ -29,7 +29,7 @@ use super::volume::{Op, Volume};
 use crate::cache::read_pages;
 use crate::contract::{FsError, Result};
 use crate::vfs::writeback::FileBacking;
-use crate::vfs::{DataPath, Mapped, PAGE};
+use crate::vfs::{Mapped, PAGE};
 use nandscape_block::SectorData;
 use std::ops::Range;
 use std::sync::Arc;
@@ -84,13 +84,13 @@ impl Volume {
         let Holder::Page(page) = holder else {
             let place = dir.layout.get().inline_data();
             let read = |bytes: &Block| look(Dentries::inline(&bytes[place]));
-            return self.read_node(Nid(dir.number), read).await.map(Ok);
+            return self.nodes.read_node(Nid(dir.number), read).await.map(Ok);
         };
         // Reading ahead keeps zeroes in memory where there is no block.
         if !dir.pages.waiting(&(page..page + 1)).0 {
             let mapped = {
                 let _extents = dir.extent_lock.read().await;
-                self.map(dir, page, dir.max_pages() - page.min(dir.max_pages() - 1)).await?
+                self.nodes.map(dir, page, dir.max_pages() - page.min(dir.max_pages() - 1)).await?
             };
             if let Mapped::Hole(pages) = mapped {
                 return Ok(Err(pages));
@@ -116,7 +116,7 @@ impl Volume {
         let Holder::Page(page) = holder else {
             let place = dir.layout.get().inline_data();
             let write = |bytes: &mut Block| edit(Dentries::inline(&mut bytes[place]));
-            return self.edit_node(op, Nid(dir.number), write).await;
+            return self.nodes.edit_node(op, Nid(dir.number), write).await;
         };
         let missing = || corrupt("block of a directory", dir.number);
         self.read_names(dir, holder, |_| ()).await?.map_err(|_| missing())?;
@@ -198,7 +198,7 @@ impl Volume {
         page: u64,
         bytes: Box<Block>,
     ) -> Result<()> {
-        self.reserve_pages_in(op, dir, &(page..page + 1)).await?;
+        self.nodes.reserve_pages_in(op, dir, &(page..page + 1)).await?;
         dir.pages.write(page, SectorData::Bytes(Arc::from(bytes)), false);
         dir.set_size(dir.size.get().max((page + 1) * PAGE));
         dir.mark(Dirty::Content);
@@ -251,7 +251,7 @@ impl Volume {
         dir.pages.discard(pages.clone());
         dir.moving.borrow_mut().remove(&page);
         let _extents = dir.extent_lock.write().await;
-        self.free_pages(op, dir, &pages).await?;
+        self.nodes.free_pages(op, &self.segments, dir, &pages).await?;
         // Reading ahead may have brought it back.
         dir.pages.discard(pages);
         Ok(())
@@ -324,7 +324,7 @@ impl Volume {
     /// [`FsError::Corrupt`] if it has none, or it leads to no inode.
     pub(crate) async fn parent_of(&self, dir: &Inode) -> Result<u32> {
         let found = self.find(dir, b"..").await?.map(|found| found.ino);
-        let parent = found.filter(|parent| self.is_ordinary(*parent));
+        let parent = found.filter(|parent| self.nodes.is_ordinary(*parent));
         parent.ok_or_else(|| corrupt("directory without ..", dir.number))
     }
 

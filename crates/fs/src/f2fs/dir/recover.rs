@@ -17,7 +17,7 @@ impl Volume {
             (raw.pino, raw.name().to_vec(), raw.mode)
         };
         let wrong = || corrupt("roll-forward: no place for the name of a file", inode.number);
-        if name.is_empty() || !self.is_ordinary(parent) || parent == inode.number {
+        if name.is_empty() || !self.nodes.is_ordinary(parent) || parent == inode.number {
             return Err(wrong());
         }
         let dir = match self.inode(parent).await {

@@ -35,8 +35,8 @@ impl Volume {
     /// Nodes of the last checkpoint, and where it has them.
     async fn nodes_in_use(&self) -> Result<Vec<(Nid, BlockAddr)>> {
         let mut nodes = Vec::new();
-        for nid in (0..self.space.max_nid()).map(Nid) {
-            let at = self.node_entry(nid).await?.block_addr;
+        for nid in (0..self.nodes.space.max_nid()).map(Nid) {
+            let at = self.nodes.node_entry(nid).await?.block_addr;
             // Numbers of the node and the metadata inode name no block.
             if at.is_block() && self.mount.layout.is_main(at) {
                 nodes.push((nid, at));
@@ -52,7 +52,7 @@ impl Volume {
         old: &BTreeSet<BlockAddr>,
         places: &mut Places,
     ) -> Result<()> {
-        let footer = self.read_node(nid, NodeFooter::parse).await?;
+        let footer = self.nodes.read_node(nid, NodeFooter::parse).await?;
         if !footer.role().is_some_and(NodeRole::has_addrs) {
             return Ok(());
         }
@@ -62,8 +62,8 @@ impl Volume {
             (!raw.has_inline(inline::DATA | inline::DENTRY), layout)
         };
         let parts: (bool, InodeLayout) = match footer.is_inode() {
-            true => self.read_node(nid, of_inode).await?,
-            false => (true, self.read_node(Nid(footer.ino), of_inode).await?.1),
+            true => self.nodes.read_node(nid, of_inode).await?,
+            false => (true, self.nodes.read_node(Nid(footer.ino), of_inode).await?.1),
         };
         let (true, layout) = parts else { return Ok(()) };
         let addrs = if footer.is_inode() { layout.addrs() } else { AddrSlots::DIRECT };
@@ -72,7 +72,7 @@ impl Volume {
             let pages = addrs.iter(bytes).zip(first..);
             pages.filter(|(at, _)| old.contains(at)).collect()
         };
-        for (at, page) in self.read_node(nid, found).await? {
+        for (at, page) in self.nodes.read_node(nid, found).await? {
             places.insert(at, MovedBlock::Data { ino: Nid(footer.ino), page: page as u32 });
         }
         Ok(())

@@ -64,7 +64,7 @@ impl Volume {
             let MovedBlock::Node(nid) = moved else { continue };
             let now = match places.get(&nid.0) {
                 Some(now) => *now,
-                None => self.node_entry(*nid).await?.block_addr,
+                None => self.nodes.node_entry(*nid).await?.block_addr,
             };
             if now == *old {
                 places.insert(nid.0, *new);
@@ -100,7 +100,7 @@ impl Volume {
     }
 
     async fn replay_node(&self, nid: Nid, entry: &SafeEntry) -> Result<bool> {
-        let known = self.node_entry(nid).await?;
+        let known = self.nodes.node_entry(nid).await?;
         if known.block_addr != entry.old {
             return Ok(false);
         }
@@ -112,8 +112,8 @@ impl Volume {
     }
 
     async fn replay_page(&self, op: &Op, ino: Nid, page: u32, entry: &SafeEntry) -> Result<bool> {
-        if self.node_entry(ino).await?.block_addr == BlockAddr::NULL
-            || !self.read_node(ino, |bytes| NodeFooter::parse(bytes).is_inode()).await?
+        if self.nodes.node_entry(ino).await?.block_addr == BlockAddr::NULL
+            || !self.nodes.read_node(ino, |bytes| NodeFooter::parse(bytes).is_inode()).await?
         {
             // A file that no fsync made durable; roll-forward may have given its number to a node.
             return Ok(false);
@@ -124,17 +124,19 @@ impl Volume {
             return Ok(false);
         }
         let page = u64::from(page);
-        let Found::Node(dnode) = self.find_dnode(&inode, page).await? else { return Ok(false) };
-        let now = self.addresses(dnode, 1).await?.first().copied().unwrap_or_default();
+        let Found::Node(dnode) = self.nodes.find_dnode(&inode, page).await? else {
+            return Ok(false);
+        };
+        let now = self.nodes.addresses(dnode, 1).await?.first().copied().unwrap_or_default();
         let follows = self.mount.omits(OmittedRule::GcLocation) && now.is_block();
         if now != entry.old && !follows {
             return Ok(false);
         }
         self.segments.borrow_mut().invalidate(now)?;
         inode.forget_extent(&(page..page + 1));
-        let summary = self.summary_at(dnode).await?;
+        let summary = self.nodes.summary_at(dnode).await?;
         self.adopt_block((entry.new, SegmentType::ColdData), summary).await?;
-        self.set_address(op, dnode, entry.new).await?;
+        self.nodes.set_address(op, dnode, entry.new).await?;
         Ok(true)
     }
 }

@@ -12,6 +12,7 @@ use crate::f2fs::format::{
     node_flag,
 };
 use crate::f2fs::inode::Inode;
+use crate::f2fs::nat::Nodes;
 use crate::f2fs::rules::OmittedRule;
 use crate::f2fs::volume::{Op, Volume};
 use nandscape_block::{Flags, SectorData};
@@ -62,15 +63,9 @@ impl Volume {
                 return nodes;
             }
         };
-        let mut nodes: Vec<_> = all.map(|&(_, nid)| (self.log_of_node(nid), nid)).collect();
+        let mut nodes: Vec<_> = all.map(|&(_, nid)| (self.nodes.log_of_node(nid), nid)).collect();
         nodes.sort_by_key(|(log, nid)| (write_order(*log), *nid));
         nodes.into_iter().map(|(_, nid)| nid).collect()
-    }
-
-    /// The log that a node page in memory belongs to.
-    fn log_of_node(&self, nid: u32) -> SegmentType {
-        let log = self.nodes.file.pages.with_bytes(nid.into(), |bytes| self.mount.node_log(bytes));
-        log.unwrap_or(SegmentType::ColdNode)
     }
 
     /// Submits dirty node pages; does not wait for them. Whether all were submitted: those that an earlier write
@@ -123,9 +118,9 @@ impl Volume {
         while let Some((&nid, rest)) = left.split_first() {
             *left = rest;
             if self.mount.is_adaptive() {
-                self.prepare_log(self.log_of_node(nid), 1).await?;
+                self.prepare_log(self.nodes.log_of_node(nid), 1).await?;
             }
-            let known = self.node_entry(Nid(nid)).await?;
+            let known = self.nodes.node_entry(Nid(nid)).await?;
             let page = u64::from(nid);
             if let Some(run) = self.nodes.file.pages.take_run(page..page + 1, 1) {
                 let is_unmarked = last == Some(nid) && self.mount.omits(OmittedRule::FsyncMark);
@@ -174,7 +169,7 @@ impl Volume {
         self.mount.seal_inode(&mut bytes);
         let at = allocated.at;
         for (segment, summaries) in allocated.into_full() {
-            self.keep_summaries(segment, &summaries);
+            self.meta.keep_summaries(segment, &summaries);
         }
         self.nodes.nat.borrow_mut().set(nid, known, at, ino, marks.is_some());
         self.nodes.dirty.borrow_mut().remove(&(ino.0, nid.0));
@@ -213,6 +208,14 @@ impl Volume {
         let is_moved = self.inode_lists.moved.borrow().contains(&ino);
         self.mount.options.ordered_data || (is_moved && !self.mount.omits(OmittedRule::MovedFlush))
     }
+}
+
+impl Nodes {
+    /// The log that a node page in memory belongs to.
+    fn log_of_node(&self, nid: u32) -> SegmentType {
+        let log = self.file.pages.with_bytes(nid.into(), |bytes| self.mount.node_log(bytes));
+        log.unwrap_or(SegmentType::ColdNode)
+    }
 
     /// Waits until node pages are on the device.
     ///
@@ -220,7 +223,7 @@ impl Volume {
     /// [`FsError::ReadOnly`](crate::contract::FsError::ReadOnly) if the device refused one.
     pub(crate) async fn nodes_written(&self, nodes: &[u32]) -> Result<()> {
         for &nid in nodes {
-            self.nodes.file.pages.written(nid.into()..u64::from(nid) + 1).await;
+            self.file.pages.written(nid.into()..u64::from(nid) + 1).await;
         }
         self.mount.check_running()
     }

@@ -42,7 +42,7 @@ impl Volume {
             };
             if leaves {
                 let (segment, summaries) = self.segments.borrow_mut().renew(log)?;
-                self.keep_summaries(segment, &summaries);
+                self.meta.keep_summaries(segment, &summaries);
             }
         }
         Ok(())

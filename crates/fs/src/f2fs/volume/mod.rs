@@ -6,19 +6,22 @@
 //! The lock is not re-entrant: what takes an `&Op` never begins another. It stands where ext4 has a transaction: after
 //! `invalidate_lock`, before `extent_lock` ([`crate::vfs`]).
 
-use super::age_threshold::AgeRange;
-use super::append::AppendSpace;
-use super::checkpoints::Checkpoints;
-use super::counts::{GcCounts, InUseSums, Rolled};
-use super::inode::{Inode, InodeLists};
-use super::mount_info::MountInfo;
-use super::moves::GcJournal;
-use super::nat::Nodes;
-use super::parking::Parking;
-use super::segment::{Discards, Segments};
-use super::space::Space;
-use super::zones::Zones;
+pub(crate) mod pages;
+
+use self::pages::PageReader;
 use crate::contract::{FsError, Result};
+use crate::f2fs::age_threshold::AgeRange;
+use crate::f2fs::append::AppendSpace;
+use crate::f2fs::checkpoints::Checkpoints;
+use crate::f2fs::counts::{GcCounts, InUseSums, Rolled};
+use crate::f2fs::inode::{Inode, InodeLists};
+use crate::f2fs::meta_pages::MetaPages;
+use crate::f2fs::mount_info::MountInfo;
+use crate::f2fs::moves::GcJournal;
+use crate::f2fs::nat::{NodeParts, Nodes};
+use crate::f2fs::parking::Parking;
+use crate::f2fs::segment::{Discards, Segments};
+use crate::f2fs::zones::Zones;
 use crate::vfs::{InFlight, InodeCache};
 use nandscape_rt::sync::{Mutex, ReadGuard, RwLock, WriteGuard};
 use nandscape_rt::{Nanos, Stream};
@@ -34,11 +37,9 @@ pub(crate) struct Volume {
     /// NAT, and node pages.
     pub(crate) nodes: Nodes,
     /// Pages of the metadata areas by block address: NAT and SSA blocks.
-    pub(crate) meta: Rc<Inode>,
+    pub(crate) meta: MetaPages,
     /// The last checkpoint, and what the next one needs beside SIT and NAT.
     pub(crate) checkpoints: Checkpoints,
-    /// Blocks, nodes and inodes in use.
-    pub(crate) space: Space,
     pub(crate) inodes: InodeCache<Inode>,
     pub(crate) generations: RefCell<Stream>,
     /// Renames of directories take it alone, other changes of names share it.
@@ -85,10 +86,9 @@ pub(crate) struct Volume {
 pub(crate) struct VolumeParts {
     pub(crate) mount: Rc<MountInfo>,
     pub(crate) segments: Segments,
-    pub(crate) nodes: Nodes,
+    pub(crate) nodes: NodeParts,
     pub(crate) meta: Rc<Inode>,
     pub(crate) checkpoints: Checkpoints,
-    pub(crate) space: Space,
     pub(crate) inode_lists: Rc<InodeLists>,
     pub(crate) gc_journal: Option<GcJournal>,
     pub(crate) zones: Option<Zones>,
@@ -106,43 +106,47 @@ enum Held {
 impl Volume {
     /// A volume of which a mount has read so much.
     pub(crate) fn new(parts: VolumeParts) -> Rc<Self> {
-        let VolumeParts { mount, segments, nodes, meta, checkpoints, space, .. } = parts;
+        let VolumeParts { mount, segments, nodes, meta, checkpoints, .. } = parts;
         let (inode_lists, gc_journal, zones) = (parts.inode_lists, parts.gc_journal, parts.zones);
         let append = parts.append;
         let is_ordered = zones.is_some() || append.as_ref().is_some_and(AppendSpace::is_coupled);
         let rt = mount.env.rt.clone();
         let (inode_limit, seed) = (mount.options.inodes, mount.options.seed);
-        Rc::new_cyclic(|this| Self {
-            inodes: InodeCache::new(inode_limit),
-            generations: RefCell::new(Stream::new(seed, "f2fs generations")),
-            mount,
-            segments: RefCell::new(segments),
-            nodes,
-            meta,
-            checkpoints,
-            space,
-            namespace: RwLock::new(&rt, "names", ()),
-            checkpoint_lock: RwLock::new(&rt, "checkpoint lock", ()),
-            zones,
-            parking: is_ordered.then(Parking::default),
-            append,
-            gc_journal,
-            gc_lock: Mutex::new(&rt, "cleaning", ()),
-            gc_counts: Cell::default(),
-            in_use_sums: Cell::default(),
-            background_victims: RefCell::default(),
-            cleaning: Cell::default(),
-            ssr_lock: Mutex::new(&rt, "a dirty segment for a log", ()),
-            in_place_blocks: Cell::default(),
-            last_op: Cell::new(rt.now()),
-            last_victim: Cell::new(0),
-            victim_ages: Cell::default(),
-            discards: Discards::default(),
-            rolled: Cell::default(),
-            inode_lists,
-            data_in_flight: InFlight::new(&rt, "file data"),
-            metadata_in_flight: InFlight::new(&rt, "nodes and metadata"),
-            this: this.clone(),
+        Rc::new_cyclic(|this| {
+            let reader = PageReader::new(this);
+            let meta = MetaPages::new(Rc::clone(&mount), reader.clone(), meta);
+            let nodes = Nodes::new(Rc::clone(&mount), (reader, meta.clone()), nodes);
+            Self {
+                inodes: InodeCache::new(inode_limit),
+                generations: RefCell::new(Stream::new(seed, "f2fs generations")),
+                mount,
+                segments: RefCell::new(segments),
+                nodes,
+                meta,
+                checkpoints,
+                namespace: RwLock::new(&rt, "names", ()),
+                checkpoint_lock: RwLock::new(&rt, "checkpoint lock", ()),
+                zones,
+                parking: is_ordered.then(Parking::default),
+                append,
+                gc_journal,
+                gc_lock: Mutex::new(&rt, "cleaning", ()),
+                gc_counts: Cell::default(),
+                in_use_sums: Cell::default(),
+                background_victims: RefCell::default(),
+                cleaning: Cell::default(),
+                ssr_lock: Mutex::new(&rt, "a dirty segment for a log", ()),
+                in_place_blocks: Cell::default(),
+                last_op: Cell::new(rt.now()),
+                last_victim: Cell::new(0),
+                victim_ages: Cell::default(),
+                discards: Discards::default(),
+                rolled: Cell::default(),
+                inode_lists,
+                data_in_flight: InFlight::new(&rt, "file data"),
+                metadata_in_flight: InFlight::new(&rt, "nodes and metadata"),
+                this: this.clone(),
+            }
         })
     }
 
