@@ -7,7 +7,7 @@
 use super::append::Upcalls;
 use super::cpu::Work;
 use super::format::{BlockAddr, Nid, SegmentType, SummaryEntry};
-use super::inode::{Dirty, Inode, META_INO, NODE_INO};
+use super::inode::{Inode, META_INO, NODE_INO};
 use super::node::{Dnode, Found};
 use super::volume::{Op, Volume};
 use crate::cache::{PageLocation, WriteRun};
@@ -136,7 +136,7 @@ impl DataPath for Volume {
         }
         let _extents = inode.extent_lock.read().await;
         if inode.is_inline() && page == 0 {
-            return Ok(PageLocation::Known(self.inline_page(inode).await?));
+            return Ok(PageLocation::Known(self.nodes.inline_page(inode).await?));
         }
         Ok(match self.nodes.map(inode, page, pages).await? {
             Mapped::Blocks { start, blocks, unwritten: false } => {
@@ -181,7 +181,7 @@ impl DataPath for Volume {
             if at == 0
                 && let Some(content) = run.data().first()
             {
-                self.write_inline(&op, inode, content).await?;
+                self.nodes.write_inline(&op, inode, content).await?;
             }
             return nothing(at + 1);
         }
@@ -290,7 +290,7 @@ impl DataPath for Volume {
     }
 
     async fn end_growth(&self, inode: &Rc<Inode>, end: u64) -> Result<()> {
-        self.grow(inode, end);
+        inode.grow(end);
         Ok(())
     }
 
@@ -325,7 +325,7 @@ impl DataPath for Volume {
             range.end = range.end.min(self.reserve_some(inode, &pages).await? * PAGE);
         }
         let end = content::delay_some(self, writer, inode, data, range).await?;
-        self.grow(inode, end);
+        inode.grow(end);
         Ok(end)
     }
 
@@ -359,15 +359,6 @@ impl Volume {
     fn watched(self: &Rc<Self>, submitted: Submitted<PlacedPages>) -> Submitted<PlacedPages> {
         let (volume, placed) = (Rc::clone(self), *submitted.placed());
         submitted.watched(&self.mount.env.rt, move || volume.note_arrival(placed))
-    }
-
-    /// The file is at least `end` bytes long.
-    fn grow(&self, inode: &Inode, end: u64) {
-        if end > inode.size.get() {
-            inode.set_size(end);
-            inode.raw.borrow_mut().size = end;
-            inode.mark(Dirty::Content);
-        }
     }
 
     /// Gives those pages of a range a place that have none (`f2fs_reserve_new_blocks`).
@@ -423,7 +414,7 @@ impl Volume {
         for (step, old) in (0..).zip(&addresses[..count]) {
             let slot = dnode.slot + step;
             let summary = SummaryEntry { nid: dnode.nid, version, ofs_in_node: slot as u16 };
-            let now = self.mounted_time();
+            let now = self.checkpoints.mounted_time();
             let allocated = self.segments.borrow_mut().allocate(log, *old, summary, now);
             let allocated = allocated.map_err(|error| self.stop(error))?;
             start.get_or_insert(allocated.at);

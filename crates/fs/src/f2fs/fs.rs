@@ -212,7 +212,7 @@ impl FileSystem for F2fs {
             let inode = self.0.inode_of(ino).await?;
             let _shared = inode.lock_shared().await?;
             match inode.kind() {
-                Kind::Symlink => self.0.target(&inode).await,
+                Kind::Symlink => self.0.nodes.target(&inode).await,
                 _ => Err(FsError::Invalid("not a symbolic link")),
             }
         };
@@ -265,7 +265,7 @@ impl FileSystem for F2fs {
             if dir.links() == 0 {
                 return Ok(Vec::new());
             }
-            self.0.list(&dir, cookie, count).await
+            self.0.nodes.list(&dir, cookie, count).await
         };
         self.look(caller, call).await
     }
@@ -409,7 +409,7 @@ impl FileSystem for F2fs {
         let call = async {
             let inode = self.0.inode_of(ino).await?;
             let _shared = inode.lock_shared().await?;
-            self.0.get_xattr(&inode, name).await
+            self.0.nodes.get_xattr(&inode, name).await
         };
         self.look(caller, call).await
     }
@@ -429,7 +429,7 @@ impl FileSystem for F2fs {
         let call = async {
             let inode = self.0.inode_of(ino).await?;
             let _shared = inode.lock_shared().await?;
-            self.0.list_xattrs(&inode).await
+            self.0.nodes.list_xattrs(&inode).await
         };
         self.look(caller, call).await
     }

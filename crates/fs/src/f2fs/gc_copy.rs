@@ -101,7 +101,7 @@ impl Volume {
         for ((at, summary), content) in blocks.iter().zip(contents) {
             let content = content?.sector(0);
             self.prepare_log(log, 1).await?;
-            let now = self.mounted_time();
+            let now = self.checkpoints.mounted_time();
             let allocated =
                 self.segments.borrow_mut().allocate(log, BlockAddr::NULL, *summary, now);
             // Copies before it would be valid without an owner.

@@ -3,7 +3,7 @@
 use super::cpu::Work;
 use super::error::corrupt;
 use super::format::{self, InodeLayout, Nid, inline, mode};
-use super::inode::{self, Dirty, Inode, META_INO, ROOT_INO};
+use super::inode::{self, Dirty, Inode, META_INO};
 use super::nat::Nodes;
 use super::segment::Block;
 use super::volume::{Op, Volume};
@@ -11,8 +11,6 @@ use crate::contract::{Attr, Caller, FsError, Ino, Result, SetAttr};
 use crate::vfs::DataPath;
 use std::rc::Rc;
 
-/// Links that a file can have (`F2FS_LINK_MAX`).
-pub(crate) const LINKS_MAX: u32 = u32::MAX;
 /// Bytes of the extra attributes of new inodes (`F2FS_TOTAL_EXTRA_ATTR_SIZE`).
 const EXTRA_BYTES: u32 = 36;
 /// Words of inline extended attributes of new inodes (`DEFAULT_INLINE_XATTR_ADDRS`).
@@ -222,11 +220,6 @@ impl Volume {
         self.checkpoints.orphans.remove(inode.number);
         self.inodes.remove(inode.number);
         Ok(())
-    }
-
-    /// The root directory.
-    pub(crate) fn root_number() -> u32 {
-        ROOT_INO
     }
 }
 

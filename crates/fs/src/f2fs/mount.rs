@@ -451,6 +451,8 @@ async fn load_volume(
     let at_mount =
         SegmentsAtMount { entries, logs, journal: sit, version_bitmap: sit_bitmap, slots };
     let env = VolumeEnv::new(rt, device, options.cache.clone(), options.epoch_s);
+    let mount = Rc::new(MountInfo::new(env, options, (sb, layout)));
+    let (env, options) = (&mount.env, &mount.options);
     let inode_lists = Rc::new(super::inode::InodeLists::default());
     let special = |number| {
         let parts = super::inode::parse(&[0; BLOCK_BYTES], super::format::InodeFeatures::default());
@@ -471,9 +473,10 @@ async fn load_volume(
     if !believes_stale {
         last.ckpt_flags &= !CP_NAT_BITS;
     }
-    let checkpoints = Checkpoints::new(rt, last, (*pack, *crc), most_orphans(&layout));
+    let checkpoints =
+        Checkpoints::new(Rc::clone(&mount), last, (*pack, *crc), most_orphans(&layout));
     let of_zone = zones.as_ref().map(|zones| zones.capacity().of_section());
-    let gc_journal = GcJournal::of(sb.gc_journal(), &options, of_zone)?;
+    let gc_journal = GcJournal::of(mount.sb.gc_journal(), options, of_zone)?;
     let meta = special(META_INO);
     let whole = Capacity::whole(layout.segments_per_section());
     let capacity = zones.as_ref().map_or(whole, Zones::capacity);
@@ -485,9 +488,8 @@ async fn load_volume(
     segments.frees_pinned = options.omit == Some(OmittedRule::GcPinned);
     segments.reuses_retired = options.omit == Some(OmittedRule::SectionReuse);
     segments.forgets_slots = options.omit == Some(OmittedRule::SlotMap);
-    let mount = Rc::new(MountInfo::new(env, options, (sb, layout)));
     let parts = VolumeParts {
-        mount,
+        mount: Rc::clone(&mount),
         segments,
         nodes,
         meta,

@@ -241,7 +241,7 @@ impl Volume {
     async fn recover_data(&self, op: &Op, inode: &Rc<Inode>, node: &ChainNode) -> Result<u64> {
         let role = node.footer.role();
         if role == Some(NodeRole::Xattr) {
-            self.recover_xattr_node(op, inode, &node.bytes).await?;
+            self.nodes.recover_xattr_node(op, &self.segments, inode, &node.bytes).await?;
             return Ok(0);
         }
         let layout = inode.layout.get();
@@ -253,7 +253,7 @@ impl Volume {
                 return Ok(0);
             }
             // The inode that says so follows in the chain.
-            self.drop_inline(op, inode).await?;
+            self.nodes.drop_inline(op, inode).await?;
         }
         let addrs = if node.footer.is_inode() { layout.addrs() } else { AddrSlots::DIRECT };
         let mut recovered = 0;
@@ -331,7 +331,7 @@ impl Volume {
         self.segments.borrow_mut().admit(at)?;
         let found = self.segments.borrow().segment_of(at);
         let Some((segment, offset)) = found else { return Ok(()) };
-        let now = self.mounted_time();
+        let now = self.checkpoints.mounted_time();
         let in_log = self.segments.borrow_mut().adopt((at, log), summary, now)?;
         if !in_log {
             // What SSA has of a segment that the checkpoint does not know may be of another kind.

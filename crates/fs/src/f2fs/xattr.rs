@@ -6,9 +6,11 @@ use super::format::{
     whole_xattr_name,
 };
 use super::inode::{Dirty, Inode};
-use super::segment::Block;
-use super::volume::{Op, Volume};
+use super::nat::Nodes;
+use super::segment::{Block, Segments};
+use super::volume::Op;
 use crate::contract::{FsError, NAME_MAX, Result, XattrMode};
+use std::cell::RefCell;
 
 /// Prefixes of names that callers may change, by their number on disk: `user.`, `trusted.`, `security.`.
 const CHANGEABLE: [u8; 3] = [1, 4, 6];
@@ -30,16 +32,16 @@ fn parts(name: &[u8]) -> Result<(u8, &[u8])> {
     }
 }
 
-impl Volume {
+impl Nodes {
     /// All attributes of an inode.
     async fn xattrs(&self, inode: &Inode) -> Result<XattrArea> {
         let place = inode.layout.get().inline_xattr();
-        let own = self.nodes.read_node(Nid(inode.number), |bytes| bytes[place].to_vec()).await?;
+        let own = self.read_node(Nid(inode.number), |bytes| bytes[place].to_vec()).await?;
         let nid = inode.raw.borrow().xattr_nid;
         if nid == 0 {
             return Ok(XattrArea::new(&own, None));
         }
-        self.nodes.read_node(Nid(nid), |bytes| XattrArea::new(&own, Some(bytes))).await
+        self.read_node(Nid(nid), |bytes| XattrArea::new(&own, Some(bytes))).await
     }
 
     /// The value of an attribute; the caller holds the inode's lock.
@@ -63,17 +65,17 @@ impl Volume {
         names.collect()
     }
 
-    /// Sets an attribute, or removes it; the caller holds the inode's lock alone.
+    /// The attributes of an inode with one set or removed, and whether they need a node.
     ///
     /// # Errors
     /// [`FsError::NoSpace`] also if the attributes would not fit the inode and one node.
-    pub(crate) async fn change_xattr(
+    pub(super) async fn changed_xattrs(
         &self,
         inode: &Inode,
         name: &[u8],
         value: Option<&[u8]>,
         how: XattrMode,
-    ) -> Result<()> {
+    ) -> Result<(XattrArea, bool)> {
         inode.check_changeable()?;
         let (index, rest) = parts(name)?;
         let unsound = |what| corrupt(what, inode.number);
@@ -94,38 +96,34 @@ impl Volume {
             })?,
         };
         let needs_node = area.needs_node().map_err(|error| unsound(error.what))?;
-        let op = self.begin().await?;
-        self.store_xattrs(&op, inode, &area, needs_node).await?;
-        inode.touch(self.mount.env.now(), false);
-        inode.mark(Dirty::Content);
-        Ok(())
+        Ok((area, needs_node))
     }
 
     /// Writes attributes to the inode and, if they need it, to their node (`write_all_xattrs`).
-    async fn store_xattrs(
+    pub(super) async fn store_xattrs(
         &self,
         op: &Op,
+        segments: &RefCell<Segments>,
         inode: &Inode,
-        area: &XattrArea,
-        needs_node: bool,
+        (area, needs_node): (&XattrArea, bool),
     ) -> Result<()> {
         let (number, nid) = (Nid(inode.number), Nid(inode.raw.borrow().xattr_nid));
         let place = inode.layout.get().inline_xattr();
         let write = |bytes: &mut Block| bytes[place.clone()].copy_from_slice(area.inline_part());
         if !needs_node {
             if nid.0 != 0 {
-                self.nodes.remove_node(op, &self.segments, inode, nid).await?;
+                self.remove_node(op, segments, inode, nid).await?;
                 inode.raw.borrow_mut().xattr_nid = 0;
             }
-            return self.nodes.edit_node(op, number, write).await;
+            return self.edit_node(op, number, write).await;
         }
         let nid = if nid.0 == 0 { self.new_xattr_node(op, inode).await? } else { nid };
         // Both or none: an fsync may come where this waits.
         loop {
-            self.nodes.read_node(number, |_| ()).await?;
-            self.nodes.edit_node(op, nid, |_| ()).await?;
-            if self.nodes.edit_loaded(number, write).is_some() {
-                let written = self.nodes.edit_loaded(nid, |bytes| area.write_node(bytes));
+            self.read_node(number, |_| ()).await?;
+            self.edit_node(op, nid, |_| ()).await?;
+            if self.edit_loaded(number, write).is_some() {
+                let written = self.edit_loaded(nid, |bytes| area.write_node(bytes));
                 return written.ok_or_else(|| corrupt("node", nid.0));
             }
         }
@@ -133,8 +131,8 @@ impl Volume {
 
     /// An empty node for attributes, which the inode names.
     async fn new_xattr_node(&self, op: &Op, inode: &Inode) -> Result<Nid> {
-        let nid = self.nodes.take_nid().await?;
-        self.nodes.new_node(op, inode, nid, XATTR_NODE_OFFSET).await?;
+        let nid = self.take_nid().await?;
+        self.new_node(op, inode, nid, XATTR_NODE_OFFSET).await?;
         inode.raw.borrow_mut().xattr_nid = nid.0;
         inode.mark(Dirty::Content);
         Ok(nid)
@@ -144,18 +142,19 @@ impl Volume {
     pub(crate) async fn recover_xattr_node(
         &self,
         op: &Op,
+        segments: &RefCell<Segments>,
         inode: &Inode,
         found: &Block,
     ) -> Result<()> {
         let old = inode.raw.borrow().xattr_nid;
         if old != 0 {
-            self.nodes.remove_node(op, &self.segments, inode, Nid(old)).await?;
+            self.remove_node(op, segments, inode, Nid(old)).await?;
             inode.raw.borrow_mut().xattr_nid = 0;
         }
         let nid = self.new_xattr_node(op, inode).await?;
         let write = |bytes: &mut Block| {
             bytes[..XATTR_NODE_BYTES].copy_from_slice(&found[..XATTR_NODE_BYTES]);
         };
-        self.nodes.edit_node(op, nid, write).await
+        self.edit_node(op, nid, write).await
     }
 }

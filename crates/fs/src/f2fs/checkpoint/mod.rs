@@ -25,13 +25,6 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 impl Volume {
-    /// Seconds for which the volume was mounted so far (`get_mtime`).
-    pub(crate) fn mounted_time(&self) -> u64 {
-        let since =
-            self.mount.env.rt.now().saturating_sub(self.checkpoints.mounted_at).0 / 1_000_000_000;
-        self.checkpoints.mounted_before_s.saturating_add(since)
-    }
-
     /// Writes all data, then a checkpoint (`f2fs_sync_fs`).
     pub(crate) async fn sync_fs(self: &Rc<Self>) -> Result<()> {
         self.fetch_upcalls().await?;

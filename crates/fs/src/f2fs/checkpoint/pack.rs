@@ -104,7 +104,7 @@ impl Volume {
         checkpoint.valid_node_count = self.nodes.space.valid_nodes();
         checkpoint.valid_inode_count = self.nodes.space.valid_inodes();
         checkpoint.free_segment_count = segments.segments_without_blocks();
-        checkpoint.elapsed_time = self.mounted_time();
+        checkpoint.elapsed_time = self.checkpoints.mounted_time();
         let stale = if self.mount.omits(OmittedRule::StaleNatBits) { 0 } else { CP_NAT_BITS };
         checkpoint.ckpt_flags &= !(CP_ORPHAN_PRESENT | CP_NOCRC_RECOVERY | CP_TRIMMED | stale);
         checkpoint.ckpt_flags |= CP_CRC_RECOVERY;

@@ -8,8 +8,10 @@ use crate::f2fs::format::{
     slots_of,
 };
 use crate::f2fs::inode::{Dirty, Inode};
-use crate::f2fs::segment::Block;
-use crate::f2fs::volume::{Op, Volume};
+use crate::f2fs::nat::Nodes;
+use crate::f2fs::segment::{Block, Segments};
+use crate::f2fs::volume::Op;
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 /// Blocks of a directory by their pages, and how many levels they make.
@@ -62,24 +64,28 @@ fn layout_without_names(dir: &Inode, features: InodeFeatures) -> InodeLayout {
     }
 }
 
-impl Volume {
+impl Nodes {
     /// Moves the names of a directory from its inode to blocks (`f2fs_convert_inline_dir`).
     ///
     /// # Errors
     /// [`FsError::NoSpace`]: the directory is as it was then. Errors of reading.
-    pub(super) async fn convert_inline_dir(&self, op: &Op, dir: &Inode) -> Result<()> {
+    pub(super) async fn convert_inline_dir(
+        &self,
+        op: &Op,
+        segments: &RefCell<Segments>,
+        dir: &Inode,
+    ) -> Result<()> {
         let place = dir.layout.get().inline_data();
-        let area =
-            self.nodes.read_node(Nid(dir.number), |bytes| bytes[place.clone()].to_vec()).await?;
+        let area = self.read_node(Nid(dir.number), |bytes| bytes[place.clone()].to_vec()).await?;
         let Blocks { pages, depth } = Blocks::of(&area, dir.raw.borrow().dir_level)?;
         let before = (dir.layout.get(), dir.size.get());
         // The addresses of blocks lie where the names did.
-        self.nodes.edit_node(op, Nid(dir.number), |bytes| bytes[place.clone()].fill(0)).await?;
+        self.edit_node(op, Nid(dir.number), |bytes| bytes[place.clone()].fill(0)).await?;
         dir.raw.borrow_mut().inline &= !inline::DENTRY;
         dir.layout.set(layout_without_names(dir, self.mount.inode_features()));
         for (page, bytes) in pages {
             if let Err(error) = self.add_block(op, dir, page, bytes).await {
-                self.restore_inline_dir(op, dir, &area, before).await?;
+                self.restore_inline_dir(op, segments, dir, &area, before).await?;
                 return Err(error);
             }
         }
@@ -92,6 +98,7 @@ impl Volume {
     async fn restore_inline_dir(
         &self,
         op: &Op,
+        segments: &RefCell<Segments>,
         dir: &Inode,
         area: &[u8],
         (layout, size): (InodeLayout, u64),
@@ -100,7 +107,7 @@ impl Volume {
         dir.pages.discard(0..u64::MAX);
         {
             let _extents = dir.extent_lock.write().await;
-            self.nodes.cut_from(op, &self.segments, dir, 0).await?;
+            self.cut_from(op, segments, dir, 0).await?;
         }
         dir.pages.discard(0..u64::MAX);
         dir.layout.set(layout);
@@ -108,6 +115,6 @@ impl Volume {
         dir.raw.borrow_mut().inline |= inline::DENTRY;
         dir.mark(Dirty::Content);
         let place = layout.inline_data();
-        self.nodes.edit_node(op, Nid(dir.number), |bytes| bytes[place].copy_from_slice(area)).await
+        self.edit_node(op, Nid(dir.number), |bytes| bytes[place].copy_from_slice(area)).await
     }
 }

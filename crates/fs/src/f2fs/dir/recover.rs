@@ -27,16 +27,17 @@ impl Volume {
         if !dir.is_dir() {
             return Err(wrong());
         }
-        if let Some(found) = self.find(&dir, &name).await? {
+        if let Some(found) = self.nodes.find(&dir, &name).await? {
             if found.ino == inode.number {
                 return Ok(());
             }
             let other = self.inode(found.ino).await?;
-            self.note_orphan(&other)?;
-            self.remove_name(op, &dir, found).await?;
-            self.lose_link(&dir, &name, &other);
+            self.checkpoints.note_orphan(&other)?;
+            self.checkpoints.note_changed_dir(&dir);
+            self.nodes.remove_name(op, &self.segments, &dir, found).await?;
+            other.lose_link(&dir, &name, self.mount.env.now());
         }
-        let vacancy = self.make_room(op, &dir, &name).await?;
-        self.add_name(op, &dir, vacancy, &name, (inode.number, mode)).await
+        let vacancy = self.nodes.make_room(op, &self.segments, &dir, &name).await?;
+        self.nodes.add_name(op, &dir, vacancy, &name, (inode.number, mode)).await
     }
 }

@@ -149,7 +149,7 @@ impl Volume {
         let mut bytes = content.unwrap_or_else(|| Box::new([0; BLOCK_BYTES]));
         let log = self.mount.node_log(&bytes);
         let summary = SummaryEntry { nid, version: 0, ofs_in_node: 0 };
-        let now = self.mounted_time();
+        let now = self.checkpoints.mounted_time();
         let allocated = self.segments.borrow_mut().allocate(log, known.block_addr, summary, now)?;
         let mut footer = NodeFooter::parse(&bytes);
         if let Some(journal) = &self.gc_journal
