@@ -30,9 +30,9 @@ impl Volume {
         if !self.mount.is_adaptive() || !self.segments.borrow().is_filled_by(log, blocks) {
             return Ok(());
         }
-        let _one = self.ssr_lock.lock().await;
+        let _one = self.segments.ssr_lock.lock().await;
         let Some(segment) = self.choose_ssr_segment(log) else { return Ok(()) };
-        let summary = self.summaries(segment).await;
+        let summary = self.segments.summaries(segment).await;
         let (summary, result) = match summary {
             Ok(summary) => (Some(summary), Ok(())),
             Err(error) => (None, Err(error)),

@@ -1,5 +1,6 @@
 //! The last checkpoint, and what a mount keeps for the next one.
 
+use super::counts::Rolled;
 use super::format::{CP_CRC_RECOVERY, CP_NOCRC_RECOVERY, Checkpoint};
 use super::inode::Inode;
 use super::mount_info::MountInfo;
@@ -68,6 +69,8 @@ pub(crate) struct Checkpoints {
     /// When the volume was mounted, and how many seconds it was mounted before.
     pub(crate) mounted_at: Nanos,
     pub(crate) mounted_before_s: u64,
+    /// What mount rolled forward.
+    pub(crate) rolled: Cell<Rolled>,
 }
 
 impl Checkpoints {
@@ -94,6 +97,7 @@ impl Checkpoints {
             summary_blocks: Cell::new(0),
             mounted_at: rt.now(),
             mounted_before_s,
+            rolled: Cell::default(),
         }
     }
 

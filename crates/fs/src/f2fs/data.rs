@@ -9,7 +9,8 @@ use super::cpu::Work;
 use super::format::{BlockAddr, Nid, SegmentType, SummaryEntry};
 use super::inode::{Inode, META_INO, NODE_INO};
 use super::node::{Dnode, Found};
-use super::volume::{Op, Volume};
+use super::operations::Op;
+use super::volume::Volume;
 use crate::cache::{PageLocation, WriteRun};
 use crate::contract::{Caller, Data, FsError, Kind, Result};
 use crate::vfs::content::{self, Writer};
@@ -103,7 +104,7 @@ impl DataPath for Volume {
     }
 
     fn placement(&self, _inode: &Inode, start: u64) -> Placement {
-        self.placement_at(BlockAddr(start as u32))
+        self.segments.placement_at(BlockAddr(start as u32))
     }
 
     /// Blocks of directories and of metadata go with checkpoints.
@@ -174,7 +175,7 @@ impl DataPath for Volume {
         at: u64,
         sync: bool,
     ) -> Result<Submitted<PlacedPages>> {
-        let op = self.begin().await?;
+        let op = self.operations.begin().await?;
         let _extents = inode.extent_lock.write().await;
         let nothing = |end| Ok(Submitted::without_write(inode, PlacedPages::Nothing, end));
         if inode.is_inline() {
@@ -210,7 +211,7 @@ impl DataPath for Volume {
                 PlacedPages::Moved(self.metadata_in_flight.send())
             }
             false => {
-                self.note_in_use(count);
+                self.segments.note_in_use(count);
                 PlacedPages::Changed(self.data_in_flight.send())
             }
         };
@@ -298,7 +299,7 @@ impl DataPath for Volume {
         if inode.is_inline() {
             return Ok(());
         }
-        let op = self.begin().await?;
+        let op = self.operations.begin().await?;
         let _extents = inode.extent_lock.write().await;
         self.nodes.cut_from(&op, &self.segments, inode, inode.size.get().div_ceil(PAGE)).await
     }
@@ -382,7 +383,7 @@ impl Volume {
                 return Ok(pages.end);
             }
         }
-        let op = self.begin().await?;
+        let op = self.operations.begin().await?;
         let reserved = self.nodes.reserve_pages_in(&op, inode, &(at..pages.end)).await;
         if at > pages.start { reserved.or(Ok(at)) } else { reserved }
     }
@@ -437,12 +438,5 @@ impl Volume {
         inode.note_updated();
         self.in_place_blocks.set(self.in_place_blocks.get() + count);
         self.data_in_flight.send()
-    }
-
-    /// Counts what is in use while so many blocks are written that users gave.
-    pub(super) fn note_in_use(&self, blocks: u64) {
-        let mut sums = self.in_use_sums.get();
-        sums.note(blocks, self.segments.borrow().in_use());
-        self.in_use_sums.set(sums);
     }
 }

@@ -4,7 +4,8 @@
 use super::data::{MovedPages, RESERVE_PAGES};
 use super::inode::Inode;
 use super::node::Dnode;
-use super::volume::{Op, Volume};
+use super::operations::Op;
+use super::volume::Volume;
 use crate::contract::{FsError, Result};
 use crate::vfs::Pages;
 use crate::vfs::writeback::write_blocks;
@@ -32,7 +33,7 @@ impl Volume {
         // What cleaning has made dirty meanwhile is older than what is written now.
         inode.pages.written(range.start..end).await;
         inode.pages.discard(range.start..end);
-        let op = self.begin().await?;
+        let op = self.operations.begin().await?;
         let _extents = inode.extent_lock.write().await;
         let dnode = self.nodes.make_dnode(&op, inode, range.start).await?;
         let (id, start, count) = self.place_pages(&op, inode, dnode, &(range.start..end)).await?;
@@ -72,7 +73,7 @@ impl Volume {
         let log = self.mount.data_log(inode);
         let moved = self.move_pages(op, inode, (dnode, log), pages.start, most).await?;
         let MovedPages { start, count, .. } = moved.ok_or(FsError::NoSpace)?;
-        self.note_in_use(count);
+        self.segments.note_in_use(count);
         Ok((self.data_in_flight.send(), start.0.into(), count))
     }
 }

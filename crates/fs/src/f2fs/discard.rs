@@ -43,8 +43,12 @@ impl Volume {
         if self.mount.env.device.caps().discard_sectors == 0 || freed.is_empty() {
             return;
         }
-        self.discards.waiting.borrow_mut().extend(freed.into_iter().map(|segment| segment.0));
-        if !self.discards.running.replace(true) {
+        self.segments
+            .discards
+            .waiting
+            .borrow_mut()
+            .extend(freed.into_iter().map(|segment| segment.0));
+        if !self.segments.discards.running.replace(true) {
             let volume = Rc::clone(self);
             drop(
                 self.mount
@@ -61,7 +65,7 @@ impl Volume {
             DiscardPolicy::Kernel => KERNEL_REQUESTS,
             DiscardPolicy::Aggressive => AGGRESSIVE_REQUESTS,
         };
-        while !self.discards.waiting.borrow().is_empty() && !self.mount.stopped.get() {
+        while !self.segments.discards.waiting.borrow().is_empty() && !self.mount.stopped.get() {
             self.mount.env.rt.sleep(ROUND).await;
             if self.mount.env.calls.check_open().is_err() {
                 break;
@@ -71,14 +75,14 @@ impl Volume {
                 self.send_discard(run);
             }
         }
-        self.discards.running.set(false);
+        self.segments.discards.running.set(false);
     }
 
     /// The first run of segments that wait and are still free; they are not reused until their discard has ended. So
     /// that nothing runs out of segments meanwhile, one for each log is left, and what is dirty has its own.
     fn take_discard(&self) -> Option<std::ops::Range<u32>> {
         let left = self.sections_to_write() + LOGS as u32;
-        let mut waiting = self.discards.waiting.borrow_mut();
+        let mut waiting = self.segments.discards.waiting.borrow_mut();
         let mut segments = self.segments.borrow_mut();
         let mut run: Option<std::ops::Range<u32>> = None;
         while let Some(&next) = waiting.first() {
@@ -100,7 +104,7 @@ impl Volume {
         let first = self.mount.layout.block(SegNo(run.start), 0).unwrap_or_default();
         let blocks = (run.end - run.start) * BLOCKS_PER_SEGMENT;
         let reply = self.mount.env.device.submit(Bio::discard(Lba(first.0.into()), blocks));
-        self.discards.sent.set(self.discards.sent.get() + 1);
+        self.segments.discards.sent.set(self.segments.discards.sent.get() + 1);
         let volume = Rc::clone(self);
         drop(self.mount.env.rt.spawn_daemon("discard", async move {
             // A discard that fails frees nothing on the device, and nothing else is lost.

@@ -35,7 +35,7 @@ impl Volume {
         let first = size.div_ceil(PAGE);
         inode.pages.written(0..u64::MAX).await;
         inode.forget_pages(first);
-        let op = self.begin().await?;
+        let op = self.operations.begin().await?;
         let _extents = inode.extent_lock.write().await;
         if inode.is_inline() {
             inode.cut_inline_page(size);
@@ -65,7 +65,7 @@ impl Volume {
         let first = inode.size.get().div_ceil(PAGE);
         inode.pages.written(first..u64::MAX).await;
         inode.forget_pages(first);
-        let op = self.begin().await?;
+        let op = self.operations.begin().await?;
         let _extents = inode.extent_lock.write().await;
         match inode.keeps_size() {
             true => self.nodes.free_blocks(&op, &self.segments, inode, &(first..u64::MAX)).await?,
@@ -141,7 +141,7 @@ impl Volume {
         zero(last * PAGE, end).await?;
         inode.pages.written(first..last).await;
         inode.pages.discard(first..last);
-        let op = self.begin().await?;
+        let op = self.operations.begin().await?;
         let _extents = inode.extent_lock.write().await;
         self.nodes.free_pages(&op, &self.segments, inode, &(first..last)).await?;
         // Reading ahead may have brought a page back before its block was gone.
@@ -161,7 +161,7 @@ impl Volume {
         how: XattrMode,
     ) -> Result<()> {
         let (area, needs_node) = self.nodes.changed_xattrs(inode, name, value, how).await?;
-        let op = self.begin().await?;
+        let op = self.operations.begin().await?;
         self.nodes.store_xattrs(&op, &self.segments, inode, (&area, needs_node)).await?;
         inode.touch(self.mount.env.now(), false);
         inode.mark(Dirty::Content);
@@ -176,7 +176,7 @@ impl Volume {
     pub(crate) async fn convert_inline(self: &Rc<Self>, inode: &Rc<Inode>) -> Result<()> {
         // A page on its way into the inode has arrived.
         inode.pages.written(0..1).await;
-        let op = self.begin().await?;
+        let op = self.operations.begin().await?;
         let _extents = inode.extent_lock.write().await;
         if !inode.is_inline() {
             return Ok(());

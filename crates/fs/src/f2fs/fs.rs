@@ -455,7 +455,7 @@ fn counts_of(volume: &Volume) -> Counts {
         node_blocks,
         reclaimed_blocks,
     } = volume.gc_counts.get();
-    let Rolled { files, nodes, blocks, moves } = volume.rolled.get();
+    let Rolled { files, nodes, blocks, moves } = volume.checkpoints.rolled.get();
     let journal = volume.gc_journal.as_ref().map(|journal| journal.counts.get());
     let journal = journal.unwrap_or_default();
     let zones = volume.zones.as_ref().map(Zones::counts).unwrap_or_default();
@@ -473,7 +473,7 @@ fn counts_of(volume: &Volume) -> Counts {
         moved_data_blocks: data_blocks,
         moved_node_blocks: node_blocks,
         reclaimed_blocks,
-        in_use: volume.in_use_sums.get(),
+        in_use: volume.segments.in_use_sums.get(),
         gc_calls: calls,
         gc_parts: parts,
         gc_checkpoints: volume.checkpoints.of_cleaning.count.get(),
@@ -483,7 +483,7 @@ fn counts_of(volume: &Volume) -> Counts {
         journal_segments: journal.segments,
         journal_full: journal.full,
         journal_marks: journal.marks,
-        discards: volume.discards.sent.get(),
+        discards: volume.segments.discards.sent.get(),
         zone_resets: zones.resets,
         zone_finishes: zones.finishes,
         zone_waits: volume.zones.as_ref().map_or(0, |_| waits),

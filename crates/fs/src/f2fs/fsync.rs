@@ -18,7 +18,7 @@ impl Volume {
     pub(super) async fn fsync(self: &Rc<Self>, inode: &Rc<Inode>, data_only: bool) -> Result<bool> {
         inode.syncs_in_place.set(false);
         // What a checkpoint that is being written has taken looks clean, and is not durable yet.
-        drop(self.begin().await?);
+        drop(self.operations.begin().await?);
         let ino = Nid(inode.number);
         let is_dirty = inode.dirty.get() > if data_only { Dirty::Times } else { Dirty::No };
         let is_written = self.inode_lists.appended.borrow().contains(&inode.number)
@@ -42,7 +42,7 @@ impl Volume {
         }
         let enough = if data_only { Dirty::Times } else { Dirty::No };
         loop {
-            let op = self.begin().await?;
+            let op = self.operations.begin().await?;
             self.nodes.join_xattrs(inode).await;
             if inode.dirty.get() > enough {
                 self.nodes.update_inode(&op, inode).await?;

@@ -12,17 +12,14 @@
 
 use super::checkpoints::Reason;
 use super::cpu::Work;
-use super::error::corrupt;
 use super::format::{
-    AddrSlots, BlockAddr, MovedBlock, NatEntry, NodeFooter, Place, SegNo, SummaryBlock,
-    SummaryEntry, first_page,
+    AddrSlots, BlockAddr, MovedBlock, NatEntry, NodeFooter, SegNo, SummaryEntry, first_page,
 };
 use super::gc_copy::DirBlock;
 use super::gc_parts::GcStep;
 use super::inode::Inode;
 use super::options::GcCheckpoint;
 use super::rules::OmittedRule;
-use super::segment::Block;
 use super::victim::GcKind;
 use super::volume::Volume;
 use crate::cache::{begin_fetch, read_pages};
@@ -53,13 +50,13 @@ struct Moving {
 impl Volume {
     /// Sections that so many dirty pages take (`get_blocktype_secs`).
     fn sections_for(&self, pages: u64) -> u32 {
-        pages.div_ceil(self.capacity().of_section().into()) as u32
+        pages.div_ceil(self.segments.capacity.of_section().into()) as u32
     }
 
     /// Sections that are kept for cleaning (`reserved_sections`).
     pub(super) fn reserved_sections(&self) -> u32 {
         let reserved = self.checkpoints.last.borrow().rsvd_segment_count;
-        reserved / self.capacity().segments()
+        reserved / self.segments.capacity.segments()
     }
 
     /// Whether free sections are too few for what is dirty, if `freed` more become free
@@ -225,7 +222,7 @@ impl Volume {
             GcKind::Foreground => {
                 counts.foreground_sections += 1;
                 counts.reclaimed_blocks +=
-                    u64::from(self.capacity().of_section().saturating_sub(valid));
+                    u64::from(self.segments.capacity.of_section().saturating_sub(valid));
                 self.background_victims.borrow_mut().remove(&section);
             }
             GcKind::Background => {
@@ -248,7 +245,7 @@ impl Volume {
             if valid == 0 {
                 continue;
             }
-            let found = self.step((GcStep::Find, kind), self.summaries_of(segment)).await;
+            let found = self.step((GcStep::Find, kind), self.segments.summaries_of(segment)).await;
             let summaries = found?;
             let copies = self.journals_moves()
                 && kind == GcKind::Foreground
@@ -264,33 +261,6 @@ impl Volume {
         Ok(())
     }
 
-    /// Valid blocks of a segment, with what its summaries say of them.
-    async fn summaries_of(&self, segment: SegNo) -> Result<Vec<(BlockAddr, SummaryEntry)>> {
-        let summaries = self.summaries(segment).await?;
-        let segments = self.segments.borrow();
-        let first = segments.block(segment, 0).unwrap_or_default();
-        let blocks = (first.0..).map(BlockAddr).zip(*summaries.entries);
-        Ok(blocks.filter(|(at, _)| segments.is_valid(*at)).collect())
-    }
-
-    /// The summaries of a segment, from its log or from SSA.
-    pub(super) async fn summaries(&self, segment: SegNo) -> Result<SummaryBlock> {
-        if let Some(log) = self.segments.borrow().logs().iter().find(|log| log.segment == segment) {
-            return Ok(log.summary.clone());
-        }
-        let at = self.mount.layout.summary_block(segment).unwrap_or_default();
-        let read = |bytes: &Block| SummaryBlock::parse(bytes, Place::Summary(segment));
-        Ok(self.meta.read(at, read).await??)
-    }
-
-    /// What the summaries say of a block.
-    pub(super) async fn summary_of(&self, at: BlockAddr) -> Result<SummaryEntry> {
-        let outside = || corrupt("block outside of the main area", at.0);
-        let found = self.segments.borrow().segment_of(at);
-        let (segment, offset) = found.ok_or_else(outside)?;
-        Ok(self.summaries(segment).await?.entries[offset as usize])
-    }
-
     /// Moves node blocks (`gc_node_segment`).
     async fn move_nodes(
         self: &Rc<Self>,
@@ -298,7 +268,7 @@ impl Volume {
         kind: GcKind,
     ) -> Result<()> {
         self.nodes.read_nodes(blocks.iter().map(|(_, summary)| summary.nid).collect()).await;
-        let op = self.begin().await?;
+        let op = self.operations.begin().await?;
         let mut moved = Vec::new();
         for (at, summary) in blocks {
             self.mount.pay(Work::Move).await;
@@ -462,7 +432,7 @@ impl Volume {
     /// Writes pages that are being moved, and waits for them.
     async fn write_moved(self: &Rc<Self>, inode: &Rc<Inode>, pages: &BTreeSet<u64>) -> Result<()> {
         if inode.kind() != Kind::File {
-            let op = self.begin().await?;
+            let op = self.operations.begin().await?;
             self.send_dir(&op, inode).await?;
             drop(op);
         } else {

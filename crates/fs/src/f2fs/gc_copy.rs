@@ -9,8 +9,9 @@ use super::cpu::Work;
 use super::format::{BLOCK_BYTES, BlockAddr, MovedBlock, NodeFooter, SegmentType, SummaryEntry};
 use super::inode::Inode;
 use super::node::Found;
+use super::operations::Op;
 use super::rules::OmittedRule;
-use super::volume::{Op, Volume};
+use super::volume::Volume;
 use crate::cache::read_pages;
 use crate::contract::{FsError, Result};
 use crate::vfs::writeback::FileBacking;
@@ -40,7 +41,7 @@ impl Volume {
         self: &Rc<Self>,
         blocks: &[(BlockAddr, SummaryEntry)],
     ) -> Result<()> {
-        let op = self.begin().await?;
+        let op = self.operations.begin().await?;
         let mut current = Vec::new();
         for (at, summary) in blocks {
             self.mount.pay(Work::Move).await;
@@ -67,7 +68,7 @@ impl Volume {
         if blocks.is_empty() {
             return Ok(());
         }
-        let op = self.begin().await?;
+        let op = self.operations.begin().await?;
         let log = match self.mount.options.active_logs {
             2 => SegmentType::HotData,
             _ => SegmentType::ColdData,

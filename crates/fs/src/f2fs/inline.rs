@@ -4,8 +4,8 @@
 use super::format::{Nid, inline};
 use super::inode::{Dirty, Inode};
 use super::nat::Nodes;
+use super::operations::Op;
 use super::segment::Block;
-use super::volume::Op;
 use crate::contract::{FsError, Result};
 use nandscape_block::SectorData;
 use std::sync::Arc;

@@ -5,8 +5,9 @@ use super::error::corrupt;
 use super::format::{self, InodeLayout, Nid, inline, mode};
 use super::inode::{self, Dirty, Inode, META_INO};
 use super::nat::Nodes;
+use super::operations::Op;
 use super::segment::Block;
-use super::volume::{Op, Volume};
+use super::volume::Volume;
 use crate::contract::{Attr, Caller, FsError, Ino, Result, SetAttr};
 use crate::vfs::DataPath;
 use std::rc::Rc;
@@ -198,7 +199,7 @@ impl Volume {
         inode.pages.written(0..u64::MAX).await;
         inode.pages.discard(0..u64::MAX);
         inode.moving.borrow_mut().clear();
-        let op = self.begin().await?;
+        let op = self.operations.begin().await?;
         self.free_inode(&op, inode).await
     }
 

@@ -1,32 +1,20 @@
 //! Writes of metadata: blocks of the metadata areas, and what of files a checkpoint vouches for, directory blocks.
 
 use super::data::MovedPages;
-use super::format::{BlockAddr, SegNo, SegmentType};
+use super::format::{BlockAddr, SegNo};
 use super::inode::{Inode, META_INO, NODE_INO};
 use super::node::{Found, NodeSet};
+use super::operations::Op;
 use super::rules::OmittedRule;
-use super::volume::{Op, Volume};
+use super::volume::Volume;
 use crate::cache::WriteRun;
 use crate::contract::Result;
-use nandscape_block::{Bio, Flags, Fua, Lba, Owner, Payload, Placement, SectorData};
+use nandscape_block::{Bio, Flags, Fua, Lba, Owner, Payload, SectorData};
 use std::future::Future;
 use std::rc::Rc;
 
 /// Pages of a directory, or of metadata, that are written at once.
 const RUN_PAGES: u64 = 512;
-/// The placement of blocks of a log: that of data by their life, none of nodes (`whint_mode=fs-based`).
-const fn placement_of(log: SegmentType) -> u16 {
-    match log {
-        SegmentType::HotData => 1,
-        SegmentType::WarmData => 3,
-        SegmentType::ColdData => 4,
-        SegmentType::HotNode | SegmentType::WarmNode | SegmentType::ColdNode => 0,
-    }
-}
-
-/// The placement of blocks of the metadata areas: medium life, as `whint_mode=fs-based` has it.
-const META_PLACEMENT: u16 = 2;
-
 impl Volume {
     /// Submits blocks, those that lie after each other together; `first` are flags of the first bio. All belong to
     /// `owner`, if to a file. The caller holds an [`Op`] or is a checkpoint.
@@ -54,7 +42,7 @@ impl Volume {
             let mut bio = Bio::write(Lba(start.0.into()), count as u32, Payload::of(&content));
             bio = bio.with(flags | extra);
             bio.owner = owner;
-            bio.placement = self.placement_at(*start);
+            bio.placement = self.segments.placement_at(*start);
             replies.push(self.send(bio));
             (extra, rest) = (Flags::NONE, after);
         }
@@ -85,20 +73,9 @@ impl Volume {
         Ok(())
     }
 
-    /// The placement hint of a block: that of its log (`whint_mode=fs-based`).
-    pub(super) fn placement_at(&self, at: BlockAddr) -> Placement {
-        let segments = self.segments.borrow();
-        let segment = segments.segment_of(at).map(|(segment, _)| segment);
-        let hint = match segment.and_then(|segment| segments.segment(segment)) {
-            Some(segment) => placement_of(segment.kind),
-            None => META_PLACEMENT,
-        };
-        Placement(hint.min(self.mount.env.device.caps().placement_handles))
-    }
-
     /// Submits dirty pages of nodes, of metadata areas, or of a directory, for the flusher.
     pub(super) async fn write_back_metadata(self: &Rc<Self>, inode: &Rc<Inode>) -> Result<()> {
-        let op = self.begin().await?;
+        let op = self.operations.begin().await?;
         match inode.number {
             NODE_INO => self.send_nodes(&op, NodeSet::All, None).await.map(drop),
             META_INO => {

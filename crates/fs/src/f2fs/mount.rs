@@ -536,7 +536,7 @@ impl Volume {
             self.checkpoints.orphans.add(ino.0)?;
         }
         let rolled = self.roll_forward(clean, journal).await?;
-        self.rolled.set(rolled);
+        self.checkpoints.rolled.set(rolled);
         if is_marked {
             self.unmark_volume().await?;
         }

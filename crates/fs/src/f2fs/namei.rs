@@ -12,8 +12,9 @@ use super::error::corrupt;
 use super::format::{Nid, Superblock, advise, inline, mode};
 use super::inode::{Dirty, Inode, LINKS_MAX, ROOT_INO};
 use super::nat::Nodes;
+use super::operations::Op;
 use super::segment::Block;
-use super::volume::{Op, Volume};
+use super::volume::Volume;
 use crate::contract::{Caller, FsError, Ino, NAME_MAX, Result};
 use std::rc::Rc;
 
@@ -126,7 +127,7 @@ impl Volume {
         if matches!(what, New::Directory) {
             dir.may_add_subdir()?;
         }
-        let op = self.begin().await?;
+        let op = self.operations.begin().await?;
         let vacancy = self.nodes.make_room(&op, &self.segments, &dir, name).await?;
         let file_mode = what.type_bits() | permissions & !mode::TYPE;
         let inode = self.new_inode(&op, caller, &dir, file_mode).await?;
@@ -171,7 +172,7 @@ impl Volume {
             LINKS_MAX => return Err(FsError::TooManyLinks),
             _ => {}
         }
-        let op = self.begin().await?;
+        let op = self.operations.begin().await?;
         let vacancy = self.nodes.make_room(&op, &self.segments, &dir, name).await?;
         let file_mode = inode.raw.borrow().mode;
         let named = self.nodes.add_name(&op, &dir, vacancy, name, (inode.number, file_mode)).await;
@@ -210,7 +211,7 @@ impl Volume {
             _ => {}
         }
         let cut = dir.invalidate_lock.write().await;
-        let op = self.begin().await?;
+        let op = self.operations.begin().await?;
         self.checkpoints.note_orphan(&inode)?;
         self.checkpoints.note_changed_dir(&dir);
         let removed = self.nodes.remove_name(&op, &self.segments, &dir, found).await;

@@ -16,15 +16,16 @@ use super::checkpoints::Reason;
 use super::counts::Rolled;
 use super::error::corrupt;
 use super::format::{
-    AddrSlots, BlockAddr, Nid, NodeFooter, NodeRole, SegNo, SegmentType, SummaryBlock,
-    SummaryEntry, SummaryKind, first_page, inline, node_flag,
+    AddrSlots, BlockAddr, Nid, NodeFooter, NodeRole, SegNo, SegmentType, first_page, inline,
+    node_flag,
 };
 use super::gc_journal::read::GcJournalBlock;
 use super::inode::{self, Dirty, Inode};
 use super::node::Found;
+use super::operations::Op;
 use super::rules::OmittedRule;
 use super::segment::Block;
-use super::volume::{Op, Volume};
+use super::volume::Volume;
 use crate::contract::{FsError, Result};
 use crate::image::ImageReader;
 use crate::vfs::PAGE;
@@ -73,7 +74,7 @@ impl Volume {
         match (&self.zones, &self.append) {
             (Some(zones), _) => self.align_zones(zones).await?,
             (None, Some(append)) => self.align_space(append, false).await?,
-            (None, None) => self.renew_logs(!chain.is_empty())?,
+            (None, None) => self.segments.renew_logs(!chain.is_empty())?,
         }
         if !self.mount.omits(OmittedRule::RollCheckpoint) {
             self.write_checkpoint(Reason::Recovery).await?;
@@ -92,7 +93,7 @@ impl Volume {
         let fsynced = find_fsynced(chain);
         let mut rolled = Rolled { files: fsynced.len() as u64, ..Rolled::default() };
         let mut journal = self.begin_replay(journal).await?.into_iter().peekable();
-        let op = self.begin().await?;
+        let op = self.operations.begin().await?;
         self.recover_inode_pages(&op, chain).await?;
         for (index, node) in chain.iter().enumerate() {
             while let Some(noted) = journal.next_if(|noted| noted.chain == node.at) {
@@ -303,7 +304,9 @@ impl Volume {
         }
         self.take_from_other(op, found).await?;
         let summary = self.nodes.summary_at(dnode).await?;
-        self.adopt_block((found, SegmentType::WarmData), summary).await?;
+        self.segments
+            .adopt_block((found, SegmentType::WarmData), summary, self.checkpoints.mounted_time())
+            .await?;
         self.nodes.set_address(op, dnode, found).await?;
         Ok(true)
     }
@@ -314,50 +317,12 @@ impl Volume {
         if !self.segments.borrow().is_valid(at) {
             return Ok(());
         }
-        let summary = self.summary_of(at).await?;
+        let summary = self.segments.summary_of(at).await?;
         let Some((ino, page)) = self.owner_of(at, &summary).await? else {
             return Err(corrupt("valid block without an owner", at.0));
         };
         let other = self.inode(ino).await?;
         self.nodes.free_pages(op, &self.segments, &other, &(page..page + 1)).await
-    }
-
-    /// A block of a log of this kind is valid, and its summary names its node (`f2fs_replace_block`).
-    pub(super) async fn adopt_block(
-        &self,
-        (at, log): (BlockAddr, SegmentType),
-        summary: SummaryEntry,
-    ) -> Result<()> {
-        self.segments.borrow_mut().admit(at)?;
-        let found = self.segments.borrow().segment_of(at);
-        let Some((segment, offset)) = found else { return Ok(()) };
-        let now = self.checkpoints.mounted_time();
-        let in_log = self.segments.borrow_mut().adopt((at, log), summary, now)?;
-        if !in_log {
-            // What SSA has of a segment that the checkpoint does not know may be of another kind.
-            let kind = if log.is_node() { SummaryKind::Node } else { SummaryKind::Data };
-            let mut summaries =
-                self.summaries(segment).await.unwrap_or_else(|_| SummaryBlock::new(kind));
-            summaries.kind = kind;
-            summaries.entries[offset as usize] = summary;
-            self.meta.keep_summaries(segment, &summaries);
-        }
-        Ok(())
-    }
-
-    /// Logs go on in fresh segments (`f2fs_allocate_new_segments`) where the chain lies, or what it brought back: others
-    /// have the segments that they had, since hardly any may be free after a cut in the midst of cleaning.
-    fn renew_logs(&self, has_chain: bool) -> Result<()> {
-        for log in SegmentType::ALL {
-            let holds_chain = has_chain && log == SegmentType::WarmNode;
-            if !holds_chain && !self.segments.borrow().is_overlapped(log) {
-                self.segments.borrow_mut().skip_found(log);
-                continue;
-            }
-            let (segment, summaries) = self.segments.borrow_mut().renew(log)?;
-            self.meta.keep_summaries(segment, &summaries);
-        }
-        Ok(())
     }
 }
 

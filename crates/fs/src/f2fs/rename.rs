@@ -3,7 +3,8 @@
 use super::error::corrupt;
 use super::inode::{Dirty, Inode, ROOT_INO};
 use super::namei::check_name;
-use super::volume::{Op, Volume};
+use super::operations::Op;
+use super::volume::Volume;
 use crate::contract::{FsError, Ino, NAME_MAX, RenameMode, Result};
 use nandscape_rt::sync::WriteGuard;
 use std::collections::BTreeSet;
@@ -139,7 +140,7 @@ impl Volume {
         victim: Option<&Rc<Inode>>,
     ) -> Result<()> {
         let _cut = from.dir.invalidate_lock.write().await;
-        let op = self.begin().await?;
+        let op = self.operations.begin().await?;
         let target = (moved.number, moved.raw.borrow().mode);
         match victim {
             Some(victim) => {
@@ -191,7 +192,7 @@ impl Volume {
         moved: &Rc<Inode>,
         other: &Rc<Inode>,
     ) -> Result<()> {
-        let op = self.begin().await?;
+        let op = self.operations.begin().await?;
         let exchange = async || {
             let target = |inode: &Inode| (inode.number, inode.raw.borrow().mode);
             self.link_to(&op, to, target(moved)).await?;

@@ -64,7 +64,7 @@ impl Volume {
 
     /// Whether nothing has happened for a while (`is_idle`).
     fn is_idle(&self) -> bool {
-        let since = self.mount.env.rt.now().saturating_sub(self.last_op.get());
+        let since = self.operations.idle_time();
         since >= self.mount.options.idle_interval && self.data_in_flight.is_empty()
     }
 

@@ -7,10 +7,10 @@ use super::format::{
 };
 use super::inode::{Dirty, Inode};
 use super::nat::Nodes;
-use super::segment::{Block, Segments};
-use super::volume::Op;
+use super::operations::Op;
+use super::segment::Block;
+use super::segment_manager::SegmentManager;
 use crate::contract::{FsError, NAME_MAX, Result, XattrMode};
-use std::cell::RefCell;
 
 /// Prefixes of names that callers may change, by their number on disk: `user.`, `trusted.`, `security.`.
 const CHANGEABLE: [u8; 3] = [1, 4, 6];
@@ -103,7 +103,7 @@ impl Nodes {
     pub(super) async fn store_xattrs(
         &self,
         op: &Op,
-        segments: &RefCell<Segments>,
+        segments: &SegmentManager,
         inode: &Inode,
         (area, needs_node): (&XattrArea, bool),
     ) -> Result<()> {
@@ -142,7 +142,7 @@ impl Nodes {
     pub(crate) async fn recover_xattr_node(
         &self,
         op: &Op,
-        segments: &RefCell<Segments>,
+        segments: &SegmentManager,
         inode: &Inode,
         found: &Block,
     ) -> Result<()> {

@@ -45,7 +45,7 @@ impl Volume {
             self.segments.borrow_mut().withhold(*section);
         }
         if !self.mount.omits(OmittedRule::LogInPlace) {
-            self.renew_all()?;
+            self.segments.renew_all()?;
         }
         self.segments.borrow_mut().begin_turns();
         Ok(())
@@ -133,9 +133,9 @@ impl Volume {
             segments.space().is_some_and(|space| !space.is_device_owned(section.region))
         };
         let (of_host, of_device): (Vec<_>, Vec<_>) = retired.into_iter().partition(is_own);
-        self.give_back(of_device);
+        self.segments.give_back(of_device);
         let Some(upcalls) = &append.upcalls else {
-            self.give_back(of_host);
+            self.segments.give_back(of_host);
             return Ok(());
         };
         upcalls.retire(of_host);

@@ -120,7 +120,7 @@ impl Volume {
             self.mount.env.device.submit(Bio::discard(Lba(range.start.0.into()), blocks))
         };
         let replies: Vec<_> = ranges.iter().map(send).collect();
-        self.discards.sent.set(self.discards.sent.get() + replies.len() as u64);
+        self.segments.discards.sent.set(self.segments.discards.sent.get() + replies.len() as u64);
         drop(join_all(replies).await);
         ranges.iter().for_each(|range| append.discards.borrow_mut().end(range));
     }

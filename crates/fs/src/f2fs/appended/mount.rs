@@ -45,16 +45,7 @@ impl Volume {
         if clean || self.mount.omits(OmittedRule::LogInPlace) {
             return Ok(());
         }
-        self.renew_all()
-    }
-
-    /// Has all logs go on in fresh sections.
-    pub(super) fn renew_all(&self) -> Result<()> {
-        for log in SegmentType::ALL {
-            let (segment, summaries) = self.segments.borrow_mut().renew_section(log)?;
-            self.meta.keep_summaries(segment, &summaries);
-        }
-        Ok(())
+        self.segments.renew_all()
     }
 
     /// What logs may have written after the last checkpoint, and nothing needs.

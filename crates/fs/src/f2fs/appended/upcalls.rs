@@ -114,7 +114,7 @@ impl Volume {
                     self.complete_covered(upcalls).await?;
                 }
                 Left::None => {
-                    self.give_back(upcalls.note_none_left(discarded));
+                    self.segments.give_back(upcalls.note_none_left(discarded));
                     return Ok(());
                 }
             }
@@ -220,14 +220,8 @@ impl Volume {
             self.append
                 .iter()
                 .for_each(|append| append.count(|counts| counts.upcalls_completed += 1));
-            self.give_back(upcalls.note_completed());
+            self.segments.give_back(upcalls.note_completed());
         }
-    }
-
-    /// Sections may be written again.
-    pub(super) fn give_back(&self, sections: Vec<SpaceSection>) {
-        let mut segments = self.segments.borrow_mut();
-        sections.into_iter().for_each(|section| segments.give_back(section));
     }
 
     /// Sections lost their slots with a checkpoint that is durable. Those that the device writes are its business.
@@ -241,10 +235,10 @@ impl Volume {
             segments.space().is_some_and(|space| space.is_device_owned(section.region))
         };
         let (of_device, of_host): (Vec<_>, Vec<_>) = retired.into_iter().partition(is_own);
-        self.give_back(of_device);
+        self.segments.give_back(of_device);
         match &append.upcalls {
             Some(upcalls) => upcalls.retire(of_host),
-            None => self.give_back(of_host),
+            None => self.segments.give_back(of_host),
         }
     }
 }

@@ -17,8 +17,9 @@ use super::checkpoints::Reason;
 use super::cpu::Work;
 use super::format::{BlockAddr, NAT_ENTRIES_PER_BLOCK, NatEntry};
 use super::node::NodeSet;
+use super::operations::Op;
 use super::rules::OmittedRule;
-use super::volume::{Op, Volume};
+use super::volume::Volume;
 use crate::contract::Result;
 use nandscape_block::{Flags, SectorData};
 use std::rc::Rc;
@@ -62,7 +63,7 @@ impl Volume {
         then: impl FnOnce(),
     ) -> Result<bool> {
         let _one = self.checkpoints.writing.lock().await;
-        let op = self.freeze().await;
+        let op = self.operations.freeze().await;
         self.mount.check_running()?;
         let is_needed = !matches!(reason, Reason::Sync) || self.is_dirty();
         if is_needed {

@@ -9,9 +9,9 @@ use crate::f2fs::format::{
 };
 use crate::f2fs::inode::{Dirty, Inode};
 use crate::f2fs::nat::Nodes;
-use crate::f2fs::segment::{Block, Segments};
-use crate::f2fs::volume::Op;
-use std::cell::RefCell;
+use crate::f2fs::operations::Op;
+use crate::f2fs::segment::Block;
+use crate::f2fs::segment_manager::SegmentManager;
 use std::collections::BTreeMap;
 
 /// Blocks of a directory by their pages, and how many levels they make.
@@ -72,7 +72,7 @@ impl Nodes {
     pub(super) async fn convert_inline_dir(
         &self,
         op: &Op,
-        segments: &RefCell<Segments>,
+        segments: &SegmentManager,
         dir: &Inode,
     ) -> Result<()> {
         let place = dir.layout.get().inline_data();
@@ -98,7 +98,7 @@ impl Nodes {
     async fn restore_inline_dir(
         &self,
         op: &Op,
-        segments: &RefCell<Segments>,
+        segments: &SegmentManager,
         dir: &Inode,
         area: &[u8],
         (layout, size): (InodeLayout, u64),

@@ -24,12 +24,12 @@ use super::format::{
 };
 use super::inode::{Dirty, Inode};
 use super::nat::Nodes;
-use super::segment::{Block, Segments};
-use super::volume::Op;
+use super::operations::Op;
+use super::segment::Block;
+use super::segment_manager::SegmentManager;
 use crate::contract::{FsError, Result};
 use crate::vfs::{Mapped, PAGE};
 use nandscape_block::SectorData;
-use std::cell::RefCell;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -158,7 +158,7 @@ impl Nodes {
     pub(crate) async fn make_room(
         &self,
         op: &Op,
-        segments: &RefCell<Segments>,
+        segments: &SegmentManager,
         dir: &Inode,
         name: &[u8],
     ) -> Result<Vacancy> {
@@ -235,7 +235,7 @@ impl Nodes {
     pub(crate) async fn remove_name(
         &self,
         op: &Op,
-        segments: &RefCell<Segments>,
+        segments: &SegmentManager,
         dir: &Inode,
         found: Found,
     ) -> Result<()> {
@@ -255,7 +255,7 @@ impl Nodes {
     async fn drop_block(
         &self,
         op: &Op,
-        segments: &RefCell<Segments>,
+        segments: &SegmentManager,
         dir: &Inode,
         page: u64,
     ) -> Result<()> {

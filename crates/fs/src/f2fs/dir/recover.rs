@@ -3,7 +3,8 @@
 use crate::contract::{FsError, Result};
 use crate::f2fs::error::corrupt;
 use crate::f2fs::inode::Inode;
-use crate::f2fs::volume::{Op, Volume};
+use crate::f2fs::operations::Op;
+use crate::f2fs::volume::Volume;
 use std::rc::Rc;
 
 impl Volume {

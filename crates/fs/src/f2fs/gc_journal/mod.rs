@@ -20,8 +20,9 @@ use super::checkpoints::Reason;
 use super::format::{BlockAddr, MovedBlock, Nid, SafeEntry, SegmentType};
 use super::inode::Inode;
 use super::moves::GcJournal;
+use super::operations::Op;
 use super::rules::OmittedRule;
-use super::volume::{Op, Volume};
+use super::volume::Volume;
 use crate::contract::Result;
 use nandscape_block::SectorData;
 use std::rc::Rc;
@@ -60,7 +61,7 @@ impl Volume {
             return Ok(());
         }
         self.mark_volume(journal).await.map_err(|error| self.stop(error))?;
-        let op = self.begin().await?;
+        let op = self.operations.begin().await?;
         let moves = std::mem::take(&mut *journal.moves.borrow_mut());
         if moves.is_empty() {
             // A checkpoint came between, which has them.

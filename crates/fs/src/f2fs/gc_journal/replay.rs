@@ -12,8 +12,9 @@ use crate::f2fs::format::{
     BlockAddr, MovedBlock, Nid, NodeFooter, SafeEntry, SegmentType, SummaryEntry,
 };
 use crate::f2fs::node::Found;
+use crate::f2fs::operations::Op;
 use crate::f2fs::rules::OmittedRule;
-use crate::f2fs::volume::{Op, Volume};
+use crate::f2fs::volume::Volume;
 use std::collections::BTreeMap;
 
 /// Moves of a block of the journal.
@@ -107,7 +108,13 @@ impl Volume {
         self.segments.borrow_mut().invalidate(entry.old)?;
         self.nodes.nat.borrow_mut().relocate(nid, known, entry.new);
         let summary = SummaryEntry { nid, version: 0, ofs_in_node: 0 };
-        self.adopt_block((entry.new, SegmentType::ColdNode), summary).await?;
+        self.segments
+            .adopt_block(
+                (entry.new, SegmentType::ColdNode),
+                summary,
+                self.checkpoints.mounted_time(),
+            )
+            .await?;
         Ok(true)
     }
 
@@ -135,7 +142,13 @@ impl Volume {
         self.segments.borrow_mut().invalidate(now)?;
         inode.forget_extent(&(page..page + 1));
         let summary = self.nodes.summary_at(dnode).await?;
-        self.adopt_block((entry.new, SegmentType::ColdData), summary).await?;
+        self.segments
+            .adopt_block(
+                (entry.new, SegmentType::ColdData),
+                summary,
+                self.checkpoints.mounted_time(),
+            )
+            .await?;
         self.nodes.set_address(op, dnode, entry.new).await?;
         Ok(true)
     }

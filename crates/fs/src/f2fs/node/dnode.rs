@@ -9,8 +9,8 @@ use crate::f2fs::format::{
 };
 use crate::f2fs::inode::Inode;
 use crate::f2fs::nat::Nodes;
+use crate::f2fs::operations::Op;
 use crate::f2fs::segment::Block;
-use crate::f2fs::volume::Op;
 
 /// Where the address of a page lies.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -22,12 +22,12 @@ use super::format::{
 };
 use super::inode::{Dirty, Inode, ROOT_INO};
 use super::nat::{BlockFill, Nodes, SEARCH_BLOCKS};
-use super::segment::{Block, Segments};
-use super::volume::Op;
+use super::operations::Op;
+use super::segment::Block;
+use super::segment_manager::SegmentManager;
 use crate::contract::{FsError, Result};
 use nandscape_block::SectorData;
 use nandscape_rt::combine::join_all;
-use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -236,7 +236,7 @@ impl Nodes {
     pub(crate) async fn remove_node(
         &self,
         _op: &Op,
-        segments: &RefCell<Segments>,
+        segments: &SegmentManager,
         inode: &Inode,
         nid: Nid,
     ) -> Result<()> {

@@ -7,8 +7,8 @@ use crate::f2fs::error::corrupt;
 use crate::f2fs::format::{BlockAddr, SummaryEntry};
 use crate::f2fs::inode::{Dirty, Inode};
 use crate::f2fs::nat::Nodes;
+use crate::f2fs::operations::Op;
 use crate::f2fs::segment::Block;
-use crate::f2fs::volume::Op;
 use crate::vfs::{Mapped, Pages};
 
 impl Nodes {

@@ -6,11 +6,11 @@ use crate::contract::Result;
 use crate::f2fs::format::{self, ADDRS_PER_BLOCK, BlockAddr, NIDS_PER_BLOCK, Nid};
 use crate::f2fs::inode::{Dirty, Inode};
 use crate::f2fs::nat::Nodes;
-use crate::f2fs::segment::{Block, Segments};
-use crate::f2fs::volume::Op;
+use crate::f2fs::operations::Op;
+use crate::f2fs::segment::Block;
+use crate::f2fs::segment_manager::SegmentManager;
 use crate::vfs::Pages;
 use nandscape_rt::BoxFuture;
-use std::cell::RefCell;
 
 /// What hangs below the five node slots of an inode: the heights of the trees.
 const HEIGHTS: [u32; 5] = [0, 0, 1, 1, 2];
@@ -24,7 +24,7 @@ impl Nodes {
     pub(crate) async fn free_pages(
         &self,
         op: &Op,
-        segments: &RefCell<Segments>,
+        segments: &SegmentManager,
         inode: &Inode,
         range: &Pages,
     ) -> Result<()> {
@@ -38,7 +38,7 @@ impl Nodes {
     pub(crate) async fn free_blocks(
         &self,
         op: &Op,
-        segments: &RefCell<Segments>,
+        segments: &SegmentManager,
         inode: &Inode,
         range: &Pages,
     ) -> Result<()> {
@@ -49,7 +49,7 @@ impl Nodes {
     async fn empty_pages(
         &self,
         op: &Op,
-        segments: &RefCell<Segments>,
+        segments: &SegmentManager,
         inode: &Inode,
         range: &Pages,
         left: BlockAddr,
@@ -103,7 +103,7 @@ impl Nodes {
     pub(crate) async fn cut_from(
         &self,
         op: &Op,
-        segments: &RefCell<Segments>,
+        segments: &SegmentManager,
         inode: &Inode,
         from: u64,
     ) -> Result<()> {
@@ -130,7 +130,7 @@ impl Nodes {
     fn remove_tree<'a>(
         &'a self,
         op: &'a Op,
-        segments: &'a RefCell<Segments>,
+        segments: &'a SegmentManager,
         inode: &'a Inode,
         (nid, height): (Nid, u32),
         keep: u64,

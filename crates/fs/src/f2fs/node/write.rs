@@ -13,8 +13,9 @@ use crate::f2fs::format::{
 };
 use crate::f2fs::inode::Inode;
 use crate::f2fs::nat::Nodes;
+use crate::f2fs::operations::Op;
 use crate::f2fs::rules::OmittedRule;
-use crate::f2fs::volume::{Op, Volume};
+use crate::f2fs::volume::Volume;
 use nandscape_block::{Flags, SectorData};
 use std::rc::Rc;
 

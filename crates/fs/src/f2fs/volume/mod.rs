@@ -1,30 +1,26 @@
 //! A mounted volume: what all operations share.
-//!
-//! # The checkpoint lock
-//! An operation that changes something holds a share of it, an [`Op`], from its first change to its last
-//! (`f2fs_lock_op`); a checkpoint holds it alone (`cp_rwsem`). So a checkpoint has an operation whole or not at all.
-//! The lock is not re-entrant: what takes an `&Op` never begins another. It stands where ext4 has a transaction: after
-//! `invalidate_lock`, before `extent_lock` ([`crate::vfs`]).
 
 pub(crate) mod pages;
 
 use self::pages::PageReader;
-use crate::contract::{FsError, Result};
+use crate::contract::FsError;
 use crate::f2fs::age_threshold::AgeRange;
 use crate::f2fs::append::AppendSpace;
 use crate::f2fs::checkpoints::Checkpoints;
-use crate::f2fs::counts::{GcCounts, InUseSums, Rolled};
+use crate::f2fs::counts::GcCounts;
 use crate::f2fs::inode::{Inode, InodeLists};
 use crate::f2fs::meta_pages::MetaPages;
 use crate::f2fs::mount_info::MountInfo;
 use crate::f2fs::moves::GcJournal;
 use crate::f2fs::nat::{NodeParts, Nodes};
+use crate::f2fs::operations::Operations;
 use crate::f2fs::parking::Parking;
-use crate::f2fs::segment::{Discards, Segments};
+use crate::f2fs::segment::Segments;
+use crate::f2fs::segment_manager::SegmentManager;
 use crate::f2fs::zones::Zones;
 use crate::vfs::{InFlight, InodeCache};
-use nandscape_rt::sync::{Mutex, ReadGuard, RwLock, WriteGuard};
-use nandscape_rt::{Nanos, Stream};
+use nandscape_rt::Stream;
+use nandscape_rt::sync::{Mutex, RwLock};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::rc::{Rc, Weak};
@@ -32,8 +28,7 @@ use std::rc::{Rc, Weak};
 /// A mounted volume.
 pub(crate) struct Volume {
     pub(crate) mount: Rc<MountInfo>,
-    /// Segments of the main area: SIT, free segments, logs.
-    pub(crate) segments: RefCell<Segments>,
+    pub(crate) segments: SegmentManager,
     /// NAT, and node pages.
     pub(crate) nodes: Nodes,
     /// Pages of the metadata areas by block address: NAT and SSA blocks.
@@ -44,7 +39,7 @@ pub(crate) struct Volume {
     pub(crate) generations: RefCell<Stream>,
     /// Renames of directories take it alone, other changes of names share it.
     pub(crate) namespace: RwLock<()>,
-    pub(crate) checkpoint_lock: RwLock<()>,
+    pub(crate) operations: Operations,
     /// The zones, if sections are zones.
     pub(crate) zones: Option<Zones>,
     /// Writes before their turn, where logs are written in order.
@@ -56,24 +51,16 @@ pub(crate) struct Volume {
     /// Held by cleaning.
     pub(crate) gc_lock: Mutex<()>,
     pub(crate) gc_counts: Cell<GcCounts>,
-    pub(crate) in_use_sums: Cell<InUseSums>,
     /// Sections whose blocks cleaning in the background has made dirty.
     pub(crate) background_victims: RefCell<BTreeSet<u32>>,
     /// The section that is being cleaned.
     pub(crate) cleaning: Cell<Option<u32>>,
-    /// One segment is prepared for a log at a time.
-    pub(crate) ssr_lock: Mutex<()>,
     /// Blocks of data written over where they lay, since mount.
     pub(crate) in_place_blocks: Cell<u64>,
-    /// When an operation began last.
-    pub(crate) last_op: Cell<Nanos>,
     /// Where the search for a victim in the background goes on.
     pub(crate) last_victim: Cell<u32>,
     /// Ages of sections that age-threshold cleaning has seen.
     pub(crate) victim_ages: Cell<AgeRange>,
-    pub(crate) discards: Discards,
-    /// What mount rolled forward.
-    pub(crate) rolled: Cell<Rolled>,
     pub(crate) inode_lists: Rc<InodeLists>,
     /// Writes of file data in flight.
     pub(crate) data_in_flight: InFlight,
@@ -95,14 +82,6 @@ pub(crate) struct VolumeParts {
     pub(crate) append: Option<AppendSpace>,
 }
 
-/// A share of the checkpoint lock, or all of it.
-pub(crate) struct Op(#[allow(dead_code, reason = "held for what its drop does")] Held);
-
-enum Held {
-    Share(#[allow(dead_code, reason = "held")] ReadGuard<()>),
-    Alone(#[allow(dead_code, reason = "held")] WriteGuard<()>),
-}
-
 impl Volume {
     /// A volume of which a mount has read so much.
     pub(crate) fn new(parts: VolumeParts) -> Rc<Self> {
@@ -112,36 +91,33 @@ impl Volume {
         let is_ordered = zones.is_some() || append.as_ref().is_some_and(AppendSpace::is_coupled);
         let rt = mount.env.rt.clone();
         let (inode_limit, seed) = (mount.options.inodes, mount.options.seed);
+        let operations = Operations::new(Rc::clone(&mount));
         Rc::new_cyclic(|this| {
             let reader = PageReader::new(this);
             let meta = MetaPages::new(Rc::clone(&mount), reader.clone(), meta);
+            let segments = SegmentManager::new(Rc::clone(&mount), meta.clone(), segments);
             let nodes = Nodes::new(Rc::clone(&mount), (reader, meta.clone()), nodes);
             Self {
                 inodes: InodeCache::new(inode_limit),
                 generations: RefCell::new(Stream::new(seed, "f2fs generations")),
                 mount,
-                segments: RefCell::new(segments),
+                segments,
                 nodes,
                 meta,
                 checkpoints,
                 namespace: RwLock::new(&rt, "names", ()),
-                checkpoint_lock: RwLock::new(&rt, "checkpoint lock", ()),
+                operations,
                 zones,
                 parking: is_ordered.then(Parking::default),
                 append,
                 gc_journal,
                 gc_lock: Mutex::new(&rt, "cleaning", ()),
                 gc_counts: Cell::default(),
-                in_use_sums: Cell::default(),
                 background_victims: RefCell::default(),
                 cleaning: Cell::default(),
-                ssr_lock: Mutex::new(&rt, "a dirty segment for a log", ()),
                 in_place_blocks: Cell::default(),
-                last_op: Cell::new(rt.now()),
                 last_victim: Cell::new(0),
                 victim_ages: Cell::default(),
-                discards: Discards::default(),
-                rolled: Cell::default(),
                 inode_lists,
                 data_in_flight: InFlight::new(&rt, "file data"),
                 metadata_in_flight: InFlight::new(&rt, "nodes and metadata"),
@@ -153,22 +129,6 @@ impl Volume {
     /// The volume itself, to be kept by what reads for it.
     pub(crate) fn this(&self) -> Option<Rc<Self>> {
         self.this.upgrade()
-    }
-
-    /// Begins an operation (`f2fs_lock_op`). The caller has none.
-    ///
-    /// # Errors
-    /// [`FsError::ReadOnly`] once the volume was stopped by an error.
-    pub(crate) async fn begin(&self) -> Result<Op> {
-        self.last_op.set(self.mount.env.rt.now());
-        let share = self.checkpoint_lock.read().await;
-        self.mount.check_running()?;
-        Ok(Op(Held::Share(share)))
-    }
-
-    /// Keeps operations out, as a checkpoint does (`f2fs_lock_all`).
-    pub(crate) async fn freeze(&self) -> Op {
-        Op(Held::Alone(self.checkpoint_lock.write().await))
     }
 
     /// Stops all writes of metadata after an error (`f2fs_stop_checkpoint`), which it passes on.

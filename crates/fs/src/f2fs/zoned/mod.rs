@@ -11,7 +11,7 @@
 mod journal;
 pub(super) mod mount;
 
-use super::segment::{Capacity, LOGS};
+use super::segment::LOGS;
 use super::volume::Volume;
 use super::zones::Zones;
 use nandscape_block::zone::ZoneAction;
@@ -19,12 +19,6 @@ use nandscape_rt::combine::join_all;
 use std::collections::BTreeMap;
 
 impl Volume {
-    /// How much of each section can be written.
-    pub(super) fn capacity(&self) -> Capacity {
-        let whole = Capacity::whole(self.mount.layout.segments_per_section());
-        self.zones.as_ref().map_or(whole, Zones::capacity)
-    }
-
     /// Sections that a mount after a power cut needs, so that all logs can leave their zones.
     pub(super) const fn sections_for_recovery(&self) -> u32 {
         if self.zones.is_some() { LOGS as u32 } else { 0 }
