@@ -10,6 +10,7 @@ use super::format::{BlockAddr, Nid, SegmentType, SummaryEntry};
 use super::inode::{Inode, META_INO, NODE_INO};
 use super::node::{Dnode, Found};
 use super::operations::Op;
+use super::sending::PlacedPages;
 use super::volume::Volume;
 use crate::cache::{PageLocation, WriteRun};
 use crate::contract::{Caller, Data, FsError, Kind, Result};
@@ -25,18 +26,6 @@ use std::rc::Rc;
 
 /// Pages whose places are reserved at once.
 pub(super) const RESERVE_PAGES: u64 = 512;
-
-/// What was placed, as the number that its write has among those in flight.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum PlacedPages {
-    /// Nothing that is written.
-    Nothing,
-    /// Pages that were written to.
-    Changed(u64),
-    /// Pages that cleaning moves: what they hold may be durable already, so every checkpoint waits for them
-    /// (`WB_DATA_TYPE`).
-    Moved(u64),
-}
 
 /// Pages that have new blocks, one after the other.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -59,7 +48,7 @@ impl DataPath for Volume {
         &self,
         bio: Bio,
     ) -> impl Future<Output = std::result::Result<Reply, BlockError>> + use<> {
-        self.send(bio)
+        self.writes.send(&self.segments, bio)
     }
 
     /// A device that moves blocks forgets where one lay when no read of it is on its way.
@@ -195,7 +184,7 @@ impl DataPath for Volume {
         if !is_moving && self.mount.updates_in_place(inode) {
             let (first, count) = self.nodes.first_run(dnode, alike).await?;
             if first.is_block() {
-                let placed = PlacedPages::Changed(self.note_in_place(inode, count));
+                let placed = PlacedPages::Changed(self.writes.note_in_place(inode, count));
                 let pages = (at..at + count, first.0.into());
                 let submitted = submit(&**self, inode, run, pages, sync, placed, || drop(op));
                 return Ok(self.watched(submitted));
@@ -208,11 +197,11 @@ impl DataPath for Volume {
             true => {
                 self.note_page(inode, at, from, start);
                 inode.note_cleaned();
-                PlacedPages::Moved(self.metadata_in_flight.send())
+                PlacedPages::Moved(self.writes.metadata_in_flight.send())
             }
             false => {
                 self.segments.note_in_use(count);
-                PlacedPages::Changed(self.data_in_flight.send())
+                PlacedPages::Changed(self.writes.data_in_flight.send())
             }
         };
         let submitted =
@@ -230,7 +219,7 @@ impl DataPath for Volume {
         placed: &PlacedPages,
         ended: Result<()>,
     ) -> Result<()> {
-        self.note_arrival(*placed);
+        self.writes.note_arrival(*placed);
         ended
     }
 
@@ -251,7 +240,7 @@ impl DataPath for Volume {
                 let volume = Rc::clone(self);
                 replies.push(self.mount.env.rt.spawn("direct write", async move {
                     let ended = arrival.await;
-                    volume.data_in_flight.arrive(id);
+                    volume.writes.data_in_flight.arrive(id);
                     ended
                 }));
                 at = end;
@@ -347,19 +336,10 @@ impl DataPath for Volume {
 }
 
 impl Volume {
-    /// A write of file data has ended; noted again, it changes nothing.
-    fn note_arrival(&self, placed: PlacedPages) {
-        match placed {
-            PlacedPages::Nothing => {}
-            PlacedPages::Changed(id) => self.data_in_flight.arrive(id),
-            PlacedPages::Moved(id) => self.metadata_in_flight.arrive(id),
-        }
-    }
-
     /// The same part of a run, whose arrival a task notes.
     fn watched(self: &Rc<Self>, submitted: Submitted<PlacedPages>) -> Submitted<PlacedPages> {
         let (volume, placed) = (Rc::clone(self), *submitted.placed());
-        submitted.watched(&self.mount.env.rt, move || volume.note_arrival(placed))
+        submitted.watched(&self.mount.env.rt, move || volume.writes.note_arrival(placed))
     }
 
     /// Gives those pages of a range a place that have none (`f2fs_reserve_new_blocks`).
@@ -417,26 +397,19 @@ impl Volume {
             let summary = SummaryEntry { nid: dnode.nid, version, ofs_in_node: slot as u16 };
             let now = self.checkpoints.mounted_time();
             let allocated = self.segments.borrow_mut().allocate(log, *old, summary, now);
-            let allocated = allocated.map_err(|error| self.stop(error))?;
+            let allocated = allocated.map_err(|error| self.writes.stop(error))?;
             start.get_or_insert(allocated.at);
             full.extend(allocated.into_full());
         }
         let Some(start) = start else { return Ok(None) };
         let count = count as u64;
         let set = self.nodes.set_addresses(op, dnode, start, count);
-        set.map_err(|error| self.stop(error))?;
+        set.map_err(|error| self.writes.stop(error))?;
         // Not before: what comes into memory may push the node out.
         for (segment, summaries) in full {
             self.meta.keep_summaries(segment, &summaries);
         }
         inode.note_moved(&(page..page + count), start);
         Ok(Some(MovedPages { from: addresses[0], start, count }))
-    }
-
-    /// Blocks of a file are written over where they lie (`f2fs_inplace_write_data`). Returns the number of the write.
-    pub(super) fn note_in_place(&self, inode: &Inode, count: u64) -> u64 {
-        inode.note_updated();
-        self.in_place_blocks.set(self.in_place_blocks.get() + count);
-        self.data_in_flight.send()
     }
 }

@@ -66,7 +66,7 @@ impl Volume {
         if self.mount.is_adaptive() {
             let (first, count) = self.nodes.first_run(dnode, most).await?;
             if first.is_block() {
-                return Ok((self.note_in_place(inode, count), first.0.into(), count));
+                return Ok((self.writes.note_in_place(inode, count), first.0.into(), count));
             }
             most = count;
         }
@@ -74,6 +74,6 @@ impl Volume {
         let moved = self.move_pages(op, inode, (dnode, log), pages.start, most).await?;
         let MovedPages { start, count, .. } = moved.ok_or(FsError::NoSpace)?;
         self.segments.note_in_use(count);
-        Ok((self.data_in_flight.send(), start.0.into(), count))
+        Ok((self.writes.data_in_flight.send(), start.0.into(), count))
     }
 }

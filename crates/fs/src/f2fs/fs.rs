@@ -459,7 +459,7 @@ fn counts_of(volume: &Volume) -> Counts {
     let journal = volume.gc_journal.as_ref().map(|journal| journal.counts.get());
     let journal = journal.unwrap_or_default();
     let zones = volume.zones.as_ref().map(Zones::counts).unwrap_or_default();
-    let waits = volume.parking.as_ref().map_or(0, |parking| parking.waits.get());
+    let waits = volume.writes.parking.as_ref().map_or(0, |parking| parking.waits.get());
     let append = volume.append.as_ref().map(AppendSpace::counts).unwrap_or_default();
     Counts {
         checkpoints: volume.checkpoints.count.get(),
@@ -467,7 +467,7 @@ fn counts_of(volume: &Volume) -> Counts {
         summary_blocks: volume.checkpoints.summary_blocks.get(),
         log_blocks: *volume.segments.borrow().written(),
         threaded_blocks: volume.segments.borrow().threaded(),
-        in_place_blocks: volume.in_place_blocks.get(),
+        in_place_blocks: volume.writes.in_place_blocks.get(),
         foreground_sections,
         background_sections,
         moved_data_blocks: data_blocks,

@@ -93,7 +93,7 @@ impl Volume {
         blocks: &[(BlockAddr, SummaryEntry)],
     ) -> Result<Vec<Copy>> {
         // What was sent lately is there to be read.
-        self.metadata_in_flight.settle().await;
+        self.writes.metadata_in_flight.settle().await;
         self.mount.check_running()?;
         let device = &self.mount.env.device;
         let reads = blocks.iter().map(|(at, _)| device.read(Lba(at.0.into()), 1));
@@ -106,15 +106,18 @@ impl Volume {
             let allocated =
                 self.segments.borrow_mut().allocate(log, BlockAddr::NULL, *summary, now);
             // Copies before it would be valid without an owner.
-            let allocated = allocated.map_err(|error| self.stop(error))?;
+            let allocated = allocated.map_err(|error| self.writes.stop(error))?;
             copies.push(Copy { at: *at, summary: *summary, new: allocated.at, content });
             for (segment, summaries) in allocated.into_full() {
                 self.meta.keep_summaries(segment, &summaries);
             }
         }
         let blocks = copies.iter().map(|copy| (copy.new, copy.content.clone())).collect();
-        let written = self.write_blocks(blocks, None, (Flags::META, Flags::NONE)).await;
-        written.map_err(|error| self.stop(error))?;
+        let written = self
+            .writes
+            .write_blocks(&self.segments, blocks, None, (Flags::META, Flags::NONE))
+            .await;
+        written.map_err(|error| self.writes.stop(error))?;
         Ok(copies)
     }
 
@@ -132,7 +135,7 @@ impl Volume {
             match self.nodes.read_node(nid, |_| ()).await {
                 Ok(()) => {}
                 Err(FsError::NoEntry) => break,
-                Err(error) => return Err(self.stop(error)),
+                Err(error) => return Err(self.writes.stop(error)),
             }
             let Some(known) = self.nodes.nat.borrow().known(nid) else { continue };
             if known.block_addr != copy.at {

@@ -9,70 +9,13 @@ use super::rules::OmittedRule;
 use super::volume::Volume;
 use crate::cache::WriteRun;
 use crate::contract::Result;
-use nandscape_block::{Bio, Flags, Fua, Lba, Owner, Payload, SectorData};
+use nandscape_block::{Flags, SectorData};
 use std::future::Future;
 use std::rc::Rc;
 
 /// Pages of a directory, or of metadata, that are written at once.
 const RUN_PAGES: u64 = 512;
 impl Volume {
-    /// Submits blocks, those that lie after each other together; `first` are flags of the first bio. All belong to
-    /// `owner`, if to a file. The caller holds an [`Op`] or is a checkpoint.
-    pub(crate) fn write_blocks(
-        &self,
-        blocks: Vec<(BlockAddr, SectorData)>,
-        owner: Option<Owner>,
-        (flags, first): (Flags, Flags),
-    ) -> impl Future<Output = Result<()>> + use<> {
-        let device = &self.mount.env.device;
-        let most = match device.caps().max_sectors {
-            0 => usize::MAX,
-            most => most as usize,
-        };
-        let mut replies = Vec::new();
-        let mut extra = first;
-        let mut rest = &blocks[..];
-        while let Some((start, _)) = rest.first() {
-            let follows = |(index, (at, _)): (u32, &(BlockAddr, SectorData))| {
-                at.0 == start.0 + index && (index == 0 || !self.begins_section(*at))
-            };
-            let count = (0..).zip(rest).take(most).take_while(|one| follows(*one)).count();
-            let (some, after) = rest.split_at(count);
-            let content: Vec<_> = some.iter().map(|(_, content)| content.clone()).collect();
-            let mut bio = Bio::write(Lba(start.0.into()), count as u32, Payload::of(&content));
-            bio = bio.with(flags | extra);
-            bio.owner = owner;
-            bio.placement = self.segments.placement_at(*start);
-            replies.push(self.send(bio));
-            (extra, rest) = (Flags::NONE, after);
-        }
-        async move {
-            let mut result = Ok(());
-            for reply in replies {
-                result = result.and(reply.await.map(drop));
-            }
-            Ok(result?)
-        }
-    }
-
-    /// Writes blocks that vouch for what was written before them: that is durable first (`preflush`), and they are when this
-    /// returns (`durable`).
-    pub(super) async fn write_after_flush(
-        &self,
-        blocks: Vec<(BlockAddr, SectorData)>,
-        preflush: bool,
-        durable: bool,
-    ) -> Result<()> {
-        let honours = self.mount.env.device.caps().fua == Fua::Honoured;
-        let fua = if durable && honours { Flags::FUA } else { Flags::NONE };
-        let first = if preflush { Flags::PREFLUSH } else { Flags::NONE };
-        self.write_blocks(blocks, None, (Flags::META | Flags::SYNC | fua, first)).await?;
-        if durable && !honours {
-            self.mount.env.device.flush().await?;
-        }
-        Ok(())
-    }
-
     /// Submits dirty pages of nodes, of metadata areas, or of a directory, for the flusher.
     pub(super) async fn write_back_metadata(self: &Rc<Self>, inode: &Rc<Inode>) -> Result<()> {
         let op = self.operations.begin().await?;
@@ -132,7 +75,8 @@ impl Volume {
         runs: Vec<WriteRun<Inode>>,
         blocks: Vec<(BlockAddr, SectorData)>,
     ) {
-        let arrival = self.write_blocks(blocks, None, (Flags::META, Flags::NONE));
+        let arrival =
+            self.writes.write_blocks(&self.segments, blocks, None, (Flags::META, Flags::NONE));
         self.finish_runs(runs, arrival);
     }
 
@@ -142,14 +86,14 @@ impl Volume {
         runs: Vec<WriteRun<Inode>>,
         arrival: impl Future<Output = Result<()>> + 'static,
     ) {
-        let id = self.metadata_in_flight.send();
+        let id = self.writes.metadata_in_flight.send();
         let volume = Rc::clone(self);
         drop(self.mount.env.rt.clone().spawn("metadata write-back", async move {
-            let ended = arrival.await.map_err(|error| volume.stop(error));
+            let ended = arrival.await.map_err(|error| volume.writes.stop(error));
             for run in runs {
                 run.finish(ended.clone().err());
             }
-            volume.metadata_in_flight.arrive(id);
+            volume.writes.metadata_in_flight.arrive(id);
         }));
     }
 }

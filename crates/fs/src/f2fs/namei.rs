@@ -136,7 +136,7 @@ impl Volume {
             return Err(error);
         }
         let named = self.nodes.add_name(&op, &dir, vacancy, name, (inode.number, file_mode)).await;
-        named.map_err(|error| self.stop(error))?;
+        named.map_err(|error| self.writes.stop(error))?;
         if matches!(what, New::Directory) {
             dir.count_subdir(1);
         }
@@ -150,7 +150,7 @@ impl Volume {
         inode.pages.written(0..u64::MAX).await;
         inode.pages.discard(0..u64::MAX);
         let freed = self.free_inode(op, inode).await;
-        freed.map_err(|error| self.stop(error))
+        freed.map_err(|error| self.writes.stop(error))
     }
 
     /// Gives a file another name.
@@ -176,7 +176,7 @@ impl Volume {
         let vacancy = self.nodes.make_room(&op, &self.segments, &dir, name).await?;
         let file_mode = inode.raw.borrow().mode;
         let named = self.nodes.add_name(&op, &dir, vacancy, name, (inode.number, file_mode)).await;
-        named.map_err(|error| self.stop(error))?;
+        named.map_err(|error| self.writes.stop(error))?;
         inode.raw.borrow_mut().links += 1;
         inode.set_name(dir.number, name);
         inode.lose_pino();
@@ -215,7 +215,7 @@ impl Volume {
         self.checkpoints.note_orphan(&inode)?;
         self.checkpoints.note_changed_dir(&dir);
         let removed = self.nodes.remove_name(&op, &self.segments, &dir, found).await;
-        removed.map_err(|error| self.stop(error))?;
+        removed.map_err(|error| self.writes.stop(error))?;
         inode.lose_link(&dir, name, self.mount.env.now());
         drop((op, cut, file, alone, namespace));
         self.delete_if_unused(&inode).await

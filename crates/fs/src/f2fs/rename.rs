@@ -146,16 +146,16 @@ impl Volume {
             Some(victim) => {
                 self.checkpoints.note_orphan(victim)?;
                 let named = self.link_to(&op, to, target).await;
-                named.map_err(|error| self.stop(error))?;
+                named.map_err(|error| self.writes.stop(error))?;
                 victim.lose_link(&to.dir, to.name, self.mount.env.now());
             }
             None => {
                 let vacancy = self.nodes.make_room(&op, &self.segments, &to.dir, to.name).await?;
                 let named = self.nodes.add_name(&op, &to.dir, vacancy, to.name, target).await;
-                named.map_err(|error| self.stop(error))?;
+                named.map_err(|error| self.writes.stop(error))?;
             }
         }
-        self.finish_rename(&op, from, to, moved).await.map_err(|error| self.stop(error))
+        self.finish_rename(&op, from, to, moved).await.map_err(|error| self.writes.stop(error))
     }
 
     /// A name that there is leads to another inode.
@@ -200,7 +200,7 @@ impl Volume {
             self.change_parent(&op, moved, from, to).await?;
             self.change_parent(&op, other, to, from).await
         };
-        exchange().await.map_err(|error| self.stop(error))?;
+        exchange().await.map_err(|error| self.writes.stop(error))?;
         self.checkpoints.note_changed_dir(&from.dir);
         self.checkpoints.note_changed_dir(&to.dir);
         Ok(())

@@ -65,7 +65,7 @@ impl Volume {
     /// Whether nothing has happened for a while (`is_idle`).
     fn is_idle(&self) -> bool {
         let since = self.operations.idle_time();
-        since >= self.mount.options.idle_interval && self.data_in_flight.is_empty()
+        since >= self.mount.options.idle_interval && self.writes.data_in_flight.is_empty()
     }
 
     /// Whether much of what was written is invalid, and little is free (`has_enough_invalid_blocks`).

@@ -128,9 +128,9 @@ impl Volume {
         upcalls: &Upcalls,
         batches: Vec<Batch>,
     ) -> Result<()> {
-        self.read_ahead(&batches).await.map_err(|error| self.stop(error))?;
+        self.read_ahead(&batches).await.map_err(|error| self.writes.stop(error))?;
         for (id, records) in batches {
-            self.apply_until_done(&records).await.map_err(|error| self.stop(error))?;
+            self.apply_until_done(&records).await.map_err(|error| self.writes.stop(error))?;
             upcalls.note_applied(id);
             if self.mount.omits(OmittedRule::UpcallCheckpoint) {
                 upcalls.cover();

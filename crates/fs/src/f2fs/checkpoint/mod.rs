@@ -67,7 +67,7 @@ impl Volume {
         self.mount.check_running()?;
         let is_needed = !matches!(reason, Reason::Sync) || self.is_dirty();
         if is_needed {
-            self.write_frozen(&op, reason).await.map_err(|error| self.stop(error))?;
+            self.write_frozen(&op, reason).await.map_err(|error| self.writes.stop(error))?;
         }
         then();
         Ok(is_needed)
@@ -122,7 +122,7 @@ impl Volume {
                 break;
             }
             // A page that is on its way and dirty again has its turn after that.
-            self.metadata_in_flight.settle().await;
+            self.writes.metadata_in_flight.settle().await;
             self.mount.check_running()?;
             let dents = !self.mount.dirty_dirs().is_empty()
                 && !self.mount.omits(OmittedRule::CheckpointDentries);
@@ -131,7 +131,7 @@ impl Volume {
             }
         }
         if self.mount.options.ordered_data {
-            self.data_in_flight.settle().await;
+            self.writes.data_in_flight.settle().await;
         }
         Ok(())
     }
@@ -170,16 +170,17 @@ impl Volume {
         let Some(last) = blocks.pop() else { return Ok(()) };
         let bits = pack.bits.iter();
         blocks.extend(bits.map(|(at, block)| (*at, SectorData::Bytes(Arc::new(**block)))));
-        let written = self.write_blocks(blocks, None, (Flags::META, Flags::NONE));
+        let written =
+            self.writes.write_blocks(&self.segments, blocks, None, (Flags::META, Flags::NONE));
         self.send_meta();
         // A page that is on its way and dirty again has its turn after that.
         while self.meta.file.pages.is_busy() && !self.mount.omits(OmittedRule::CheckpointWait) {
-            self.metadata_in_flight.settle().await;
+            self.writes.metadata_in_flight.settle().await;
             self.send_meta();
         }
         written.await?;
         self.mount.check_running()?;
-        if self.data_in_flight.is_empty() {
+        if self.writes.data_in_flight.is_empty() {
             // All of it was on the device before the flush.
             self.inode_lists.appended.borrow_mut().clear();
             self.inode_lists.updated.borrow_mut().clear();
@@ -187,7 +188,7 @@ impl Volume {
         }
         let preflush = !self.mount.omits(OmittedRule::CheckpointPreflush);
         let durable = !self.mount.omits(OmittedRule::CheckpointFua);
-        self.write_after_flush(vec![last], preflush, durable).await
+        self.writes.write_after_flush(&self.segments, vec![last], preflush, durable).await
     }
 
     /// The checkpoint is durable.

@@ -62,7 +62,9 @@ impl Volume {
             return Ok(());
         }
         let block = vec![(BlockAddr(copy), SectorData::Bytes(Arc::from(block)))];
-        self.write_blocks(block, None, (Flags::META | Flags::SYNC, Flags::NONE)).await?;
+        self.writes
+            .write_blocks(&self.segments, block, None, (Flags::META | Flags::SYNC, Flags::NONE))
+            .await?;
         self.mount.env.device.flush().await?;
         Ok(())
     }

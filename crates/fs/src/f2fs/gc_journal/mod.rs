@@ -60,7 +60,7 @@ impl Volume {
         if journal.moves.borrow().is_empty() {
             return Ok(());
         }
-        self.mark_volume(journal).await.map_err(|error| self.stop(error))?;
+        self.mark_volume(journal).await.map_err(|error| self.writes.stop(error))?;
         let op = self.operations.begin().await?;
         let moves = std::mem::take(&mut *journal.moves.borrow_mut());
         if moves.is_empty() {
@@ -86,8 +86,10 @@ impl Volume {
             self.discard_prefree().await;
         }
         let count = blocks.len();
-        self.empty_journal_zone(journal, count as u32).await.map_err(|error| self.stop(error))?;
-        self.write_journal(blocks).await.map_err(|error| self.stop(error))?;
+        self.empty_journal_zone(journal, count as u32)
+            .await
+            .map_err(|error| self.writes.stop(error))?;
+        self.write_journal(blocks).await.map_err(|error| self.writes.stop(error))?;
         journal.used.set(journal.used.get() + count as u32);
         if let Some(ring) = &journal.ring {
             ring.advance(count as u32);
@@ -104,11 +106,18 @@ impl Volume {
     /// Writes journal blocks: what they vouch for is durable before them, and they are when this returns.
     async fn write_journal(&self, blocks: Vec<(BlockAddr, SectorData)>) -> Result<()> {
         if !self.mount.omits(OmittedRule::GcSettle) {
-            self.metadata_in_flight.settle().await;
+            self.writes.metadata_in_flight.settle().await;
             self.mount.check_running()?;
         }
         let preflush = !self.mount.omits(OmittedRule::GcPreflush);
-        self.write_after_flush(blocks, preflush, !self.mount.omits(OmittedRule::GcFua)).await
+        self.writes
+            .write_after_flush(
+                &self.segments,
+                blocks,
+                preflush,
+                !self.mount.omits(OmittedRule::GcFua),
+            )
+            .await
     }
 
     /// A durable journal stands for these old places: segments of which nothing else is kept are free.

@@ -193,7 +193,12 @@ impl Volume {
         let sync = if fsync.is_some() { Flags::SYNC } else { Flags::NONE };
         let is_ordered = fsync.is_some_and(|marks| self.follows_data(marks.ino));
         let first = if is_ordered { Flags::PREFLUSH } else { Flags::NONE };
-        let arrival = self.write_blocks(batch.blocks, owner, (Flags::META | sync, first));
+        let arrival = self.writes.write_blocks(
+            &self.segments,
+            batch.blocks,
+            owner,
+            (Flags::META | sync, first),
+        );
         let volume = Rc::clone(self);
         let arrival = async move {
             let ended = arrival.await;

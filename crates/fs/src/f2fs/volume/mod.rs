@@ -3,7 +3,6 @@
 pub(crate) mod pages;
 
 use self::pages::PageReader;
-use crate::contract::FsError;
 use crate::f2fs::age_threshold::AgeRange;
 use crate::f2fs::append::AppendSpace;
 use crate::f2fs::checkpoints::Checkpoints;
@@ -14,11 +13,11 @@ use crate::f2fs::mount_info::MountInfo;
 use crate::f2fs::moves::GcJournal;
 use crate::f2fs::nat::{NodeParts, Nodes};
 use crate::f2fs::operations::Operations;
-use crate::f2fs::parking::Parking;
 use crate::f2fs::segment::Segments;
 use crate::f2fs::segment_manager::SegmentManager;
+use crate::f2fs::sending::Writes;
 use crate::f2fs::zones::Zones;
-use crate::vfs::{InFlight, InodeCache};
+use crate::vfs::InodeCache;
 use nandscape_rt::Stream;
 use nandscape_rt::sync::{Mutex, RwLock};
 use std::cell::{Cell, RefCell};
@@ -42,8 +41,6 @@ pub(crate) struct Volume {
     pub(crate) operations: Operations,
     /// The zones, if sections are zones.
     pub(crate) zones: Option<Zones>,
-    /// Writes before their turn, where logs are written in order.
-    pub(crate) parking: Option<Parking>,
     /// The append-only address space, in place of a main area.
     pub(crate) append: Option<AppendSpace>,
     /// The GC journal, if the mount uses one.
@@ -55,17 +52,12 @@ pub(crate) struct Volume {
     pub(crate) background_victims: RefCell<BTreeSet<u32>>,
     /// The section that is being cleaned.
     pub(crate) cleaning: Cell<Option<u32>>,
-    /// Blocks of data written over where they lay, since mount.
-    pub(crate) in_place_blocks: Cell<u64>,
     /// Where the search for a victim in the background goes on.
     pub(crate) last_victim: Cell<u32>,
     /// Ages of sections that age-threshold cleaning has seen.
     pub(crate) victim_ages: Cell<AgeRange>,
     pub(crate) inode_lists: Rc<InodeLists>,
-    /// Writes of file data in flight.
-    pub(crate) data_in_flight: InFlight,
-    /// Writes of nodes, directory blocks and metadata in flight, which every checkpoint waits for.
-    pub(crate) metadata_in_flight: InFlight,
+    pub(crate) writes: Writes,
     this: Weak<Self>,
 }
 
@@ -92,6 +84,8 @@ impl Volume {
         let rt = mount.env.rt.clone();
         let (inode_limit, seed) = (mount.options.inodes, mount.options.seed);
         let operations = Operations::new(Rc::clone(&mount));
+        let zone_blocks = zones.as_ref().map(|zones| zones.geometry.blocks);
+        let writes = Writes::new(Rc::clone(&mount), zone_blocks, is_ordered);
         Rc::new_cyclic(|this| {
             let reader = PageReader::new(this);
             let meta = MetaPages::new(Rc::clone(&mount), reader.clone(), meta);
@@ -108,19 +102,16 @@ impl Volume {
                 namespace: RwLock::new(&rt, "names", ()),
                 operations,
                 zones,
-                parking: is_ordered.then(Parking::default),
                 append,
                 gc_journal,
                 gc_lock: Mutex::new(&rt, "cleaning", ()),
                 gc_counts: Cell::default(),
                 background_victims: RefCell::default(),
                 cleaning: Cell::default(),
-                in_place_blocks: Cell::default(),
                 last_victim: Cell::new(0),
                 victim_ages: Cell::default(),
                 inode_lists,
-                data_in_flight: InFlight::new(&rt, "file data"),
-                metadata_in_flight: InFlight::new(&rt, "nodes and metadata"),
+                writes,
                 this: this.clone(),
             }
         })
@@ -129,14 +120,5 @@ impl Volume {
     /// The volume itself, to be kept by what reads for it.
     pub(crate) fn this(&self) -> Option<Rc<Self>> {
         self.this.upgrade()
-    }
-
-    /// Stops all writes of metadata after an error (`f2fs_stop_checkpoint`), which it passes on.
-    pub(crate) fn stop(&self, error: FsError) -> FsError {
-        self.mount.note_fault(&error);
-        if let Some(parking) = &self.parking {
-            parking.abandon();
-        }
-        error
     }
 }
