@@ -54,8 +54,8 @@ impl Volume {
         if !is_needed {
             return None;
         }
-        let marked = self.background_victims.borrow();
-        let cleaned = self.cleaning.get();
+        let marked = self.cleaner.background_victims.borrow();
+        let cleaned = self.cleaner.cleaning.get();
         segments.choose_dirty(log, |section| marked.contains(&section) || cleaned == Some(section))
     }
 

@@ -21,7 +21,10 @@ impl Volume {
     /// their discards are queued.
     pub(super) fn note_freed(self: &Rc<Self>, freed: Vec<SegNo>) {
         for segment in &freed {
-            self.background_victims.borrow_mut().remove(&self.mount.layout.section_of(*segment));
+            self.cleaner
+                .background_victims
+                .borrow_mut()
+                .remove(&self.mount.layout.section_of(*segment));
         }
         if self.append.is_some() {
             return;

@@ -129,7 +129,7 @@ impl MountedFs for F2fs {
         FsMemory {
             cached_pages: self.0.mount.env.cache.resident().saturating_sub(metadata),
             metadata_bytes: metadata * BLOCK_BYTES as u64,
-            inodes: self.0.inodes.len() as u64,
+            inodes: self.0.inodes.cache.len() as u64,
         }
     }
 
@@ -138,7 +138,7 @@ impl MountedFs for F2fs {
         let nodes = volume.nodes.file.pages.memory_bytes();
         let meta = volume.meta.file.pages.memory_bytes();
         let files = volume.mount.env.cache.memory_bytes().saturating_sub(nodes + meta);
-        let inodes = volume.inodes.all();
+        let inodes = volume.inodes.cache.all();
         let of_inodes = inodes.iter().map(|inode| inode.memory_bytes()).sum();
         vec![
             ("file_pages_bytes", files),
@@ -382,7 +382,8 @@ impl FileSystem for F2fs {
     }
 
     async fn syncfs(&self, caller: Caller) -> Result<()> {
-        self.run(caller, async move |volume| sync::sync_all(volume, &volume.inodes).await).await
+        self.run(caller, async move |volume| sync::sync_all(volume, &volume.inodes.cache).await)
+            .await
     }
 
     async fn statfs(&self, _caller: Caller) -> Result<StatFs> {
@@ -454,7 +455,7 @@ fn counts_of(volume: &Volume) -> Counts {
         data_blocks,
         node_blocks,
         reclaimed_blocks,
-    } = volume.gc_counts.get();
+    } = volume.cleaner.counts.get();
     let Rolled { files, nodes, blocks, moves } = volume.checkpoints.rolled.get();
     let journal = volume.gc_journal.as_ref().map(|journal| journal.counts.get());
     let journal = journal.unwrap_or_default();

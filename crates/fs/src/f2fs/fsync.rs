@@ -21,13 +21,13 @@ impl Volume {
         drop(self.operations.begin().await?);
         let ino = Nid(inode.number);
         let is_dirty = inode.dirty.get() > if data_only { Dirty::Times } else { Dirty::No };
-        let is_written = self.inode_lists.appended.borrow().contains(&inode.number)
+        let is_written = self.inodes.lists.appended.borrow().contains(&inode.number)
             && !self.mount.omits(OmittedRule::AppendedFlush);
         let node_waits = self.nodes.dirty.borrow().contains(&(inode.number, inode.number))
             || self.nodes.nat.borrow().needs_inode_update(ino);
         if !is_dirty && !is_written && !node_waits {
             // What was written in place is durable with a flush, until a checkpoint had one.
-            let is_updated = self.inode_lists.updated.borrow().contains(&inode.number);
+            let is_updated = self.inodes.lists.updated.borrow().contains(&inode.number);
             return Ok(!is_updated || self.mount.omits(OmittedRule::UpdatedFlush));
         }
         // What was written stays noted until a checkpoint has it: another fsync of the file may find its nodes clean while

@@ -11,6 +11,7 @@
 //! ([`gc_copy`](super::gc_copy)).
 
 use super::checkpoints::Reason;
+use super::cleaner::GcKind;
 use super::cpu::Work;
 use super::format::{
     AddrSlots, BlockAddr, MovedBlock, NatEntry, NodeFooter, SegNo, SummaryEntry, first_page,
@@ -20,13 +21,12 @@ use super::gc_parts::GcStep;
 use super::inode::Inode;
 use super::options::GcCheckpoint;
 use super::rules::OmittedRule;
-use super::victim::GcKind;
+use super::victim::VictimSearch;
 use super::volume::Volume;
 use crate::cache::{begin_fetch, read_pages};
 use crate::contract::{FsError, Kind, Result};
 use crate::vfs::writeback::{FileBacking, write_run};
 use std::collections::{BTreeMap, BTreeSet};
-use std::future::Future;
 use std::rc::Rc;
 
 /// Sections that cleaning in the foreground fails to empty before it gives up (`MAX_SKIP_GC_COUNT`).
@@ -64,7 +64,7 @@ impl Volume {
     fn lacks_free_sections(&self, freed: u32) -> bool {
         let reserved = self.reserved_sections();
         let free = self.segments.borrow().free_sections() + freed;
-        let inodes = self.inode_lists.dirty.borrow().len() as u64;
+        let inodes = self.inodes.lists.dirty.borrow().len() as u64;
         // All dirty pages are more than those of nodes and directories; they are counted already.
         if free > 4 * self.sections_for(self.mount.env.cache.dirty() + inodes) + reserved {
             return false;
@@ -76,7 +76,7 @@ impl Volume {
     pub(super) fn sections_to_write(&self) -> u32 {
         let nodes = self.sections_for(self.nodes.dirty.borrow().len() as u64);
         let dents = self.sections_for(self.mount.dirty_dir_pages());
-        let inodes = self.inode_lists.dirty.borrow().len() as u64;
+        let inodes = self.inodes.lists.dirty.borrow().len() as u64;
         nodes + 2 * dents + self.sections_for(inodes)
     }
 
@@ -87,6 +87,16 @@ impl Volume {
         let segments = self.segments.borrow();
         segments.prefree_segments() > 0
             && segments.free_sections() <= self.sections_to_write() + kept
+    }
+
+    /// The section to clean next.
+    fn victim(&self, kind: GcKind) -> Option<u32> {
+        let search = VictimSearch {
+            segments: &self.segments.borrow(),
+            checkpoint_blocks: self.journals_moves().then(|| self.checkpoint_blocks()),
+            mounted_before_s: self.checkpoints.mounted_before_s,
+        };
+        self.cleaner.victim(kind, &search)
     }
 
     /// Makes room before an operation that makes pages dirty (`f2fs_balance_fs`). The caller has no share of the
@@ -102,16 +112,16 @@ impl Volume {
             return Ok(());
         }
         let Some(volume) = self.this() else { return Ok(()) };
-        let _alone = self.gc_lock.lock().await;
+        let _alone = self.cleaner.lock.lock().await;
         if !self.lacks_free_sections(0) {
             return Ok(());
         }
         let began = self.mount.env.rt.now();
         // On the heap, as few calls clean: the future of every write would be as large.
         let cleaned = Box::pin(volume.clean()).await;
-        let mut counts = self.gc_counts.get();
+        let mut counts = self.cleaner.counts.get();
         counts.calls.note(self.mount.env.rt.now().saturating_sub(began));
-        self.gc_counts.set(counts);
+        self.cleaner.counts.set(counts);
         cleaned
     }
 
@@ -129,7 +139,7 @@ impl Volume {
                 continue;
             }
             let is_empty = self.clean_section(section, GcKind::Foreground).await?;
-            self.step((GcStep::Reclaim, GcKind::Foreground), self.journal_moves()).await?;
+            self.cleaner.step((GcStep::Reclaim, GcKind::Foreground), self.journal_moves()).await?;
             if !is_empty {
                 skipped += 1;
             } else if !self.segments.borrow().is_free_section(section) {
@@ -155,23 +165,7 @@ impl Volume {
             return Ok(());
         }
         let written = self.write_checkpoint(Reason::Space);
-        self.step((GcStep::Reclaim, GcKind::Foreground), written).await.map(drop)
-    }
-
-    /// Runs a step of cleaning; one in the foreground is measured, and costs what the run left of it.
-    async fn step<T>(&self, (step, kind): (GcStep, GcKind), work: impl Future<Output = T>) -> T {
-        if kind == GcKind::Background {
-            return work.await;
-        }
-        let (began, before) = (self.mount.env.rt.now(), self.mount.cpu.of_cleaning());
-        let result = self.mount.cpu.clean(step, work).await;
-        let paid = self.mount.cpu.of_cleaning();
-        let paid =
-            [paid.node_page_ns - before.node_page_ns, paid.allocation_ns - before.allocation_ns];
-        let mut counts = self.gc_counts.get();
-        counts.parts.note(step, self.mount.env.rt.now().saturating_sub(began).0, paid);
-        self.gc_counts.set(counts);
-        result
+        self.cleaner.step((GcStep::Reclaim, GcKind::Foreground), written).await.map(drop)
     }
 
     /// Whether a call that has emptied so many sections writes a checkpoint at its end. If not, what it emptied is free
@@ -201,7 +195,7 @@ impl Volume {
 
     /// Cleans a section in the background, if one is worth it. Whether there was one.
     pub(crate) async fn clean_in_background(self: &Rc<Self>) -> Result<bool> {
-        let _alone = self.gc_lock.lock().await;
+        let _alone = self.cleaner.lock.lock().await;
         let Some(section) = self.victim(GcKind::Background) else { return Ok(false) };
         self.clean_section(section, GcKind::Background).await?;
         Ok(true)
@@ -210,27 +204,27 @@ impl Volume {
     /// Moves the valid blocks of a section; whether none is left (`do_garbage_collect`).
     async fn clean_section(self: &Rc<Self>, section: u32, kind: GcKind) -> Result<bool> {
         let valid = self.segments.borrow().section_valid(section);
-        self.cleaning.set(Some(section));
+        self.cleaner.cleaning.set(Some(section));
         let moved = self.move_section(section, kind).await;
-        self.cleaning.set(None);
+        self.cleaner.cleaning.set(None);
         moved?;
         if self.mount.omits(OmittedRule::ZoneEarlyReset) {
             self.reset_prefree().await;
         }
-        let mut counts = self.gc_counts.get();
+        let mut counts = self.cleaner.counts.get();
         match kind {
             GcKind::Foreground => {
                 counts.foreground_sections += 1;
                 counts.reclaimed_blocks +=
                     u64::from(self.segments.capacity.of_section().saturating_sub(valid));
-                self.background_victims.borrow_mut().remove(&section);
+                self.cleaner.background_victims.borrow_mut().remove(&section);
             }
             GcKind::Background => {
                 counts.background_sections += 1;
-                self.background_victims.borrow_mut().insert(section);
+                self.cleaner.background_victims.borrow_mut().insert(section);
             }
         }
-        self.gc_counts.set(counts);
+        self.cleaner.counts.set(counts);
         Ok(self.segments.borrow().section_valid(section) == 0)
     }
 
@@ -245,15 +239,16 @@ impl Volume {
             if valid == 0 {
                 continue;
             }
-            let found = self.step((GcStep::Find, kind), self.segments.summaries_of(segment)).await;
+            let found =
+                self.cleaner.step((GcStep::Find, kind), self.segments.summaries_of(segment)).await;
             let summaries = found?;
             let copies = self.journals_moves()
                 && kind == GcKind::Foreground
                 && !self.mount.omits(OmittedRule::GcNodeContent);
             if log.is_node() && copies {
-                self.step((GcStep::Write, kind), self.copy_nodes(&summaries)).await?;
+                self.cleaner.step((GcStep::Write, kind), self.copy_nodes(&summaries)).await?;
             } else if log.is_node() {
-                self.step((GcStep::Write, kind), self.move_nodes(&summaries, kind)).await?;
+                self.cleaner.step((GcStep::Write, kind), self.move_nodes(&summaries, kind)).await?;
             } else {
                 self.move_data(&summaries, kind).await?;
             }
@@ -279,9 +274,9 @@ impl Volume {
                 moved.push(summary.nid.0);
             }
         }
-        let mut counts = self.gc_counts.get();
+        let mut counts = self.cleaner.counts.get();
         counts.node_blocks += moved.len() as u64;
-        self.gc_counts.set(counts);
+        self.cleaner.counts.set(counts);
         if kind == GcKind::Foreground {
             self.send_node_list(&op, &moved, None).await?;
             if self.mount.omits(OmittedRule::GcNodeContent) {
@@ -309,7 +304,7 @@ impl Volume {
         blocks: &[(BlockAddr, SummaryEntry)],
         kind: GcKind,
     ) -> Result<()> {
-        let found = self.step((GcStep::Find, kind), self.find_pages(blocks)).await?;
+        let found = self.cleaner.step((GcStep::Find, kind), self.find_pages(blocks)).await?;
         self.move_found(found, kind).await
     }
 
@@ -335,11 +330,11 @@ impl Volume {
             && !self.mount.omits(OmittedRule::GcDirContent);
         let (copied, found): (Vec<_>, Vec<_>) =
             found.into_iter().partition(|of| copies && of.inode.kind() != Kind::File);
-        self.step((GcStep::Read, kind), self.read_moving(&found)).await;
-        self.step((GcStep::Write, kind), self.rewrite(found, kind)).await?;
+        self.cleaner.step((GcStep::Read, kind), self.read_moving(&found)).await;
+        self.cleaner.step((GcStep::Write, kind), self.rewrite(found, kind)).await?;
         let block = |Moving { at, summary, inode: dir, page }| DirBlock { at, summary, dir, page };
         let copied = copied.into_iter().map(block).collect();
-        self.step((GcStep::Write, kind), self.copy_dirs(copied)).await
+        self.cleaner.step((GcStep::Write, kind), self.copy_dirs(copied)).await
     }
 
     /// Makes pages dirty for the cold log; in the foreground they are on the device then.
@@ -351,9 +346,9 @@ impl Volume {
                 pages.1.insert(of.page);
             }
         }
-        let mut counts = self.gc_counts.get();
+        let mut counts = self.cleaner.counts.get();
         counts.data_blocks += files.values().map(|(_, pages)| pages.len() as u64).sum::<u64>();
-        self.gc_counts.set(counts);
+        self.cleaner.counts.set(counts);
         if kind == GcKind::Background {
             return Ok(());
         }
@@ -446,6 +441,16 @@ impl Volume {
             inode.pages.written(page..page + 1).await;
         }
         inode.pages.take_error()
+    }
+
+    /// What a checkpoint would cost now, in blocks that are written: dirty nodes, directories and inodes, and the rest.
+    pub(super) fn checkpoint_blocks(&self) -> u64 {
+        let nodes = self.nodes.dirty.borrow().len() as u64;
+        let inodes = self.inodes.lists.dirty.borrow().len() as u64;
+        nodes
+            + inodes
+            + self.mount.dirty_dir_pages()
+            + u64::from(self.mount.options.checkpoint_cost)
     }
 }
 

@@ -57,9 +57,9 @@ impl Volume {
         for copy in self.copy_blocks(&op, log, &current).await? {
             moved += u64::from(self.publish_node(&op, &copy).await?);
         }
-        let mut counts = self.gc_counts.get();
+        let mut counts = self.cleaner.counts.get();
         counts.node_blocks += moved;
-        self.gc_counts.set(counts);
+        self.cleaner.counts.set(counts);
         Ok(())
     }
 
@@ -79,9 +79,9 @@ impl Volume {
         for (copy, DirBlock { dir, page, .. }) in copies.into_iter().zip(&blocks) {
             moved += u64::from(self.publish_dir_block(&op, dir, *page, &copy).await?);
         }
-        let mut counts = self.gc_counts.get();
+        let mut counts = self.cleaner.counts.get();
         counts.data_blocks += moved;
-        self.gc_counts.set(counts);
+        self.cleaner.counts.set(counts);
         Ok(())
     }
 

@@ -2,7 +2,7 @@
 
 use super::cpu::Work;
 use super::error::corrupt;
-use super::format::{self, InodeLayout, Nid, inline, mode};
+use super::format::{self, Nid, inline, mode};
 use super::inode::{self, Dirty, Inode, META_INO};
 use super::nat::Nodes;
 use super::operations::Op;
@@ -11,11 +11,6 @@ use super::volume::Volume;
 use crate::contract::{Attr, Caller, FsError, Ino, Result, SetAttr};
 use crate::vfs::DataPath;
 use std::rc::Rc;
-
-/// Bytes of the extra attributes of new inodes (`F2FS_TOTAL_EXTRA_ATTR_SIZE`).
-const EXTRA_BYTES: u32 = 36;
-/// Words of inline extended attributes of new inodes (`DEFAULT_INLINE_XATTR_ADDRS`).
-const XATTR_WORDS: u32 = 50;
 
 impl Volume {
     /// An inode that a caller names.
@@ -44,7 +39,7 @@ impl Volume {
     /// # Errors
     /// [`FsError::NoEntry`] if the NAT knows no such node, [`FsError::Corrupt`] if its bytes contradict themselves.
     pub(crate) async fn inode(&self, number: u32) -> Result<Rc<Inode>> {
-        if let Some(known) = self.inodes.get(number) {
+        if let Some(known) = self.inodes.cache.get(number) {
             return Ok(known);
         }
         let nid = Nid(number);
@@ -61,28 +56,22 @@ impl Volume {
         let parts =
             parts.map_err(|unsound| corrupt(unsound.what, format_args!("inode {number}")))?;
         // The first to have read it is right.
-        if let Some(known) = self.inodes.get(number) {
+        if let Some(known) = self.inodes.cache.get(number) {
             return Ok(known);
         }
-        let inode =
-            Inode::new(&self.mount.env.rt, &self.mount.env.cache, number, parts, &self.inode_lists);
-        Ok(self.keep_inode(inode))
-    }
-
-    /// Keeps an inode in memory.
-    fn keep_inode(&self, inode: Rc<Inode>) -> Rc<Inode> {
-        self.inodes.insert(inode.number, inode, Inode::is_idle)
+        let inode = self.inodes.build(number, parts);
+        Ok(self.inodes.keep_inode(inode))
     }
 
     /// Brings the attributes of all dirty inodes to their node pages (`f2fs_sync_inode_meta`), also of one that waits for
     /// the checkpoint to be deleted: a mount that finishes its removal finds all nodes from there.
     pub(crate) async fn update_dirty_inodes(&self, op: &Op) -> Result<()> {
-        let numbers: Vec<u32> = self.inode_lists.dirty.borrow().iter().copied().collect();
+        let numbers: Vec<u32> = self.inodes.lists.dirty.borrow().iter().copied().collect();
         for number in numbers {
-            match self.inodes.get(number) {
+            match self.inodes.cache.get(number) {
                 Some(inode) => self.nodes.write_inode(op, &inode).await?,
                 None => {
-                    self.inode_lists.dirty.borrow_mut().remove(&number);
+                    self.inodes.lists.dirty.borrow_mut().remove(&number);
                 }
             }
         }
@@ -101,71 +90,13 @@ impl Volume {
         file_mode: u16,
     ) -> Result<Rc<Inode>> {
         let nid = self.nodes.take_nid().await?;
-        let parts = self.new_parts(caller, parent, file_mode);
-        let inode =
-            Inode::new(&self.mount.env.rt, &self.mount.env.cache, nid.0, parts, &self.inode_lists);
+        let parts = self.inodes.new_parts(caller, parent, file_mode);
+        let inode = self.inodes.build(nid.0, parts);
         inode.may_have_tail.set(false);
         self.nodes.new_node(op, &inode, nid, 0).await?;
         inode.mark(Dirty::Content);
         self.nodes.update_inode(op, &inode).await?;
-        Ok(self.keep_inode(inode))
-    }
-
-    fn new_parts(&self, caller: Caller, parent: &Inode, file_mode: u16) -> inode::Parts {
-        const SET_GROUP_ID: u16 = 0o2000;
-        let is_dir = file_mode & mode::TYPE == mode::DIR;
-        let inherits = parent.raw.borrow().mode & SET_GROUP_ID != 0;
-        let now = self.mount.env.now();
-        let (seconds, nanos) = (now.seconds.cast_unsigned(), now.nanos);
-        let features = self.mount.inode_features();
-        let mut raw = format::Inode {
-            mode: file_mode | if inherits && is_dir { SET_GROUP_ID } else { 0 },
-            uid: caller.uid,
-            gid: if inherits { parent.raw.borrow().gid } else { caller.gid },
-            links: if is_dir { 2 } else { 1 },
-            blocks: 1,
-            atime: seconds,
-            ctime: seconds,
-            mtime: seconds,
-            atime_nsec: nanos,
-            ctime_nsec: nanos,
-            mtime_nsec: nanos,
-            generation: self.generations.borrow_mut().bits() as u32,
-            current_depth: u32::from(is_dir),
-            pino: parent.number,
-            ..format::Inode::default()
-        };
-        let is_file =
-            file_mode & mode::TYPE == mode::REGULAR || file_mode & mode::TYPE == mode::SYMLINK;
-        let mut flags = 0;
-        if self.mount.options.inline_xattr {
-            flags |= inline::XATTR;
-        }
-        if self.mount.options.inline_data && is_file {
-            flags |= inline::DATA;
-        }
-        if self.mount.options.inline_dentry && is_dir {
-            flags |= inline::DENTRY;
-        }
-        if features.extra_attr {
-            flags |= inline::EXTRA_ATTR;
-        }
-        raw.inline = flags;
-        let has_slots = flags & (inline::XATTR | inline::DENTRY) != 0;
-        let words = match (features.flexible_inline_xattr, self.mount.options.inline_xattr) {
-            (true, true) => XATTR_WORDS,
-            (false, _) if has_slots => XATTR_WORDS,
-            _ => 0,
-        };
-        let extra_bytes = if features.extra_attr { EXTRA_BYTES } else { 0 };
-        let extra = format::ExtraAttrs {
-            extra_isize: extra_bytes as u16,
-            inline_xattr_size: if features.flexible_inline_xattr { words as u16 } else { 0 },
-            crtime: seconds,
-            crtime_nsec: nanos,
-            ..format::ExtraAttrs::default()
-        };
-        (raw, extra, InodeLayout::new(extra_bytes, words, flags & inline::XATTR != 0))
+        Ok(self.inodes.keep_inode(inode))
     }
 
     /// Changes attributes, and the length with its content.
@@ -219,7 +150,7 @@ impl Volume {
         self.nodes.remove_node(op, &self.segments, inode, Nid(inode.number)).await?;
         inode.mark_clean();
         self.checkpoints.orphans.remove(inode.number);
-        self.inodes.remove(inode.number);
+        self.inodes.cache.remove(inode.number);
         Ok(())
     }
 }

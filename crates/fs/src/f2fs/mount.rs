@@ -575,11 +575,11 @@ impl Volume {
         self.mount.env.calls.close();
         self.mount.env.calls.ended().await;
         let mut result = Ok(());
-        for inode in self.inodes.all() {
+        for inode in self.inodes.cache.all() {
             inode.opens.set(0);
             result = result.and(self.delete_if_unused(&inode).await);
         }
-        result = result.and(sync_all(self, &self.inodes).await);
+        result = result.and(sync_all(self, &self.inodes.cache).await);
         self.mount.env.cache.stop();
         if self.mount.omits(OmittedRule::GcUnmark) {
             self.unmark_volume().await?;

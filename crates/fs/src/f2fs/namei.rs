@@ -119,7 +119,7 @@ impl Volume {
         permissions: u16,
     ) -> Result<Rc<Inode>> {
         self.balance_fs().await?;
-        let _namespace = self.namespace.read().await;
+        let _namespace = self.inodes.namespace.read().await;
         let dir = self.dir_of(dir).await?;
         let _alone = dir.i_rwsem.write().await;
         dir.check_alive()?;
@@ -156,7 +156,7 @@ impl Volume {
     /// Gives a file another name.
     pub(crate) async fn add_link(&self, ino: Ino, dir: Ino, name: &[u8]) -> Result<Rc<Inode>> {
         self.balance_fs().await?;
-        let _namespace = self.namespace.read().await;
+        let _namespace = self.inodes.namespace.read().await;
         let inode = self.inode_of(ino).await?;
         let dir = self.dir_of(dir).await?;
         if inode.is_dir() {
@@ -188,7 +188,7 @@ impl Volume {
     /// Takes a name away: of a directory, which must be empty, or of anything else.
     pub(crate) async fn take_name(&self, dir: Ino, name: &[u8], is_dir: bool) -> Result<()> {
         self.balance_fs().await?;
-        let namespace = self.namespace.read().await;
+        let namespace = self.inodes.namespace.read().await;
         let dir = self.dir_of(dir).await?;
         match name {
             b"." if is_dir => return Err(FsError::Invalid("`.` cannot be removed")),

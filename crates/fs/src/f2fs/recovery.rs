@@ -195,8 +195,7 @@ impl Volume {
         raw.inline &= inline::XATTR | inline::EXTRA_ATTR;
         (raw.size, raw.blocks, raw.links, raw.xattr_nid, raw.ext_len) = (0, 1, 1, 0, 0);
         let parts = (raw, extra, layout);
-        let made =
-            Inode::new(&self.mount.env.rt, &self.mount.env.cache, ino.0, parts, &self.inode_lists);
+        let made = self.inodes.build(ino.0, parts);
         self.nodes.new_node(op, &made, ino, 0).await?;
         made.mark(Dirty::Content);
         self.nodes.update_inode(op, &made).await

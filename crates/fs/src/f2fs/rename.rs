@@ -25,7 +25,7 @@ impl Volume {
         mode: RenameMode,
     ) -> Result<()> {
         self.balance_fs().await?;
-        let namespace = self.namespace.write().await;
+        let namespace = self.inodes.namespace.write().await;
         let from = End { dir: self.dir_of(from.0).await?, name: from.1 };
         let to = End { dir: self.dir_of(to.0).await?, name: to.1 };
         for name in [from.name, to.name] {

@@ -36,14 +36,14 @@ impl Volume {
     /// what is dirty.
     fn blocks_to_write(&self, append: &AppendSpace) -> u64 {
         let nodes = self.nodes.dirty.borrow().len() as u64;
-        let inodes = self.inode_lists.dirty.borrow().len() as u64;
+        let inodes = self.inodes.lists.dirty.borrow().len() as u64;
         append.blocks_of_runs() + nodes + inodes + 2 * self.mount.dirty_dir_pages() + MARGIN
     }
 
     /// Whether there is enough of everything, whatever of what is dirty has to be written: what most writers find.
     fn is_ample(&self, append: &AppendSpace) -> bool {
         let segments = self.segments.borrow();
-        let inodes = self.inode_lists.dirty.borrow().len() as u64;
+        let inodes = self.inodes.lists.dirty.borrow().len() as u64;
         // No fewer than [`Volume::blocks_to_write`] counts: all dirty pages are more than those of nodes and directories.
         let blocks = append.blocks_of_runs() + MARGIN + 3 * self.mount.env.cache.dirty() + inodes;
         let sections =
@@ -103,7 +103,7 @@ impl Volume {
             return Ok(());
         };
         let Some(volume) = self.this() else { return Ok(()) };
-        let _alone = self.gc_lock.lock().await;
+        let _alone = self.cleaner.lock.lock().await;
         for _ in 0..TRIES {
             let Some(lack) = self.lack(append) else { return Ok(()) };
             append.note_forced(lack.what);

@@ -40,7 +40,7 @@ impl Volume {
             || segments.has_dirty_entries()
             || !self.nodes.dirty.borrow().is_empty()
             || self.checkpoints.orphans.changed()
-            || !self.inode_lists.dirty.borrow().is_empty()
+            || !self.inodes.lists.dirty.borrow().is_empty()
             || !self.mount.dirty_dirs().is_empty()
             || self.upcalls().is_some_and(|upcalls| upcalls.applied() > 0)
     }
@@ -182,9 +182,9 @@ impl Volume {
         self.mount.check_running()?;
         if self.writes.data_in_flight.is_empty() {
             // All of it was on the device before the flush.
-            self.inode_lists.appended.borrow_mut().clear();
-            self.inode_lists.updated.borrow_mut().clear();
-            self.inode_lists.moved.borrow_mut().clear();
+            self.inodes.lists.appended.borrow_mut().clear();
+            self.inodes.lists.updated.borrow_mut().clear();
+            self.inodes.lists.moved.borrow_mut().clear();
         }
         let preflush = !self.mount.omits(OmittedRule::CheckpointPreflush);
         let durable = !self.mount.omits(OmittedRule::CheckpointFua);

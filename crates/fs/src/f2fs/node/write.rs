@@ -57,7 +57,7 @@ impl Volume {
         let all = match set {
             NodeSet::All => dirty.iter(),
             NodeSet::Of(ino) => {
-                let xattrs = self.inodes.get(ino).map(|inode| inode.raw.borrow().xattr_nid);
+                let xattrs = self.inodes.cache.get(ino).map(|inode| inode.raw.borrow().xattr_nid);
                 let of_inode = dirty.range((ino, 0)..=(ino, u32::MAX)).map(|one| one.1);
                 let mut nodes: Vec<u32> = of_inode.collect();
                 nodes.sort_by_key(|nid| (*nid == ino, Some(*nid) == xattrs));
@@ -175,7 +175,7 @@ impl Volume {
         self.nodes.nat.borrow_mut().set(nid, known, at, ino, marks.is_some());
         self.nodes.dirty.borrow_mut().remove(&(ino.0, nid.0));
         if marks.is_some() {
-            self.inode_lists.appended.borrow_mut().insert(ino.0);
+            self.inodes.lists.appended.borrow_mut().insert(ino.0);
         }
         batch.id.get_or_insert_with(|| self.nodes.in_flight.send());
         batch.runs.push(run);
@@ -188,7 +188,7 @@ impl Volume {
     /// of other writes to none, as ext4's metadata. A task finishes the pages.
     fn submit_nodes(self: &Rc<Self>, _op: &Op, batch: Batch, fsync: Option<FsyncMarks>) {
         let Some(id) = batch.id else { return };
-        let file = fsync.and_then(|marks| self.inodes.get(marks.ino));
+        let file = fsync.and_then(|marks| self.inodes.cache.get(marks.ino));
         let owner = file.map(|inode| inode.pages.owner());
         let sync = if fsync.is_some() { Flags::SYNC } else { Flags::NONE };
         let is_ordered = fsync.is_some_and(|marks| self.follows_data(marks.ino));
@@ -211,7 +211,7 @@ impl Volume {
     /// Whether the nodes of a file's fsync must not be durable before its data: what cleaning moved was covered at its old
     /// place.
     fn follows_data(&self, ino: u32) -> bool {
-        let is_moved = self.inode_lists.moved.borrow().contains(&ino);
+        let is_moved = self.inodes.lists.moved.borrow().contains(&ino);
         self.mount.options.ordered_data || (is_moved && !self.mount.omits(OmittedRule::MovedFlush))
     }
 }

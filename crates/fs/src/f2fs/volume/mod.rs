@@ -3,11 +3,11 @@
 pub(crate) mod pages;
 
 use self::pages::PageReader;
-use crate::f2fs::age_threshold::AgeRange;
 use crate::f2fs::append::AppendSpace;
 use crate::f2fs::checkpoints::Checkpoints;
-use crate::f2fs::counts::GcCounts;
+use crate::f2fs::cleaner::Cleaner;
 use crate::f2fs::inode::{Inode, InodeLists};
+use crate::f2fs::inode_table::InodeTable;
 use crate::f2fs::meta_pages::MetaPages;
 use crate::f2fs::mount_info::MountInfo;
 use crate::f2fs::moves::GcJournal;
@@ -17,11 +17,6 @@ use crate::f2fs::segment::Segments;
 use crate::f2fs::segment_manager::SegmentManager;
 use crate::f2fs::sending::Writes;
 use crate::f2fs::zones::Zones;
-use crate::vfs::InodeCache;
-use nandscape_rt::Stream;
-use nandscape_rt::sync::{Mutex, RwLock};
-use std::cell::{Cell, RefCell};
-use std::collections::BTreeSet;
 use std::rc::{Rc, Weak};
 
 /// A mounted volume.
@@ -34,10 +29,7 @@ pub(crate) struct Volume {
     pub(crate) meta: MetaPages,
     /// The last checkpoint, and what the next one needs beside SIT and NAT.
     pub(crate) checkpoints: Checkpoints,
-    pub(crate) inodes: InodeCache<Inode>,
-    pub(crate) generations: RefCell<Stream>,
-    /// Renames of directories take it alone, other changes of names share it.
-    pub(crate) namespace: RwLock<()>,
+    pub(crate) inodes: InodeTable,
     pub(crate) operations: Operations,
     /// The zones, if sections are zones.
     pub(crate) zones: Option<Zones>,
@@ -45,18 +37,7 @@ pub(crate) struct Volume {
     pub(crate) append: Option<AppendSpace>,
     /// The GC journal, if the mount uses one.
     pub(crate) gc_journal: Option<GcJournal>,
-    /// Held by cleaning.
-    pub(crate) gc_lock: Mutex<()>,
-    pub(crate) gc_counts: Cell<GcCounts>,
-    /// Sections whose blocks cleaning in the background has made dirty.
-    pub(crate) background_victims: RefCell<BTreeSet<u32>>,
-    /// The section that is being cleaned.
-    pub(crate) cleaning: Cell<Option<u32>>,
-    /// Where the search for a victim in the background goes on.
-    pub(crate) last_victim: Cell<u32>,
-    /// Ages of sections that age-threshold cleaning has seen.
-    pub(crate) victim_ages: Cell<AgeRange>,
-    pub(crate) inode_lists: Rc<InodeLists>,
+    pub(crate) cleaner: Cleaner,
     pub(crate) writes: Writes,
     this: Weak<Self>,
 }
@@ -81,36 +62,28 @@ impl Volume {
         let (inode_lists, gc_journal, zones) = (parts.inode_lists, parts.gc_journal, parts.zones);
         let append = parts.append;
         let is_ordered = zones.is_some() || append.as_ref().is_some_and(AppendSpace::is_coupled);
-        let rt = mount.env.rt.clone();
-        let (inode_limit, seed) = (mount.options.inodes, mount.options.seed);
         let operations = Operations::new(Rc::clone(&mount));
         let zone_blocks = zones.as_ref().map(|zones| zones.geometry.blocks);
         let writes = Writes::new(Rc::clone(&mount), zone_blocks, is_ordered);
+        let inodes = InodeTable::new(Rc::clone(&mount), inode_lists);
+        let cleaner = Cleaner::new(Rc::clone(&mount));
         Rc::new_cyclic(|this| {
             let reader = PageReader::new(this);
             let meta = MetaPages::new(Rc::clone(&mount), reader.clone(), meta);
             let segments = SegmentManager::new(Rc::clone(&mount), meta.clone(), segments);
             let nodes = Nodes::new(Rc::clone(&mount), (reader, meta.clone()), nodes);
             Self {
-                inodes: InodeCache::new(inode_limit),
-                generations: RefCell::new(Stream::new(seed, "f2fs generations")),
+                inodes,
                 mount,
                 segments,
                 nodes,
                 meta,
                 checkpoints,
-                namespace: RwLock::new(&rt, "names", ()),
                 operations,
                 zones,
                 append,
                 gc_journal,
-                gc_lock: Mutex::new(&rt, "cleaning", ()),
-                gc_counts: Cell::default(),
-                background_victims: RefCell::default(),
-                cleaning: Cell::default(),
-                last_victim: Cell::new(0),
-                victim_ages: Cell::default(),
-                inode_lists,
+                cleaner,
                 writes,
                 this: this.clone(),
             }
