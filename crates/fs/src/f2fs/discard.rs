@@ -34,11 +34,18 @@ impl Volume {
             self.segments.borrow().capacity().is_zone(self.mount.layout.section_of(*segment))
         });
         let of_zones: Vec<SegNo> = of_zones;
-        self.hold_freed(
-            zones,
+        zones.hold_freed(
+            &self.segments,
             of_zones.iter().map(|segment| self.mount.layout.section_of(*segment)),
         );
         self.discard_segments(others);
+    }
+
+    /// Resets the zones of sections that became free; they may be used then.
+    pub(super) async fn reset_freed(&self) {
+        if let Some(zones) = &self.zones {
+            zones.reset_freed(&self.segments).await;
+        }
     }
 
     /// Queues discards of free segments.
@@ -118,8 +125,8 @@ impl Volume {
 
     /// Discards segments that the last checkpoint still refers to, which breaks a rule.
     pub(crate) async fn discard_prefree(&self) {
-        if self.zones.is_some() {
-            return self.reset_prefree().await;
+        if let Some(zones) = &self.zones {
+            return zones.reset_prefree(&self.segments).await;
         }
         if self.append.is_some() {
             return;

@@ -21,6 +21,7 @@ use super::gc_parts::GcStep;
 use super::inode::Inode;
 use super::options::GcCheckpoint;
 use super::rules::OmittedRule;
+use super::segment::LOGS;
 use super::victim::VictimSearch;
 use super::volume::Volume;
 use crate::cache::{begin_fetch, read_pages};
@@ -83,7 +84,9 @@ impl Volume {
     /// Whether cleaning has to make its prefree segments free before it goes on: what it moves takes free sections, and
     /// so does the checkpoint.
     fn must_reclaim(&self) -> bool {
-        let kept = CHECKPOINT_SECTIONS + self.sections_for_recovery();
+        // A mount after a power cut needs as many, so that all logs can leave their zones.
+        let for_recovery = self.zones.as_ref().map_or(0, |_| LOGS as u32);
+        let kept = CHECKPOINT_SECTIONS + for_recovery;
         let segments = self.segments.borrow();
         segments.prefree_segments() > 0
             && segments.free_sections() <= self.sections_to_write() + kept
@@ -208,8 +211,10 @@ impl Volume {
         let moved = self.move_section(section, kind).await;
         self.cleaner.cleaning.set(None);
         moved?;
-        if self.mount.omits(OmittedRule::ZoneEarlyReset) {
-            self.reset_prefree().await;
+        if let Some(zones) = &self.zones
+            && self.mount.omits(OmittedRule::ZoneEarlyReset)
+        {
+            zones.reset_prefree(&self.segments).await;
         }
         let mut counts = self.cleaner.counts.get();
         match kind {

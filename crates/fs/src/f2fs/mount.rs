@@ -547,7 +547,9 @@ impl Volume {
             }
             self.write_checkpoint(Reason::Recovery).await?;
         }
-        self.place_gc_journal().await?;
+        if let (Some(zones), Some(journal)) = (&self.zones, &self.gc_journal) {
+            zones.place_gc_journal(&self.mount, journal).await?;
+        }
         Ok((rolled, count))
     }
 

@@ -61,7 +61,7 @@ impl Volume {
         let chain = self.read_chain().await?;
         if clean && chain.is_empty() && journal.is_empty() {
             match (&self.zones, &self.append) {
-                (Some(zones), _) => self.align_zones(zones).await?,
+                (Some(zones), _) => zones.align_zones(&self.segments).await?,
                 (None, Some(append)) => self.align_space(append, true).await?,
                 (None, None) => {}
             }
@@ -72,7 +72,7 @@ impl Volume {
         let rolled = self.follow_chain(&chain, journal).await?;
         self.end_replay();
         match (&self.zones, &self.append) {
-            (Some(zones), _) => self.align_zones(zones).await?,
+            (Some(zones), _) => zones.align_zones(&self.segments).await?,
             (None, Some(append)) => self.align_space(append, false).await?,
             (None, None) => self.segments.renew_logs(!chain.is_empty())?,
         }
@@ -322,6 +322,18 @@ impl Volume {
         };
         let other = self.inode(ino).await?;
         self.nodes.free_pages(op, &self.segments, &other, &(page..page + 1)).await
+    }
+
+    /// The checkpoint of a recovery is durable: what was held for it is free, and its zones are reset.
+    async fn release_held(&self, held: Vec<SegNo>) {
+        for segment in &held {
+            self.segments.borrow_mut().unhold(*segment);
+        }
+        if let Some(zones) = &self.zones {
+            let sections = held.iter().map(|segment| self.mount.layout.section_of(*segment));
+            zones.hold_freed(&self.segments, sections);
+            zones.reset_freed(&self.segments).await;
+        }
     }
 }
 

@@ -86,9 +86,10 @@ impl Volume {
             self.discard_prefree().await;
         }
         let count = blocks.len();
-        self.empty_journal_zone(journal, count as u32)
-            .await
-            .map_err(|error| self.writes.stop(error))?;
+        if let Some(zones) = &self.zones {
+            let emptied = zones.empty_journal_zone(&self.mount, journal, count as u32).await;
+            emptied.map_err(|error| self.writes.stop(error))?;
+        }
         self.write_journal(blocks).await.map_err(|error| self.writes.stop(error))?;
         journal.used.set(journal.used.get() + count as u32);
         if let Some(ring) = &journal.ring {
