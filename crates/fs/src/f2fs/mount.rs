@@ -23,6 +23,7 @@ use super::mount_info::MountInfo;
 use super::moves::GcJournal;
 use super::nat::{FreeNids, Nat, NodeParts};
 use super::options::{AllocMode, Allocation, MountOptions, Reclaim};
+use super::recovery::RollForward;
 use super::rules::OmittedRule;
 use super::segment::{Capacity, CurSeg, LOGS, Segments, SegmentsAtMount, Slots};
 use super::space::Space;
@@ -535,7 +536,7 @@ impl Volume {
         for ino in orphans {
             self.checkpoints.orphans.add(ino.0)?;
         }
-        let rolled = self.roll_forward(clean, journal).await?;
+        let rolled = RollForward { volume: self }.run(clean, journal).await?;
         self.checkpoints.rolled.set(rolled);
         if is_marked {
             self.unmark_volume().await?;
