@@ -6,6 +6,7 @@
 
 use super::format::{CP_CRC_RECOVERY, SegNo, SegmentType};
 use super::inode::Inode;
+use super::mount_info::MountInfo;
 use super::options::Allocation;
 use super::segment::Segments;
 use super::volume::Volume;
@@ -15,10 +16,6 @@ use crate::contract::{Kind, Result};
 const FSYNC_PAGES: u64 = 8;
 
 impl Volume {
-    pub(super) fn is_adaptive(&self) -> bool {
-        self.options.allocation == Allocation::Adaptive
-    }
-
     /// Whether so few sections are free that logs fill holes (`f2fs_need_SSR`).
     fn needs_ssr(&self, segments: &Segments) -> bool {
         segments.free_sections() <= self.sections_to_write() + 2 * self.reserved_sections()
@@ -30,12 +27,12 @@ impl Volume {
     /// # Errors
     /// Those of reading summaries.
     pub(crate) async fn prepare_log(&self, log: SegmentType, blocks: u64) -> Result<()> {
-        if !self.is_adaptive() || !self.segments.borrow().is_filled_by(log, blocks) {
+        if !self.mount.is_adaptive() || !self.segments.borrow().is_filled_by(log, blocks) {
             return Ok(());
         }
-        let _one = self.ssr_lock.lock().await;
+        let _one = self.segments.ssr_lock.lock().await;
         let Some(segment) = self.choose_ssr_segment(log) else { return Ok(()) };
-        let summary = self.summaries(segment).await;
+        let summary = self.segments.summaries(segment).await;
         let (summary, result) = match summary {
             Ok(summary) => (Some(summary), Ok(())),
             Err(error) => (None, Err(error)),
@@ -57,9 +54,21 @@ impl Volume {
         if !is_needed {
             return None;
         }
-        let marked = self.background_victims.borrow();
-        let cleaned = self.cleaning.get();
+        let marked = self.cleaner.background_victims.borrow();
+        let cleaned = self.cleaner.cleaning.get();
         segments.choose_dirty(log, |section| marked.contains(&section) || cleaned == Some(section))
+    }
+
+    /// An fsync begins to write a file's pages: in place, if they are few or nothing else is to be written
+    /// (`FI_NEED_IPU`).
+    pub(crate) fn begin_fsync(&self, inode: &Inode, data_only: bool) {
+        inode.syncs_in_place.set(data_only || inode.pages.dirty() <= FSYNC_PAGES);
+    }
+}
+
+impl MountInfo {
+    pub(super) fn is_adaptive(&self) -> bool {
+        self.options.allocation == Allocation::Adaptive
     }
 
     /// Whether data of a file is written over where it lies.
@@ -69,11 +78,5 @@ impl Volume {
             && (inode.syncs_in_place.get()
                 || inode.is_cold()
                 || self.options.has_small_rules(&self.layout))
-    }
-
-    /// An fsync begins to write a file's pages: in place, if they are few or nothing else is to be written
-    /// (`FI_NEED_IPU`).
-    pub(crate) fn begin_fsync(&self, inode: &Inode, data_only: bool) {
-        inode.syncs_in_place.set(data_only || inode.pages.dirty() <= FSYNC_PAGES);
     }
 }

@@ -1,11 +1,17 @@
 //! The last checkpoint, and what a mount keeps for the next one.
 
+use super::counts::Rolled;
 use super::format::{CP_CRC_RECOVERY, CP_NOCRC_RECOVERY, Checkpoint};
+use super::inode::Inode;
+use super::mount_info::MountInfo;
+use super::options::FsyncMode;
 use super::orphans::Orphans;
+use crate::contract::Result;
+use nandscape_rt::Nanos;
 use nandscape_rt::sync::Mutex;
-use nandscape_rt::{Handle, Nanos};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
+use std::rc::Rc;
 
 /// Why a checkpoint is written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -38,6 +44,7 @@ impl OfCleaning {
 
 /// The last checkpoint, and what the next one needs.
 pub(crate) struct Checkpoints {
+    mount: Rc<MountInfo>,
     /// As written last.
     pub(crate) last: RefCell<Checkpoint>,
     /// The pack that holds it: 0 or 1.
@@ -62,17 +69,21 @@ pub(crate) struct Checkpoints {
     /// When the volume was mounted, and how many seconds it was mounted before.
     pub(crate) mounted_at: Nanos,
     pub(crate) mounted_before_s: u64,
+    /// What mount rolled forward.
+    pub(crate) rolled: Cell<Rolled>,
 }
 
 impl Checkpoints {
     pub(crate) fn new(
-        rt: &Handle,
+        mount: Rc<MountInfo>,
         last: Checkpoint,
         (pack, crc): (u32, u32),
         most_orphans: u32,
     ) -> Self {
         let mounted_before_s = last.elapsed_time;
+        let rt = &mount.env.rt.clone();
         Self {
+            mount,
             last: RefCell::new(last),
             pack: Cell::new(pack),
             crc: Cell::new(crc),
@@ -86,6 +97,7 @@ impl Checkpoints {
             summary_blocks: Cell::new(0),
             mounted_at: rt.now(),
             mounted_before_s,
+            rolled: Cell::default(),
         }
     }
 
@@ -104,5 +116,29 @@ impl Checkpoints {
             return cp_ver as u32 == self.last.borrow().checkpoint_ver as u32;
         }
         cp_ver == self.node_version()
+    }
+
+    /// An fsync in this directory brings its names along, if the mount asks for that (`TRANS_DIR_INO`).
+    pub(crate) fn note_changed_dir(&self, dir: &Inode) {
+        if self.mount.options.fsync_mode == FsyncMode::Strict {
+            self.changed_dirs.borrow_mut().insert(dir.number);
+        }
+    }
+
+    /// Makes an inode an orphan, if the name that is about to go is its last one.
+    ///
+    /// # Errors
+    /// [`FsError::NoSpace`] if a checkpoint has no room for it.
+    pub(crate) fn note_orphan(&self, inode: &Inode) -> Result<()> {
+        if inode.is_dir() || inode.links() <= 1 {
+            self.orphans.add(inode.number)?;
+        }
+        Ok(())
+    }
+
+    /// Seconds for which the volume was mounted so far (`get_mtime`).
+    pub(crate) fn mounted_time(&self) -> u64 {
+        let since = self.mount.env.rt.now().saturating_sub(self.mounted_at).0 / 1_000_000_000;
+        self.mounted_before_s.saturating_add(since)
     }
 }

@@ -7,12 +7,13 @@
 use super::append::Upcalls;
 use super::cpu::Work;
 use super::format::{BlockAddr, Nid, SegmentType, SummaryEntry};
-use super::inode::{Dirty, Inode, META_INO, NODE_INO};
+use super::inode::{Inode, META_INO, NODE_INO};
 use super::node::{Dnode, Found};
-use super::segment::Block;
-use super::volume::{Op, Volume};
+use super::operations::Op;
+use super::sending::PlacedPages;
+use super::volume::Volume;
 use crate::cache::{PageLocation, WriteRun};
-use crate::contract::{Caller, Data, FsError, Kind, Result, WriteHint};
+use crate::contract::{Caller, Data, FsError, Kind, Result};
 use crate::vfs::content::{self, Writer};
 use crate::vfs::writeback::{Room, Submitted, submit};
 use crate::vfs::{DataPath, Mapped, PAGE, Pages, VolumeEnv};
@@ -25,18 +26,6 @@ use std::rc::Rc;
 
 /// Pages whose places are reserved at once.
 pub(super) const RESERVE_PAGES: u64 = 512;
-
-/// What was placed, as the number that its write has among those in flight.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum PlacedPages {
-    /// Nothing that is written.
-    Nothing,
-    /// Pages that were written to.
-    Changed(u64),
-    /// Pages that cleaning moves: what they hold may be durable already, so every checkpoint waits for them
-    /// (`WB_DATA_TYPE`).
-    Moved(u64),
-}
 
 /// Pages that have new blocks, one after the other.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -52,14 +41,14 @@ impl DataPath for Volume {
     type Placed = PlacedPages;
 
     fn env(&self) -> &VolumeEnv<Inode> {
-        &self.env
+        &self.mount.env
     }
 
     fn submit(
         &self,
         bio: Bio,
     ) -> impl Future<Output = std::result::Result<Reply, BlockError>> + use<> {
-        self.send(bio)
+        self.writes.send(&self.segments, bio)
     }
 
     /// A device that moves blocks forgets where one lay when no read of it is on its way.
@@ -68,7 +57,7 @@ impl DataPath for Volume {
         bio: Bio,
     ) -> impl Future<Output = std::result::Result<Reply, BlockError>> + use<> {
         let reading = self.upcalls().map(Upcalls::begin_read);
-        let reply = self.env.device.submit(bio);
+        let reply = self.mount.env.device.submit(bio);
         async move {
             let _reading = reading;
             reply.await
@@ -77,7 +66,7 @@ impl DataPath for Volume {
 
     /// Blocks are reserved in nodes, not here.
     fn available(&self, _caller: Caller) -> u64 {
-        self.space.free_blocks()
+        self.nodes.space.free_blocks()
     }
 
     /// See `f2fs_max_file_blocks`.
@@ -104,7 +93,7 @@ impl DataPath for Volume {
     }
 
     fn placement(&self, _inode: &Inode, start: u64) -> Placement {
-        self.placement_at(BlockAddr(start as u32))
+        self.segments.placement_at(BlockAddr(start as u32))
     }
 
     /// Blocks of directories and of metadata go with checkpoints.
@@ -112,26 +101,8 @@ impl DataPath for Volume {
         inode.kind() == Kind::File
     }
 
-    async fn map(&self, inode: &Inode, page: u64, most: u64) -> Result<Mapped> {
-        if inode.is_inline() {
-            let inline = Mapped::Blocks { start: 0, blocks: 1, unwritten: false };
-            return Ok(if page == 0 { inline } else { Mapped::Hole(most) });
-        }
-        if let Some((start, pages)) = inode.extents.find(page) {
-            let (start, blocks) = (start.0.into(), pages.min(most));
-            return Ok(Mapped::Blocks { start, blocks, unwritten: false });
-        }
-        let dnode = match self.find_dnode(inode, page).await? {
-            Found::Hole(pages) => return Ok(Mapped::Hole(pages.min(most))),
-            Found::Node(dnode) => dnode,
-        };
-        let (first, alike) = self.first_run(dnode, most).await?;
-        if !first.is_block() {
-            let unwritten = Mapped::Blocks { start: 0, blocks: alike, unwritten: true };
-            return Ok(if first == BlockAddr::NULL { Mapped::Hole(alike) } else { unwritten });
-        }
-        inode.extents.insert(page, first, alike);
-        Ok(Mapped::Blocks { start: first.0.into(), blocks: alike, unwritten: false })
+    fn map(&self, inode: &Inode, page: u64, most: u64) -> impl Future<Output = Result<Mapped>> {
+        self.nodes.map(inode, page, most)
     }
 
     async fn keep_in_place(&self, inode: &Inode) -> Option<ReadGuard<()>> {
@@ -141,7 +112,7 @@ impl DataPath for Volume {
     async fn locate(&self, inode: &Rc<Inode>, page: u64, pages: u64) -> Result<PageLocation> {
         match inode.number {
             NODE_INO => {
-                let at = self.node_entry(Nid(page as u32)).await?.block_addr;
+                let at = self.nodes.node_entry(Nid(page as u32)).await?.block_addr;
                 let copy = self.nodes.last_copies.borrow().get(&(page as u32)).copied();
                 let at = if at.is_block() { copy.unwrap_or(at) } else { at };
                 return Ok(if at.is_block() {
@@ -155,9 +126,9 @@ impl DataPath for Volume {
         }
         let _extents = inode.extent_lock.read().await;
         if inode.is_inline() && page == 0 {
-            return Ok(PageLocation::Known(self.inline_page(inode).await?));
+            return Ok(PageLocation::Known(self.nodes.inline_page(inode).await?));
         }
-        Ok(match self.map(inode, page, pages).await? {
+        Ok(match self.nodes.map(inode, page, pages).await? {
             Mapped::Blocks { start, blocks, unwritten: false } => {
                 PageLocation::At(Lba(start), blocks)
             }
@@ -172,7 +143,7 @@ impl DataPath for Volume {
     }
 
     async fn write_back(self: &Rc<Self>, inode: &Rc<Inode>, pages: u64) -> Result<()> {
-        if let Err(error) = self.check_running() {
+        if let Err(error) = self.mount.check_running() {
             let mut pass = inode.pages.pass_over(0..u64::MAX);
             while let Some(run) = pass.take_run(u64::MAX) {
                 run.finish(Some(error.clone()));
@@ -193,27 +164,27 @@ impl DataPath for Volume {
         at: u64,
         sync: bool,
     ) -> Result<Submitted<PlacedPages>> {
-        let op = self.begin().await?;
+        let op = self.operations.begin().await?;
         let _extents = inode.extent_lock.write().await;
         let nothing = |end| Ok(Submitted::without_write(inode, PlacedPages::Nothing, end));
         if inode.is_inline() {
             if at == 0
                 && let Some(content) = run.data().first()
             {
-                self.write_inline(&op, inode, content).await?;
+                self.nodes.write_inline(&op, inode, content).await?;
             }
             return nothing(at + 1);
         }
-        let dnode = match self.find_dnode(inode, at).await? {
+        let dnode = match self.nodes.find_dnode(inode, at).await? {
             Found::Node(dnode) => dnode,
             Found::Hole(pages) => return nothing(run.end().min(at.saturating_add(pages))),
         };
         let is_moving = inode.moving.borrow().contains(&at);
-        let (log, mut alike) = self.log_of_pages(inode, at..run.end());
-        if !is_moving && self.updates_in_place(inode) {
-            let (first, count) = self.first_run(dnode, alike).await?;
+        let (log, mut alike) = self.mount.log_of_pages(inode, at..run.end());
+        if !is_moving && self.mount.updates_in_place(inode) {
+            let (first, count) = self.nodes.first_run(dnode, alike).await?;
             if first.is_block() {
-                let placed = PlacedPages::Changed(self.note_in_place(inode, count));
+                let placed = PlacedPages::Changed(self.writes.note_in_place(inode, count));
                 let pages = (at..at + count, first.0.into());
                 let submitted = submit(&**self, inode, run, pages, sync, placed, || drop(op));
                 return Ok(self.watched(submitted));
@@ -226,11 +197,11 @@ impl DataPath for Volume {
             true => {
                 self.note_page(inode, at, from, start);
                 inode.note_cleaned();
-                PlacedPages::Moved(self.metadata_in_flight.send())
+                PlacedPages::Moved(self.writes.metadata_in_flight.send())
             }
             false => {
-                self.note_in_use(count);
-                PlacedPages::Changed(self.data_in_flight.send())
+                self.segments.note_in_use(count);
+                PlacedPages::Changed(self.writes.data_in_flight.send())
             }
         };
         let submitted =
@@ -248,7 +219,7 @@ impl DataPath for Volume {
         placed: &PlacedPages,
         ended: Result<()>,
     ) -> Result<()> {
-        self.note_arrival(*placed);
+        self.writes.note_arrival(*placed);
         ended
     }
 
@@ -267,9 +238,9 @@ impl DataPath for Volume {
             result = placed.map(|(end, (id, arrival))| {
                 // What is placed next may have to wait for a checkpoint, which may wait for this write.
                 let volume = Rc::clone(self);
-                replies.push(self.env.rt.spawn("direct write", async move {
+                replies.push(self.mount.env.rt.spawn("direct write", async move {
                     let ended = arrival.await;
-                    volume.data_in_flight.arrive(id);
+                    volume.writes.data_in_flight.arrive(id);
                     ended
                 }));
                 at = end;
@@ -287,7 +258,7 @@ impl DataPath for Volume {
     }
 
     async fn touch(&self, inode: &Inode) -> Result<()> {
-        inode.touch(self.env.now(), true);
+        inode.touch(self.mount.env.now(), true);
         Ok(())
     }
 
@@ -309,7 +280,7 @@ impl DataPath for Volume {
     }
 
     async fn end_growth(&self, inode: &Rc<Inode>, end: u64) -> Result<()> {
-        self.grow(inode, end);
+        inode.grow(end);
         Ok(())
     }
 
@@ -317,9 +288,9 @@ impl DataPath for Volume {
         if inode.is_inline() {
             return Ok(());
         }
-        let op = self.begin().await?;
+        let op = self.operations.begin().await?;
         let _extents = inode.extent_lock.write().await;
-        self.cut_from(&op, inode, inode.size.get().div_ceil(PAGE)).await
+        self.nodes.cut_from(&op, &self.segments, inode, inode.size.get().div_ceil(PAGE)).await
     }
 
     async fn write_some(
@@ -344,7 +315,7 @@ impl DataPath for Volume {
             range.end = range.end.min(self.reserve_some(inode, &pages).await? * PAGE);
         }
         let end = content::delay_some(self, writer, inode, data, range).await?;
-        self.grow(inode, end);
+        inode.grow(end);
         Ok(end)
     }
 
@@ -365,42 +336,10 @@ impl DataPath for Volume {
 }
 
 impl Volume {
-    /// A write of file data has ended; noted again, it changes nothing.
-    fn note_arrival(&self, placed: PlacedPages) {
-        match placed {
-            PlacedPages::Nothing => {}
-            PlacedPages::Changed(id) => self.data_in_flight.arrive(id),
-            PlacedPages::Moved(id) => self.metadata_in_flight.arrive(id),
-        }
-    }
-
     /// The same part of a run, whose arrival a task notes.
     fn watched(self: &Rc<Self>, submitted: Submitted<PlacedPages>) -> Submitted<PlacedPages> {
         let (volume, placed) = (Rc::clone(self), *submitted.placed());
-        submitted.watched(&self.env.rt, move || volume.note_arrival(placed))
-    }
-
-    /// The file is at least `end` bytes long.
-    fn grow(&self, inode: &Inode, end: u64) {
-        if end > inode.size.get() {
-            inode.set_size(end);
-            inode.raw.borrow_mut().size = end;
-            inode.mark(Dirty::Content);
-        }
-    }
-
-    /// The first address of a node from a slot on, and how many follow it: of blocks those that lie after each other,
-    /// otherwise those that are the same.
-    pub(super) async fn first_run(&self, dnode: Dnode, most: u64) -> Result<(BlockAddr, u64)> {
-        let count = u64::from(dnode.left()).min(most) as u32;
-        self.read_node(dnode.nid, |bytes| {
-            let address = |index: u32| dnode.addrs.get(bytes, dnode.slot + index);
-            let first = address(0);
-            let step = u32::from(first.is_block());
-            let follows = |index: &u32| address(*index).0 == first.0.wrapping_add(step * index);
-            (first, (1..count).take_while(follows).count() as u64 + 1)
-        })
-        .await
+        submitted.watched(&self.mount.env.rt, move || volume.writes.note_arrival(placed))
     }
 
     /// Gives those pages of a range a place that have none (`f2fs_reserve_new_blocks`).
@@ -424,75 +363,9 @@ impl Volume {
                 return Ok(pages.end);
             }
         }
-        let op = self.begin().await?;
-        let reserved = self.reserve_pages_in(&op, inode, &(at..pages.end)).await;
+        let op = self.operations.begin().await?;
+        let reserved = self.nodes.reserve_pages_in(&op, inode, &(at..pages.end)).await;
         if at > pages.start { reserved.or(Ok(at)) } else { reserved }
-    }
-
-    /// The same within an operation.
-    ///
-    /// # Errors
-    /// [`FsError::NoSpace`] if the first page gets no place.
-    pub(crate) async fn reserve_pages_in(
-        &self,
-        op: &Op,
-        inode: &Inode,
-        pages: &Pages,
-    ) -> Result<u64> {
-        let mut at = pages.start;
-        let _extents = inode.extent_lock.write().await;
-        while at < pages.end {
-            let reserved = self.reserve_in_node(op, inode, &(at..pages.end)).await;
-            match reserved {
-                Ok((end, true)) => at = end,
-                Ok((end, false)) => return Ok(end),
-                Err(FsError::NoSpace) if at > pages.start => return Ok(at),
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(pages.end)
-    }
-
-    /// The same for pages of one node; whether that was all of its pages in the range.
-    async fn reserve_in_node(&self, op: &Op, inode: &Inode, pages: &Pages) -> Result<(u64, bool)> {
-        let dnode = self.make_dnode(op, inode, pages.start).await?;
-        let addresses = self.addresses(dnode, pages.end - pages.start).await?;
-        let is_hole = |address: &BlockAddr| *address == BlockAddr::NULL;
-        let holes = addresses.iter().filter(|address| is_hole(address)).count() as u64;
-        let taken = match self.space.take_some(holes) {
-            Err(FsError::NoSpace) if !addresses.first().is_some_and(is_hole) => 0,
-            taken => taken?,
-        };
-        if taken > 0 {
-            self.fill_holes(op, inode, dnode, (addresses.len(), taken)).await?;
-        }
-        let left = (0..).zip(&addresses).filter(|(_, address)| is_hole(address));
-        let end = left.map(|(step, _)| step).nth(taken as usize);
-        let all = addresses.len() as u64;
-        Ok((pages.start + end.unwrap_or(all), end.is_none()))
-    }
-
-    /// Reserves the first `taken` holes of so many addresses.
-    async fn fill_holes(
-        &self,
-        op: &Op,
-        inode: &Inode,
-        dnode: Dnode,
-        (count, taken): (usize, u64),
-    ) -> Result<()> {
-        let fill = |bytes: &mut Block| {
-            let mut left = taken;
-            for slot in dnode.slot..dnode.slot + count as u32 {
-                if left > 0 && dnode.addrs.get(bytes, slot) == BlockAddr::NULL {
-                    dnode.addrs.set(bytes, slot, BlockAddr::NEW);
-                    left -= 1;
-                }
-            }
-        };
-        self.edit_node(op, dnode.nid, fill).await?;
-        inode.add_blocks(taken as i64);
-        inode.mark(Dirty::Content);
-        Ok(())
     }
 
     /// Gives new blocks to the first of up to `most` pages that have a place; they lie after each other. `None` if the
@@ -505,96 +378,38 @@ impl Volume {
         page: u64,
         most: u64,
     ) -> Result<Option<MovedPages>> {
-        let version = self.node_entry(dnode.nid).await?.version;
+        let version = self.nodes.node_entry(dnode.nid).await?.version;
         self.prepare_log(log, most).await?;
         let count = |addresses: &[BlockAddr]| {
             let placed = addresses.iter().take_while(|address| **address != BlockAddr::NULL);
             placed.count().min(self.segments.borrow().run_of(log) as usize)
         };
-        let mut addresses = self.addresses(dnode, most).await?;
-        if self.cpu.is_charged() {
-            self.pay(Work::Allocation(count(&addresses) as u64)).await;
+        let mut addresses = self.nodes.addresses(dnode, most).await?;
+        if self.mount.cpu.is_charged() {
+            self.mount.pay(Work::Allocation(count(&addresses) as u64)).await;
             // The node may have changed, and the log moved on.
-            addresses = self.addresses(dnode, most).await?;
+            addresses = self.nodes.addresses(dnode, most).await?;
         }
         let count = count(&addresses);
         let (mut start, mut full) = (None, Vec::new());
         for (step, old) in (0..).zip(&addresses[..count]) {
             let slot = dnode.slot + step;
             let summary = SummaryEntry { nid: dnode.nid, version, ofs_in_node: slot as u16 };
-            let now = self.mounted_time();
+            let now = self.checkpoints.mounted_time();
             let allocated = self.segments.borrow_mut().allocate(log, *old, summary, now);
-            let allocated = allocated.map_err(|error| self.stop(error))?;
+            let allocated = allocated.map_err(|error| self.writes.stop(error))?;
             start.get_or_insert(allocated.at);
             full.extend(allocated.into_full());
         }
         let Some(start) = start else { return Ok(None) };
         let count = count as u64;
-        self.set_addresses(op, dnode, start, count)?;
+        let set = self.nodes.set_addresses(op, dnode, start, count);
+        set.map_err(|error| self.writes.stop(error))?;
         // Not before: what comes into memory may push the node out.
         for (segment, summaries) in full {
-            self.keep_summaries(segment, &summaries);
+            self.meta.keep_summaries(segment, &summaries);
         }
         inode.note_moved(&(page..page + count), start);
         Ok(Some(MovedPages { from: addresses[0], start, count }))
-    }
-
-    /// Blocks of a file are written over where they lie (`f2fs_inplace_write_data`). Returns the number of the write.
-    pub(super) fn note_in_place(&self, inode: &Inode, count: u64) -> u64 {
-        inode.note_updated();
-        self.in_place_blocks.set(self.in_place_blocks.get() + count);
-        self.data_in_flight.send()
-    }
-
-    /// Counts what is in use while so many blocks are written that users gave.
-    pub(super) fn note_in_use(&self, blocks: u64) {
-        let mut sums = self.in_use_sums.get();
-        sums.note(blocks, self.segments.borrow().in_use());
-        self.in_use_sums.set(sums);
-    }
-
-    /// Sets the addresses of pages to blocks that lie after each other. The node is in memory.
-    fn set_addresses(&self, _op: &Op, dnode: Dnode, start: BlockAddr, count: u64) -> Result<()> {
-        let set = |bytes: &mut Block| {
-            for step in 0..count as u32 {
-                dnode.addrs.set(bytes, dnode.slot + step, BlockAddr(start.0 + step));
-            }
-        };
-        let is_there = self.edit_loaded(dnode.nid, set);
-        is_there.ok_or_else(|| self.stop(super::error::corrupt("node left memory", dnode.nid.0)))
-    }
-
-    /// The log for the first of some dirty pages, and how many from there on belong to it: those that cleaning moves are
-    /// cold.
-    pub(super) fn log_of_pages(&self, inode: &Inode, pages: Pages) -> (SegmentType, u64) {
-        let mut moving = inode.moving.borrow_mut();
-        if !moving.remove(&pages.start) {
-            let next = moving.range(pages.clone()).next().copied().unwrap_or(pages.end);
-            return (self.data_log(inode), next - pages.start);
-        }
-        let cold = if self.options.active_logs == 2 {
-            SegmentType::HotData
-        } else {
-            SegmentType::ColdData
-        };
-        (cold, 1)
-    }
-
-    /// The log for data of a file (`__get_segment_type`).
-    pub(crate) fn data_log(&self, inode: &Inode) -> SegmentType {
-        let log = match (inode.kind(), inode.write_hint.get()) {
-            (Kind::File, WriteHint::Extreme) => SegmentType::ColdData,
-            (Kind::File, WriteHint::Short) => SegmentType::HotData,
-            (Kind::File, _) if inode.is_cold() => SegmentType::ColdData,
-            (Kind::File, _) if inode.is_hot() => SegmentType::HotData,
-            (Kind::File, _) => SegmentType::WarmData,
-            _ => SegmentType::HotData,
-        };
-        match (self.options.active_logs, inode.kind()) {
-            (2, _) => SegmentType::HotData,
-            (4, Kind::Directory) => SegmentType::HotData,
-            (4, _) => SegmentType::ColdData,
-            _ => log,
-        }
     }
 }

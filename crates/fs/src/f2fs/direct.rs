@@ -4,7 +4,8 @@
 use super::data::{MovedPages, RESERVE_PAGES};
 use super::inode::Inode;
 use super::node::Dnode;
-use super::volume::{Op, Volume};
+use super::operations::Op;
+use super::volume::Volume;
 use crate::contract::{FsError, Result};
 use crate::vfs::Pages;
 use crate::vfs::writeback::write_blocks;
@@ -32,9 +33,9 @@ impl Volume {
         // What cleaning has made dirty meanwhile is older than what is written now.
         inode.pages.written(range.start..end).await;
         inode.pages.discard(range.start..end);
-        let op = self.begin().await?;
+        let op = self.operations.begin().await?;
         let _extents = inode.extent_lock.write().await;
-        let dnode = self.make_dnode(&op, inode, range.start).await?;
+        let dnode = self.nodes.make_dnode(&op, inode, range.start).await?;
         let (id, start, count) = self.place_pages(&op, inode, dnode, &(range.start..end)).await?;
         let from = (range.start - first) as usize;
         let some = &data[from..from + count as usize];
@@ -62,17 +63,17 @@ impl Volume {
         pages: &Pages,
     ) -> Result<(u64, u64, u64)> {
         let mut most = pages.end - pages.start;
-        if self.is_adaptive() {
-            let (first, count) = self.first_run(dnode, most).await?;
+        if self.mount.is_adaptive() {
+            let (first, count) = self.nodes.first_run(dnode, most).await?;
             if first.is_block() {
-                return Ok((self.note_in_place(inode, count), first.0.into(), count));
+                return Ok((self.writes.note_in_place(inode, count), first.0.into(), count));
             }
             most = count;
         }
-        let log = self.data_log(inode);
+        let log = self.mount.data_log(inode);
         let moved = self.move_pages(op, inode, (dnode, log), pages.start, most).await?;
         let MovedPages { start, count, .. } = moved.ok_or(FsError::NoSpace)?;
-        self.note_in_use(count);
-        Ok((self.data_in_flight.send(), start.0.into(), count))
+        self.segments.note_in_use(count);
+        Ok((self.writes.data_in_flight.send(), start.0.into(), count))
     }
 }

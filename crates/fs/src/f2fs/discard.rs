@@ -21,41 +21,63 @@ impl Volume {
     /// their discards are queued.
     pub(super) fn note_freed(self: &Rc<Self>, freed: Vec<SegNo>) {
         for segment in &freed {
-            self.background_victims.borrow_mut().remove(&self.layout.section_of(*segment));
+            self.cleaner
+                .background_victims
+                .borrow_mut()
+                .remove(&self.mount.layout.section_of(*segment));
         }
         if self.append.is_some() {
             return;
         }
         let Some(zones) = &self.zones else { return self.discard_segments(freed) };
         let (of_zones, others) = freed.into_iter().partition(|segment| {
-            self.segments.borrow().capacity().is_zone(self.layout.section_of(*segment))
+            self.segments.borrow().capacity().is_zone(self.mount.layout.section_of(*segment))
         });
         let of_zones: Vec<SegNo> = of_zones;
-        self.hold_freed(zones, of_zones.iter().map(|segment| self.layout.section_of(*segment)));
+        zones.hold_freed(
+            &self.segments,
+            of_zones.iter().map(|segment| self.mount.layout.section_of(*segment)),
+        );
         self.discard_segments(others);
+    }
+
+    /// Resets the zones of sections that became free; they may be used then.
+    pub(super) async fn reset_freed(&self) {
+        if let Some(zones) = &self.zones {
+            zones.reset_freed(&self.segments).await;
+        }
     }
 
     /// Queues discards of free segments.
     fn discard_segments(self: &Rc<Self>, freed: Vec<SegNo>) {
-        if self.env.device.caps().discard_sectors == 0 || freed.is_empty() {
+        if self.mount.env.device.caps().discard_sectors == 0 || freed.is_empty() {
             return;
         }
-        self.discards.waiting.borrow_mut().extend(freed.into_iter().map(|segment| segment.0));
-        if !self.discards.running.replace(true) {
+        self.segments
+            .discards
+            .waiting
+            .borrow_mut()
+            .extend(freed.into_iter().map(|segment| segment.0));
+        if !self.segments.discards.running.replace(true) {
             let volume = Rc::clone(self);
-            drop(self.env.rt.spawn_daemon("discard", async move { volume.send_discards().await }));
+            drop(
+                self.mount
+                    .env
+                    .rt
+                    .spawn_daemon("discard", async move { volume.send_discards().await }),
+            );
         }
     }
 
     /// Sends what waits, some per round, until nothing does.
     async fn send_discards(self: &Rc<Self>) {
-        let most = match self.options.discard_policy {
+        let most = match self.mount.options.discard_policy {
             DiscardPolicy::Kernel => KERNEL_REQUESTS,
             DiscardPolicy::Aggressive => AGGRESSIVE_REQUESTS,
         };
-        while !self.discards.waiting.borrow().is_empty() && !self.stopped.get() {
-            self.env.rt.sleep(ROUND).await;
-            if self.env.calls.check_open().is_err() {
+        while !self.segments.discards.waiting.borrow().is_empty() && !self.mount.stopped.get() {
+            self.mount.env.rt.sleep(ROUND).await;
+            if self.mount.env.calls.check_open().is_err() {
                 break;
             }
             for _ in 0..most {
@@ -63,14 +85,14 @@ impl Volume {
                 self.send_discard(run);
             }
         }
-        self.discards.running.set(false);
+        self.segments.discards.running.set(false);
     }
 
     /// The first run of segments that wait and are still free; they are not reused until their discard has ended. So
     /// that nothing runs out of segments meanwhile, one for each log is left, and what is dirty has its own.
     fn take_discard(&self) -> Option<std::ops::Range<u32>> {
         let left = self.sections_to_write() + LOGS as u32;
-        let mut waiting = self.discards.waiting.borrow_mut();
+        let mut waiting = self.segments.discards.waiting.borrow_mut();
         let mut segments = self.segments.borrow_mut();
         let mut run: Option<std::ops::Range<u32>> = None;
         while let Some(&next) = waiting.first() {
@@ -89,12 +111,12 @@ impl Volume {
     }
 
     fn send_discard(self: &Rc<Self>, run: std::ops::Range<u32>) {
-        let first = self.layout.block(SegNo(run.start), 0).unwrap_or_default();
+        let first = self.mount.layout.block(SegNo(run.start), 0).unwrap_or_default();
         let blocks = (run.end - run.start) * BLOCKS_PER_SEGMENT;
-        let reply = self.env.device.submit(Bio::discard(Lba(first.0.into()), blocks));
-        self.discards.sent.set(self.discards.sent.get() + 1);
+        let reply = self.mount.env.device.submit(Bio::discard(Lba(first.0.into()), blocks));
+        self.segments.discards.sent.set(self.segments.discards.sent.get() + 1);
         let volume = Rc::clone(self);
-        drop(self.env.rt.spawn_daemon("discard", async move {
+        drop(self.mount.env.rt.spawn_daemon("discard", async move {
             // A discard that fails frees nothing on the device, and nothing else is lost.
             let _ = reply.await;
             run.for_each(|segment| volume.segments.borrow_mut().unhold(SegNo(segment)));
@@ -103,17 +125,17 @@ impl Volume {
 
     /// Discards segments that the last checkpoint still refers to, which breaks a rule.
     pub(crate) async fn discard_prefree(&self) {
-        if self.zones.is_some() {
-            return self.reset_prefree().await;
+        if let Some(zones) = &self.zones {
+            return zones.reset_prefree(&self.segments).await;
         }
         if self.append.is_some() {
             return;
         }
         let prefree = self.segments.borrow().prefree();
         for segment in prefree {
-            let first = self.layout.block(segment, 0).unwrap_or_default();
+            let first = self.mount.layout.block(segment, 0).unwrap_or_default();
             let bio = Bio::discard(Lba(first.0.into()), BLOCKS_PER_SEGMENT);
-            let _ = self.env.device.submit(bio).await;
+            let _ = self.mount.env.device.submit(bio).await;
         }
     }
 }

@@ -1,10 +1,14 @@
 //! Lengths and holes of files (fs/f2fs/file.c).
 
+use super::error::corrupt;
+use super::format::{BlockAddr, Nid, inline};
 use super::inode::{Dirty, Inode};
+use super::node::Found;
 use super::rules::OmittedRule;
 use super::volume::Volume;
-use crate::contract::{Allocate, FsError, Result};
+use crate::contract::{Allocate, FsError, Result, XattrMode};
 use crate::vfs::content::{self, Writer};
+use crate::vfs::writeback::write_blocks;
 use crate::vfs::{DataPath, PAGE};
 use std::rc::Rc;
 
@@ -18,7 +22,7 @@ impl Volume {
             }
             self.empty_tail(inode, size).await?;
             inode.set_size(size);
-            inode.touch(self.env.now(), true);
+            inode.touch(self.mount.env.now(), true);
             inode.mark(Dirty::Content);
             return Ok(());
         }
@@ -30,18 +34,18 @@ impl Volume {
         inode.set_size(size);
         let first = size.div_ceil(PAGE);
         inode.pages.written(0..u64::MAX).await;
-        self.forget_pages(inode, first);
-        let op = self.begin().await?;
+        inode.forget_pages(first);
+        let op = self.operations.begin().await?;
         let _extents = inode.extent_lock.write().await;
         if inode.is_inline() {
-            self.cut_inline_page(inode, size);
-            self.cut_inline(&op, inode, size).await?;
+            inode.cut_inline_page(size);
+            self.nodes.cut_inline(&op, inode, size).await?;
         } else {
-            self.cut_from(&op, inode, first).await?;
+            self.nodes.cut_from(&op, &self.segments, inode, first).await?;
         }
         // Reading ahead may have brought back what still had a block.
-        self.forget_pages(inode, first);
-        inode.touch(self.env.now(), true);
+        inode.forget_pages(first);
+        inode.touch(self.mount.env.now(), true);
         inode.mark(Dirty::Content);
         Ok(())
     }
@@ -51,37 +55,25 @@ impl Volume {
     /// elsewhere roll-forward would take them for a longer file.
     pub(super) async fn empty_tail(&self, inode: &Inode, size: u64) -> Result<()> {
         let grows = size > inode.size.get() && !inode.is_inline();
-        if !grows || self.omits(OmittedRule::GrowthTail) || !inode.may_have_tail.replace(false) {
+        if !grows
+            || self.mount.omits(OmittedRule::GrowthTail)
+            || !inode.may_have_tail.replace(false)
+        {
             return Ok(());
         }
         let _cut = inode.invalidate_lock.write().await;
         let first = inode.size.get().div_ceil(PAGE);
         inode.pages.written(first..u64::MAX).await;
-        self.forget_pages(inode, first);
-        let op = self.begin().await?;
+        inode.forget_pages(first);
+        let op = self.operations.begin().await?;
         let _extents = inode.extent_lock.write().await;
         match inode.keeps_size() {
-            true => self.free_blocks(&op, inode, &(first..u64::MAX)).await?,
-            false => self.free_pages(&op, inode, &(first..u64::MAX)).await?,
+            true => self.nodes.free_blocks(&op, &self.segments, inode, &(first..u64::MAX)).await?,
+            false => self.nodes.free_pages(&op, &self.segments, inode, &(first..u64::MAX)).await?,
         }
         // Cleaning may have brought back what still had a block.
-        self.forget_pages(inode, first);
+        inode.forget_pages(first);
         Ok(())
-    }
-
-    /// Forgets the pages of a file from one on.
-    fn forget_pages(&self, inode: &Inode, first: u64) {
-        inode.pages.discard(first..u64::MAX);
-        inode.moving.borrow_mut().split_off(&first);
-    }
-
-    /// The page of inline content ends at `size`.
-    fn cut_inline_page(&self, inode: &Inode, size: u64) {
-        let Some(content) = inode.pages.peek(0) else { return };
-        let zeroes = nandscape_block::SectorData::Tag(nandscape_block::Tag::ZERO);
-        if let Some(cut) = content.overlaid(size as usize..PAGE as usize, &zeroes) {
-            inode.pages.write(0, cut, false);
-        }
     }
 
     /// Gives a range of a file its blocks, or takes them; the caller holds the inode's lock alone (`f2fs_fallocate`).
@@ -123,7 +115,7 @@ impl Volume {
             }
         };
         inode.set_size(inode.size.get().max(size));
-        inode.touch(self.env.now(), true);
+        inode.touch(self.mount.env.now(), true);
         inode.mark(Dirty::Content);
         done
     }
@@ -149,11 +141,69 @@ impl Volume {
         zero(last * PAGE, end).await?;
         inode.pages.written(first..last).await;
         inode.pages.discard(first..last);
-        let op = self.begin().await?;
+        let op = self.operations.begin().await?;
         let _extents = inode.extent_lock.write().await;
-        self.free_pages(&op, inode, &(first..last)).await?;
+        self.nodes.free_pages(&op, &self.segments, inode, &(first..last)).await?;
         // Reading ahead may have brought a page back before its block was gone.
         inode.pages.discard(first..last);
         Ok(())
+    }
+
+    /// Sets an attribute, or removes it; the caller holds the inode's lock alone.
+    ///
+    /// # Errors
+    /// [`FsError::NoSpace`] also if the attributes would not fit the inode and one node.
+    pub(crate) async fn change_xattr(
+        &self,
+        inode: &Inode,
+        name: &[u8],
+        value: Option<&[u8]>,
+        how: XattrMode,
+    ) -> Result<()> {
+        let (area, needs_node) = self.nodes.changed_xattrs(inode, name, value, how).await?;
+        let op = self.operations.begin().await?;
+        self.nodes.store_xattrs(&op, &self.segments, inode, (&area, needs_node)).await?;
+        inode.touch(self.mount.env.now(), false);
+        inode.mark(Dirty::Content);
+        Ok(())
+    }
+
+    /// Moves the content of a file out of its inode, to a block (`f2fs_convert_inline_inode`). The block is on the device
+    /// before the inode forgets the content, so a checkpoint has one or the other.
+    ///
+    /// # Errors
+    /// [`FsError::NoSpace`]; errors of the device.
+    pub(crate) async fn convert_inline(self: &Rc<Self>, inode: &Rc<Inode>) -> Result<()> {
+        // A page on its way into the inode has arrived.
+        inode.pages.written(0..1).await;
+        let op = self.operations.begin().await?;
+        let _extents = inode.extent_lock.write().await;
+        if !inode.is_inline() {
+            return Ok(());
+        }
+        let content = match inode.pages.peek(0) {
+            Some(content) => content,
+            None => self.nodes.inline_page(inode).await?,
+        };
+        let is_empty = inode.size.get() == 0;
+        let place = inode.layout.get().inline_data();
+        if !is_empty {
+            self.nodes.space.take_some(1)?;
+        }
+        self.nodes.edit_node(&op, Nid(inode.number), |bytes| bytes[place].fill(0)).await?;
+        inode.raw.borrow_mut().inline &= !(inline::DATA | inline::DATA_EXIST);
+        inode.mark(Dirty::Content);
+        if is_empty {
+            return Ok(());
+        }
+        inode.add_blocks(1);
+        let Found::Node(dnode) = self.nodes.find_dnode(inode, 0).await? else {
+            return Err(corrupt("inode without addresses", inode.number));
+        };
+        self.nodes.set_address(&op, dnode, BlockAddr::NEW).await?;
+        let log = self.mount.data_log(inode);
+        let moved = self.move_pages(&op, inode, (dnode, log), 0, 1).await?;
+        let start = moved.ok_or(FsError::NoSpace)?.start;
+        write_blocks(&**self, inode, start.0.into(), &[content], true).await
     }
 }

@@ -41,8 +41,10 @@ impl F2fs {
         caller: Caller,
         work: impl AsyncFnOnce(&Rc<Volume>) -> Result<T> + 'static,
     ) -> Result<T> {
-        calls::run(&self.0, async move |volume| volume.cpu.run(caller.core, work(volume)).await)
-            .await
+        calls::run(&self.0, async move |volume| {
+            volume.mount.cpu.run(caller.core, work(volume)).await
+        })
+        .await
     }
 
     /// Runs a call that changes nothing, on its caller's core.
@@ -51,7 +53,7 @@ impl F2fs {
         caller: Caller,
         call: impl Future<Output = Result<T>>,
     ) -> impl Future<Output = Result<T>> {
-        self.0.cpu.run(caller.core, call)
+        self.0.mount.cpu.run(caller.core, call)
     }
 
     /// Makes a file, directory or symbolic link.
@@ -115,28 +117,28 @@ impl F2fs {
 impl MountedFs for F2fs {
     fn counts(&self) -> FsCounts {
         FsCounts {
-            fsync_times: self.0.env.fsync_times.get(),
-            lookups: self.0.env.cache.lookups(),
-            barriers: self.0.env.device.barriers(),
+            fsync_times: self.0.mount.env.fsync_times.get(),
+            lookups: self.0.mount.env.cache.lookups(),
+            barriers: self.0.mount.env.device.barriers(),
             detail: FsDetail::F2fs(counts_of(&self.0)),
         }
     }
 
     fn memory(&self) -> FsMemory {
-        let metadata = self.0.nodes.file.pages.resident() + self.0.meta.pages.resident();
+        let metadata = self.0.nodes.file.pages.resident() + self.0.meta.file.pages.resident();
         FsMemory {
-            cached_pages: self.0.env.cache.resident().saturating_sub(metadata),
+            cached_pages: self.0.mount.env.cache.resident().saturating_sub(metadata),
             metadata_bytes: metadata * BLOCK_BYTES as u64,
-            inodes: self.0.inodes.len() as u64,
+            inodes: self.0.inodes.cache.len() as u64,
         }
     }
 
     fn memory_parts(&self) -> Vec<(&'static str, u64)> {
         let volume = &self.0;
         let nodes = volume.nodes.file.pages.memory_bytes();
-        let meta = volume.meta.pages.memory_bytes();
-        let files = volume.env.cache.memory_bytes().saturating_sub(nodes + meta);
-        let inodes = volume.inodes.all();
+        let meta = volume.meta.file.pages.memory_bytes();
+        let files = volume.mount.env.cache.memory_bytes().saturating_sub(nodes + meta);
+        let inodes = volume.inodes.cache.all();
         let of_inodes = inodes.iter().map(|inode| inode.memory_bytes()).sum();
         vec![
             ("file_pages_bytes", files),
@@ -149,13 +151,13 @@ impl MountedFs for F2fs {
     }
 
     fn fault(&self) -> Option<String> {
-        self.0.fault.borrow().as_ref().map(ToString::to_string)
+        self.0.mount.fault.borrow().as_ref().map(ToString::to_string)
     }
 
     fn space(&self) -> Option<FsSpace> {
-        let (segments, space) = (self.0.segments.borrow(), &self.0.space);
+        let (segments, space) = (self.0.segments.borrow(), &self.0.nodes.space);
         Some(FsSpace {
-            main_segments: self.0.layout.main_segments().into(),
+            main_segments: self.0.mount.layout.main_segments().into(),
             free_segments: segments.free_segments().into(),
             prefree_segments: segments.prefree_segments().into(),
             user_blocks: space.user_blocks(),
@@ -164,7 +166,7 @@ impl MountedFs for F2fs {
     }
 
     fn attach_host(&self, host: &Host) {
-        self.0.cpu.attach(host);
+        self.0.mount.cpu.attach(host);
     }
 }
 
@@ -210,7 +212,7 @@ impl FileSystem for F2fs {
             let inode = self.0.inode_of(ino).await?;
             let _shared = inode.lock_shared().await?;
             match inode.kind() {
-                Kind::Symlink => self.0.target(&inode).await,
+                Kind::Symlink => self.0.nodes.target(&inode).await,
                 _ => Err(FsError::Invalid("not a symbolic link")),
             }
         };
@@ -263,7 +265,7 @@ impl FileSystem for F2fs {
             if dir.links() == 0 {
                 return Ok(Vec::new());
             }
-            self.0.list(&dir, cookie, count).await
+            self.0.nodes.list(&dir, cookie, count).await
         };
         self.look(caller, call).await
     }
@@ -380,11 +382,12 @@ impl FileSystem for F2fs {
     }
 
     async fn syncfs(&self, caller: Caller) -> Result<()> {
-        self.run(caller, async move |volume| sync::sync_all(volume, &volume.inodes).await).await
+        self.run(caller, async move |volume| sync::sync_all(volume, &volume.inodes.cache).await)
+            .await
     }
 
     async fn statfs(&self, _caller: Caller) -> Result<StatFs> {
-        let space = &self.0.space;
+        let space = &self.0.nodes.space;
         let free = space.free_blocks();
         let nodes = u64::from(space.max_nid()).saturating_sub(RESERVED_NODES);
         let free_nodes = nodes.saturating_sub(space.valid_nodes().into());
@@ -407,7 +410,7 @@ impl FileSystem for F2fs {
         let call = async {
             let inode = self.0.inode_of(ino).await?;
             let _shared = inode.lock_shared().await?;
-            self.0.get_xattr(&inode, name).await
+            self.0.nodes.get_xattr(&inode, name).await
         };
         self.look(caller, call).await
     }
@@ -427,7 +430,7 @@ impl FileSystem for F2fs {
         let call = async {
             let inode = self.0.inode_of(ino).await?;
             let _shared = inode.lock_shared().await?;
-            self.0.list_xattrs(&inode).await
+            self.0.nodes.list_xattrs(&inode).await
         };
         self.look(caller, call).await
     }
@@ -438,7 +441,7 @@ impl FileSystem for F2fs {
 
     async fn unmount(&self) -> Result<()> {
         let volume = Rc::clone(&self.0);
-        self.0.env.rt.uncancellable("unmount", async move { volume.close().await }).await
+        self.0.mount.env.rt.uncancellable("unmount", async move { volume.close().await }).await
     }
 }
 
@@ -452,12 +455,12 @@ fn counts_of(volume: &Volume) -> Counts {
         data_blocks,
         node_blocks,
         reclaimed_blocks,
-    } = volume.gc_counts.get();
-    let Rolled { files, nodes, blocks, moves } = volume.rolled.get();
+    } = volume.cleaner.counts.get();
+    let Rolled { files, nodes, blocks, moves } = volume.checkpoints.rolled.get();
     let journal = volume.gc_journal.as_ref().map(|journal| journal.counts.get());
     let journal = journal.unwrap_or_default();
     let zones = volume.zones.as_ref().map(Zones::counts).unwrap_or_default();
-    let waits = volume.parking.as_ref().map_or(0, |parking| parking.waits.get());
+    let waits = volume.writes.parking.as_ref().map_or(0, |parking| parking.waits.get());
     let append = volume.append.as_ref().map(AppendSpace::counts).unwrap_or_default();
     Counts {
         checkpoints: volume.checkpoints.count.get(),
@@ -465,13 +468,13 @@ fn counts_of(volume: &Volume) -> Counts {
         summary_blocks: volume.checkpoints.summary_blocks.get(),
         log_blocks: *volume.segments.borrow().written(),
         threaded_blocks: volume.segments.borrow().threaded(),
-        in_place_blocks: volume.in_place_blocks.get(),
+        in_place_blocks: volume.writes.in_place_blocks.get(),
         foreground_sections,
         background_sections,
         moved_data_blocks: data_blocks,
         moved_node_blocks: node_blocks,
         reclaimed_blocks,
-        in_use: volume.in_use_sums.get(),
+        in_use: volume.segments.in_use_sums.get(),
         gc_calls: calls,
         gc_parts: parts,
         gc_checkpoints: volume.checkpoints.of_cleaning.count.get(),
@@ -481,7 +484,7 @@ fn counts_of(volume: &Volume) -> Counts {
         journal_segments: journal.segments,
         journal_full: journal.full,
         journal_marks: journal.marks,
-        discards: volume.discards.sent.get(),
+        discards: volume.segments.discards.sent.get(),
         zone_resets: zones.resets,
         zone_finishes: zones.finishes,
         zone_waits: volume.zones.as_ref().map_or(0, |_| waits),
@@ -491,6 +494,6 @@ fn counts_of(volume: &Volume) -> Counts {
         replayed_moves: moves,
         append,
         space: volume.space_counts(),
-        cpu: volume.cpu.times(),
+        cpu: volume.mount.cpu.times(),
     }
 }

@@ -11,25 +11,23 @@
 //! ([`gc_copy`](super::gc_copy)).
 
 use super::checkpoints::Reason;
+use super::cleaner::GcKind;
 use super::cpu::Work;
-use super::error::corrupt;
 use super::format::{
-    AddrSlots, BlockAddr, MovedBlock, NatEntry, NodeFooter, Place, SegNo, SummaryBlock,
-    SummaryEntry, first_page,
+    AddrSlots, BlockAddr, MovedBlock, NatEntry, NodeFooter, SegNo, SummaryEntry, first_page,
 };
 use super::gc_copy::DirBlock;
 use super::gc_parts::GcStep;
 use super::inode::Inode;
 use super::options::GcCheckpoint;
 use super::rules::OmittedRule;
-use super::segment::Block;
-use super::victim::GcKind;
+use super::segment::LOGS;
+use super::victim::VictimSearch;
 use super::volume::Volume;
 use crate::cache::{begin_fetch, read_pages};
 use crate::contract::{FsError, Kind, Result};
 use crate::vfs::writeback::{FileBacking, write_run};
 use std::collections::{BTreeMap, BTreeSet};
-use std::future::Future;
 use std::rc::Rc;
 
 /// Sections that cleaning in the foreground fails to empty before it gives up (`MAX_SKIP_GC_COUNT`).
@@ -53,13 +51,13 @@ struct Moving {
 impl Volume {
     /// Sections that so many dirty pages take (`get_blocktype_secs`).
     fn sections_for(&self, pages: u64) -> u32 {
-        pages.div_ceil(self.capacity().of_section().into()) as u32
+        pages.div_ceil(self.segments.capacity.of_section().into()) as u32
     }
 
     /// Sections that are kept for cleaning (`reserved_sections`).
     pub(super) fn reserved_sections(&self) -> u32 {
         let reserved = self.checkpoints.last.borrow().rsvd_segment_count;
-        reserved / self.capacity().segments()
+        reserved / self.segments.capacity.segments()
     }
 
     /// Whether free sections are too few for what is dirty, if `freed` more become free
@@ -67,9 +65,9 @@ impl Volume {
     fn lacks_free_sections(&self, freed: u32) -> bool {
         let reserved = self.reserved_sections();
         let free = self.segments.borrow().free_sections() + freed;
-        let inodes = self.inode_lists.dirty.borrow().len() as u64;
+        let inodes = self.inodes.lists.dirty.borrow().len() as u64;
         // All dirty pages are more than those of nodes and directories; they are counted already.
-        if free > 4 * self.sections_for(self.env.cache.dirty() + inodes) + reserved {
+        if free > 4 * self.sections_for(self.mount.env.cache.dirty() + inodes) + reserved {
             return false;
         }
         free <= self.sections_to_write() + reserved
@@ -78,18 +76,30 @@ impl Volume {
     /// Sections that dirty nodes, directories and inodes may take.
     pub(super) fn sections_to_write(&self) -> u32 {
         let nodes = self.sections_for(self.nodes.dirty.borrow().len() as u64);
-        let dents = self.sections_for(self.dirty_dir_pages());
-        let inodes = self.inode_lists.dirty.borrow().len() as u64;
+        let dents = self.sections_for(self.mount.dirty_dir_pages());
+        let inodes = self.inodes.lists.dirty.borrow().len() as u64;
         nodes + 2 * dents + self.sections_for(inodes)
     }
 
     /// Whether cleaning has to make its prefree segments free before it goes on: what it moves takes free sections, and
     /// so does the checkpoint.
     fn must_reclaim(&self) -> bool {
-        let kept = CHECKPOINT_SECTIONS + self.sections_for_recovery();
+        // A mount after a power cut needs as many, so that all logs can leave their zones.
+        let for_recovery = self.zones.as_ref().map_or(0, |_| LOGS as u32);
+        let kept = CHECKPOINT_SECTIONS + for_recovery;
         let segments = self.segments.borrow();
         segments.prefree_segments() > 0
             && segments.free_sections() <= self.sections_to_write() + kept
+    }
+
+    /// The section to clean next.
+    fn victim(&self, kind: GcKind) -> Option<u32> {
+        let search = VictimSearch {
+            segments: &self.segments.borrow(),
+            checkpoint_blocks: self.journals_moves().then(|| self.checkpoint_blocks()),
+            mounted_before_s: self.checkpoints.mounted_before_s,
+        };
+        self.cleaner.victim(kind, &search)
     }
 
     /// Makes room before an operation that makes pages dirty (`f2fs_balance_fs`). The caller has no share of the
@@ -105,16 +115,16 @@ impl Volume {
             return Ok(());
         }
         let Some(volume) = self.this() else { return Ok(()) };
-        let _alone = self.gc_lock.lock().await;
+        let _alone = self.cleaner.lock.lock().await;
         if !self.lacks_free_sections(0) {
             return Ok(());
         }
-        let began = self.env.rt.now();
+        let began = self.mount.env.rt.now();
         // On the heap, as few calls clean: the future of every write would be as large.
         let cleaned = Box::pin(volume.clean()).await;
-        let mut counts = self.gc_counts.get();
-        counts.calls.note(self.env.rt.now().saturating_sub(began));
-        self.gc_counts.set(counts);
+        let mut counts = self.cleaner.counts.get();
+        counts.calls.note(self.mount.env.rt.now().saturating_sub(began));
+        self.cleaner.counts.set(counts);
         cleaned
     }
 
@@ -132,7 +142,7 @@ impl Volume {
                 continue;
             }
             let is_empty = self.clean_section(section, GcKind::Foreground).await?;
-            self.step((GcStep::Reclaim, GcKind::Foreground), self.journal_moves()).await?;
+            self.cleaner.step((GcStep::Reclaim, GcKind::Foreground), self.journal_moves()).await?;
             if !is_empty {
                 skipped += 1;
             } else if !self.segments.borrow().is_free_section(section) {
@@ -151,36 +161,20 @@ impl Volume {
 
     /// Makes prefree segments free by a checkpoint; at once where a run leaves that out of cleaning.
     async fn reclaim_cleaned(self: &Rc<Self>) -> Result<()> {
-        if self.options.gc_without.checkpoint() {
+        if self.mount.options.gc_without.checkpoint() {
             let freed = self.segments.borrow_mut().release_prefree();
             self.note_freed(freed);
             self.reset_freed().await;
             return Ok(());
         }
         let written = self.write_checkpoint(Reason::Space);
-        self.step((GcStep::Reclaim, GcKind::Foreground), written).await.map(drop)
-    }
-
-    /// Runs a step of cleaning; one in the foreground is measured, and costs what the run left of it.
-    async fn step<T>(&self, (step, kind): (GcStep, GcKind), work: impl Future<Output = T>) -> T {
-        if kind == GcKind::Background {
-            return work.await;
-        }
-        let (began, before) = (self.env.rt.now(), self.cpu.of_cleaning());
-        let result = self.cpu.clean(step, work).await;
-        let paid = self.cpu.of_cleaning();
-        let paid =
-            [paid.node_page_ns - before.node_page_ns, paid.allocation_ns - before.allocation_ns];
-        let mut counts = self.gc_counts.get();
-        counts.parts.note(step, self.env.rt.now().saturating_sub(began).0, paid);
-        self.gc_counts.set(counts);
-        result
+        self.cleaner.step((GcStep::Reclaim, GcKind::Foreground), written).await.map(drop)
     }
 
     /// Whether a call that has emptied so many sections writes a checkpoint at its end. If not, what it emptied is free
     /// already, or the next call begins with one.
     fn ends_with_checkpoint(&self, freed: u32) -> bool {
-        let is_left = match self.options.gc_checkpoint {
+        let is_left = match self.mount.options.gc_checkpoint {
             _ if self.journals_moves() => !self.lacks_free_sections(0),
             GcCheckpoint::Call => false,
             GcCheckpoint::Reuse => !self.lacks_free_sections(freed),
@@ -204,7 +198,7 @@ impl Volume {
 
     /// Cleans a section in the background, if one is worth it. Whether there was one.
     pub(crate) async fn clean_in_background(self: &Rc<Self>) -> Result<bool> {
-        let _alone = self.gc_lock.lock().await;
+        let _alone = self.cleaner.lock.lock().await;
         let Some(section) = self.victim(GcKind::Background) else { return Ok(false) };
         self.clean_section(section, GcKind::Background).await?;
         Ok(true)
@@ -213,33 +207,35 @@ impl Volume {
     /// Moves the valid blocks of a section; whether none is left (`do_garbage_collect`).
     async fn clean_section(self: &Rc<Self>, section: u32, kind: GcKind) -> Result<bool> {
         let valid = self.segments.borrow().section_valid(section);
-        self.cleaning.set(Some(section));
+        self.cleaner.cleaning.set(Some(section));
         let moved = self.move_section(section, kind).await;
-        self.cleaning.set(None);
+        self.cleaner.cleaning.set(None);
         moved?;
-        if self.omits(OmittedRule::ZoneEarlyReset) {
-            self.reset_prefree().await;
+        if let Some(zones) = &self.zones
+            && self.mount.omits(OmittedRule::ZoneEarlyReset)
+        {
+            zones.reset_prefree(&self.segments).await;
         }
-        let mut counts = self.gc_counts.get();
+        let mut counts = self.cleaner.counts.get();
         match kind {
             GcKind::Foreground => {
                 counts.foreground_sections += 1;
                 counts.reclaimed_blocks +=
-                    u64::from(self.capacity().of_section().saturating_sub(valid));
-                self.background_victims.borrow_mut().remove(&section);
+                    u64::from(self.segments.capacity.of_section().saturating_sub(valid));
+                self.cleaner.background_victims.borrow_mut().remove(&section);
             }
             GcKind::Background => {
                 counts.background_sections += 1;
-                self.background_victims.borrow_mut().insert(section);
+                self.cleaner.background_victims.borrow_mut().insert(section);
             }
         }
-        self.gc_counts.set(counts);
+        self.cleaner.counts.set(counts);
         Ok(self.segments.borrow().section_valid(section) == 0)
     }
 
     /// Moves what is valid in the segments of a section.
     async fn move_section(self: &Rc<Self>, section: u32, kind: GcKind) -> Result<()> {
-        let per_section = self.layout.segments_per_section();
+        let per_section = self.mount.layout.segments_per_section();
         for number in section * per_section..(section + 1) * per_section {
             let segment = SegNo(number);
             let found =
@@ -248,47 +244,21 @@ impl Volume {
             if valid == 0 {
                 continue;
             }
-            let found = self.step((GcStep::Find, kind), self.summaries_of(segment)).await;
+            let found =
+                self.cleaner.step((GcStep::Find, kind), self.segments.summaries_of(segment)).await;
             let summaries = found?;
             let copies = self.journals_moves()
                 && kind == GcKind::Foreground
-                && !self.omits(OmittedRule::GcNodeContent);
+                && !self.mount.omits(OmittedRule::GcNodeContent);
             if log.is_node() && copies {
-                self.step((GcStep::Write, kind), self.copy_nodes(&summaries)).await?;
+                self.cleaner.step((GcStep::Write, kind), self.copy_nodes(&summaries)).await?;
             } else if log.is_node() {
-                self.step((GcStep::Write, kind), self.move_nodes(&summaries, kind)).await?;
+                self.cleaner.step((GcStep::Write, kind), self.move_nodes(&summaries, kind)).await?;
             } else {
                 self.move_data(&summaries, kind).await?;
             }
         }
         Ok(())
-    }
-
-    /// Valid blocks of a segment, with what its summaries say of them.
-    async fn summaries_of(&self, segment: SegNo) -> Result<Vec<(BlockAddr, SummaryEntry)>> {
-        let summaries = self.summaries(segment).await?;
-        let segments = self.segments.borrow();
-        let first = segments.block(segment, 0).unwrap_or_default();
-        let blocks = (first.0..).map(BlockAddr).zip(*summaries.entries);
-        Ok(blocks.filter(|(at, _)| segments.is_valid(*at)).collect())
-    }
-
-    /// The summaries of a segment, from its log or from SSA.
-    pub(super) async fn summaries(&self, segment: SegNo) -> Result<SummaryBlock> {
-        if let Some(log) = self.segments.borrow().logs().iter().find(|log| log.segment == segment) {
-            return Ok(log.summary.clone());
-        }
-        let at = self.layout.summary_block(segment).unwrap_or_default();
-        let read = |bytes: &Block| SummaryBlock::parse(bytes, Place::Summary(segment));
-        Ok(self.read_meta(at, read).await??)
-    }
-
-    /// What the summaries say of a block.
-    pub(super) async fn summary_of(&self, at: BlockAddr) -> Result<SummaryEntry> {
-        let outside = || corrupt("block outside of the main area", at.0);
-        let found = self.segments.borrow().segment_of(at);
-        let (segment, offset) = found.ok_or_else(outside)?;
-        Ok(self.summaries(segment).await?.entries[offset as usize])
     }
 
     /// Moves node blocks (`gc_node_segment`).
@@ -297,28 +267,28 @@ impl Volume {
         blocks: &[(BlockAddr, SummaryEntry)],
         kind: GcKind,
     ) -> Result<()> {
-        self.read_nodes(blocks.iter().map(|(_, summary)| summary.nid).collect()).await;
-        let op = self.begin().await?;
+        self.nodes.read_nodes(blocks.iter().map(|(_, summary)| summary.nid).collect()).await;
+        let op = self.operations.begin().await?;
         let mut moved = Vec::new();
         for (at, summary) in blocks {
-            self.pay(Work::Move).await;
-            if self.node_entry(summary.nid).await?.block_addr != *at {
+            self.mount.pay(Work::Move).await;
+            if self.nodes.node_entry(summary.nid).await?.block_addr != *at {
                 continue;
             }
-            if still_there(self.edit_node(&op, summary.nid, |_| ()).await)?.is_some() {
+            if still_there(self.nodes.edit_node(&op, summary.nid, |_| ()).await)?.is_some() {
                 moved.push(summary.nid.0);
             }
         }
-        let mut counts = self.gc_counts.get();
+        let mut counts = self.cleaner.counts.get();
         counts.node_blocks += moved.len() as u64;
-        self.gc_counts.set(counts);
+        self.cleaner.counts.set(counts);
         if kind == GcKind::Foreground {
             self.send_node_list(&op, &moved, None).await?;
-            if self.omits(OmittedRule::GcNodeContent) {
+            if self.mount.omits(OmittedRule::GcNodeContent) {
                 self.note_rewritten(blocks);
             }
             drop(op);
-            self.nodes_written(&moved).await?;
+            self.nodes.nodes_written(&moved).await?;
         }
         Ok(())
     }
@@ -339,16 +309,16 @@ impl Volume {
         blocks: &[(BlockAddr, SummaryEntry)],
         kind: GcKind,
     ) -> Result<()> {
-        let found = self.step((GcStep::Find, kind), self.find_pages(blocks)).await?;
+        let found = self.cleaner.step((GcStep::Find, kind), self.find_pages(blocks)).await?;
         self.move_found(found, kind).await
     }
 
     /// The pages that data blocks belong to, of those that still belong to one.
     async fn find_pages(&self, blocks: &[(BlockAddr, SummaryEntry)]) -> Result<Vec<Moving>> {
-        self.read_nodes(blocks.iter().map(|(_, summary)| summary.nid).collect()).await;
+        self.nodes.read_nodes(blocks.iter().map(|(_, summary)| summary.nid).collect()).await;
         let mut found = Vec::with_capacity(blocks.len());
         for &(at, summary) in blocks {
-            self.pay(Work::Move).await;
+            self.mount.pay(Work::Move).await;
             let owner = still_there(self.owner_of(at, &summary).await)?;
             let Some((ino, page)) = owner.flatten() else { continue };
             if let Some(inode) = still_there(self.inode(ino).await)? {
@@ -362,14 +332,14 @@ impl Volume {
     async fn move_found(self: &Rc<Self>, found: Vec<Moving>, kind: GcKind) -> Result<()> {
         let copies = self.journals_moves()
             && kind == GcKind::Foreground
-            && !self.omits(OmittedRule::GcDirContent);
+            && !self.mount.omits(OmittedRule::GcDirContent);
         let (copied, found): (Vec<_>, Vec<_>) =
             found.into_iter().partition(|of| copies && of.inode.kind() != Kind::File);
-        self.step((GcStep::Read, kind), self.read_moving(&found)).await;
-        self.step((GcStep::Write, kind), self.rewrite(found, kind)).await?;
+        self.cleaner.step((GcStep::Read, kind), self.read_moving(&found)).await;
+        self.cleaner.step((GcStep::Write, kind), self.rewrite(found, kind)).await?;
         let block = |Moving { at, summary, inode: dir, page }| DirBlock { at, summary, dir, page };
         let copied = copied.into_iter().map(block).collect();
-        self.step((GcStep::Write, kind), self.copy_dirs(copied)).await
+        self.cleaner.step((GcStep::Write, kind), self.copy_dirs(copied)).await
     }
 
     /// Makes pages dirty for the cold log; in the foreground they are on the device then.
@@ -381,9 +351,9 @@ impl Volume {
                 pages.1.insert(of.page);
             }
         }
-        let mut counts = self.gc_counts.get();
+        let mut counts = self.cleaner.counts.get();
         counts.data_blocks += files.values().map(|(_, pages)| pages.len() as u64).sum::<u64>();
-        self.gc_counts.set(counts);
+        self.cleaner.counts.set(counts);
         if kind == GcKind::Background {
             return Ok(());
         }
@@ -413,16 +383,16 @@ impl Volume {
         at: BlockAddr,
         summary: &SummaryEntry,
     ) -> Result<Option<(u32, u64)>> {
-        let NatEntry { version, block_addr, .. } = self.node_entry(summary.nid).await?;
+        let NatEntry { version, block_addr, .. } = self.nodes.node_entry(summary.nid).await?;
         if version != summary.version || block_addr == BlockAddr::NULL {
             return Ok(None);
         }
         let slot = u32::from(summary.ofs_in_node);
-        let footer = self.read_node(summary.nid, NodeFooter::parse).await?;
+        let footer = self.nodes.read_node(summary.nid, NodeFooter::parse).await?;
         let inode = self.inode(footer.ino).await?;
         let layout = inode.layout.get();
         let addrs = if footer.is_inode() { layout.addrs() } else { AddrSlots::DIRECT };
-        let address = self.read_node(summary.nid, |bytes| addrs.get(bytes, slot)).await?;
+        let address = self.nodes.read_node(summary.nid, |bytes| addrs.get(bytes, slot)).await?;
         let first = first_page(footer.offset(), layout.addr_count());
         Ok(first.filter(|_| address == at).map(|first| (footer.ino, first + u64::from(slot))))
     }
@@ -462,7 +432,7 @@ impl Volume {
     /// Writes pages that are being moved, and waits for them.
     async fn write_moved(self: &Rc<Self>, inode: &Rc<Inode>, pages: &BTreeSet<u64>) -> Result<()> {
         if inode.kind() != Kind::File {
-            let op = self.begin().await?;
+            let op = self.operations.begin().await?;
             self.send_dir(&op, inode).await?;
             drop(op);
         } else {
@@ -476,6 +446,16 @@ impl Volume {
             inode.pages.written(page..page + 1).await;
         }
         inode.pages.take_error()
+    }
+
+    /// What a checkpoint would cost now, in blocks that are written: dirty nodes, directories and inodes, and the rest.
+    pub(super) fn checkpoint_blocks(&self) -> u64 {
+        let nodes = self.nodes.dirty.borrow().len() as u64;
+        let inodes = self.inodes.lists.dirty.borrow().len() as u64;
+        nodes
+            + inodes
+            + self.mount.dirty_dir_pages()
+            + u64::from(self.mount.options.checkpoint_cost)
     }
 }
 

@@ -9,8 +9,9 @@ use super::cpu::Work;
 use super::format::{BLOCK_BYTES, BlockAddr, MovedBlock, NodeFooter, SegmentType, SummaryEntry};
 use super::inode::Inode;
 use super::node::Found;
+use super::operations::Op;
 use super::rules::OmittedRule;
-use super::volume::{Op, Volume};
+use super::volume::Volume;
 use crate::cache::read_pages;
 use crate::contract::{FsError, Result};
 use crate::vfs::writeback::FileBacking;
@@ -40,15 +41,15 @@ impl Volume {
         self: &Rc<Self>,
         blocks: &[(BlockAddr, SummaryEntry)],
     ) -> Result<()> {
-        let op = self.begin().await?;
+        let op = self.operations.begin().await?;
         let mut current = Vec::new();
         for (at, summary) in blocks {
-            self.pay(Work::Move).await;
-            if self.node_entry(summary.nid).await?.block_addr == *at {
+            self.mount.pay(Work::Move).await;
+            if self.nodes.node_entry(summary.nid).await?.block_addr == *at {
                 current.push((*at, *summary));
             }
         }
-        let log = match self.options.active_logs {
+        let log = match self.mount.options.active_logs {
             2 => SegmentType::HotNode,
             _ => SegmentType::ColdNode,
         };
@@ -56,9 +57,9 @@ impl Volume {
         for copy in self.copy_blocks(&op, log, &current).await? {
             moved += u64::from(self.publish_node(&op, &copy).await?);
         }
-        let mut counts = self.gc_counts.get();
+        let mut counts = self.cleaner.counts.get();
         counts.node_blocks += moved;
-        self.gc_counts.set(counts);
+        self.cleaner.counts.set(counts);
         Ok(())
     }
 
@@ -67,8 +68,8 @@ impl Volume {
         if blocks.is_empty() {
             return Ok(());
         }
-        let op = self.begin().await?;
-        let log = match self.options.active_logs {
+        let op = self.operations.begin().await?;
+        let log = match self.mount.options.active_logs {
             2 => SegmentType::HotData,
             _ => SegmentType::ColdData,
         };
@@ -78,9 +79,9 @@ impl Volume {
         for (copy, DirBlock { dir, page, .. }) in copies.into_iter().zip(&blocks) {
             moved += u64::from(self.publish_dir_block(&op, dir, *page, &copy).await?);
         }
-        let mut counts = self.gc_counts.get();
+        let mut counts = self.cleaner.counts.get();
         counts.data_blocks += moved;
-        self.gc_counts.set(counts);
+        self.cleaner.counts.set(counts);
         Ok(())
     }
 
@@ -92,28 +93,31 @@ impl Volume {
         blocks: &[(BlockAddr, SummaryEntry)],
     ) -> Result<Vec<Copy>> {
         // What was sent lately is there to be read.
-        self.metadata_in_flight.settle().await;
-        self.check_running()?;
-        let device = &self.env.device;
+        self.writes.metadata_in_flight.settle().await;
+        self.mount.check_running()?;
+        let device = &self.mount.env.device;
         let reads = blocks.iter().map(|(at, _)| device.read(Lba(at.0.into()), 1));
         let contents = join_all(reads.collect::<Vec<_>>()).await;
         let mut copies = Vec::new();
         for ((at, summary), content) in blocks.iter().zip(contents) {
             let content = content?.sector(0);
             self.prepare_log(log, 1).await?;
-            let now = self.mounted_time();
+            let now = self.checkpoints.mounted_time();
             let allocated =
                 self.segments.borrow_mut().allocate(log, BlockAddr::NULL, *summary, now);
             // Copies before it would be valid without an owner.
-            let allocated = allocated.map_err(|error| self.stop(error))?;
+            let allocated = allocated.map_err(|error| self.writes.stop(error))?;
             copies.push(Copy { at: *at, summary: *summary, new: allocated.at, content });
             for (segment, summaries) in allocated.into_full() {
-                self.keep_summaries(segment, &summaries);
+                self.meta.keep_summaries(segment, &summaries);
             }
         }
         let blocks = copies.iter().map(|copy| (copy.new, copy.content.clone())).collect();
-        let written = self.write_blocks(blocks, None, (Flags::META, Flags::NONE)).await;
-        written.map_err(|error| self.stop(error))?;
+        let written = self
+            .writes
+            .write_blocks(&self.segments, blocks, None, (Flags::META, Flags::NONE))
+            .await;
+        written.map_err(|error| self.writes.stop(error))?;
         Ok(copies)
     }
 
@@ -123,15 +127,15 @@ impl Volume {
     async fn publish_node(&self, _op: &Op, copy: &Copy) -> Result<bool> {
         let nid = copy.summary.nid;
         loop {
-            match self.node_entry(nid).await {
+            match self.nodes.node_entry(nid).await {
                 Ok(known) if known.block_addr == copy.at => {}
                 _ => break,
             }
             // Not while it is being read from its old place.
-            match self.read_node(nid, |_| ()).await {
+            match self.nodes.read_node(nid, |_| ()).await {
                 Ok(()) => {}
                 Err(FsError::NoEntry) => break,
-                Err(error) => return Err(self.stop(error)),
+                Err(error) => return Err(self.writes.stop(error)),
             }
             let Some(known) = self.nodes.nat.borrow().known(nid) else { continue };
             if known.block_addr != copy.at {
@@ -142,7 +146,7 @@ impl Volume {
             let is_chained = copy.content.expand().is_none_or(|bytes: Box<[u8; BLOCK_BYTES]>| {
                 self.checkpoints.is_recoverable(NodeFooter::parse(&bytes).cp_ver)
             });
-            if !is_chained || self.omits(OmittedRule::GcChainNodes) {
+            if !is_chained || self.mount.omits(OmittedRule::GcChainNodes) {
                 self.note_move(copy.at, copy.new, MovedBlock::Node(nid));
             }
             return Ok(true);
@@ -164,14 +168,14 @@ impl Volume {
             // Not while it is being read from its old place.
             read_pages(&backing, &dir.pages, u16::MAX, page..page + 1).await?;
             let _extents = dir.extent_lock.write().await;
-            let Found::Node(dnode) = self.find_dnode(dir, page).await? else { break };
-            if self.addresses(dnode, 1).await?.first() != Some(&copy.at) {
+            let Found::Node(dnode) = self.nodes.find_dnode(dir, page).await? else { break };
+            if self.nodes.addresses(dnode, 1).await?.first() != Some(&copy.at) {
                 break;
             }
             if dir.pages.peek(page).is_none() {
                 continue;
             }
-            self.set_address(op, dnode, copy.new).await?;
+            self.nodes.set_address(op, dnode, copy.new).await?;
             self.segments.borrow_mut().invalidate(copy.at)?;
             dir.note_moved(&(page..page + 1), copy.new);
             self.note_page(dir, page, copy.at, copy.new);

@@ -1,19 +1,16 @@
 //! Content of short files in their inodes (fs/f2fs/inline.c). Page 0 of such a file is in the page cache like any
 //! other; written back, it goes into the node page, and is durable with it.
 
-use super::error::corrupt;
-use super::format::{BlockAddr, Nid, inline};
+use super::format::{Nid, inline};
 use super::inode::{Dirty, Inode};
-use super::node::Found;
+use super::nat::Nodes;
+use super::operations::Op;
 use super::segment::Block;
-use super::volume::{Op, Volume};
 use crate::contract::{FsError, Result};
-use crate::vfs::writeback::write_blocks;
 use nandscape_block::SectorData;
-use std::rc::Rc;
 use std::sync::Arc;
 
-impl Volume {
+impl Nodes {
     /// Page 0 as the inode has it. The caller holds the file's `extent_lock`.
     pub(crate) async fn inline_page(&self, inode: &Inode) -> Result<SectorData> {
         let place = inode.layout.get().inline_data();
@@ -72,44 +69,5 @@ impl Volume {
         inode.raw.borrow_mut().inline &= !inline::DATA;
         inode.mark(Dirty::Content);
         Ok(())
-    }
-
-    /// Moves the content of a file out of its inode, to a block (`f2fs_convert_inline_inode`). The block is on the device
-    /// before the inode forgets the content, so a checkpoint has one or the other.
-    ///
-    /// # Errors
-    /// [`FsError::NoSpace`]; errors of the device.
-    pub(crate) async fn convert_inline(self: &Rc<Self>, inode: &Rc<Inode>) -> Result<()> {
-        // A page on its way into the inode has arrived.
-        inode.pages.written(0..1).await;
-        let op = self.begin().await?;
-        let _extents = inode.extent_lock.write().await;
-        if !inode.is_inline() {
-            return Ok(());
-        }
-        let content = match inode.pages.peek(0) {
-            Some(content) => content,
-            None => self.inline_page(inode).await?,
-        };
-        let is_empty = inode.size.get() == 0;
-        let place = inode.layout.get().inline_data();
-        if !is_empty {
-            self.space.take_some(1)?;
-        }
-        self.edit_node(&op, Nid(inode.number), |bytes| bytes[place].fill(0)).await?;
-        inode.raw.borrow_mut().inline &= !(inline::DATA | inline::DATA_EXIST);
-        inode.mark(Dirty::Content);
-        if is_empty {
-            return Ok(());
-        }
-        inode.add_blocks(1);
-        let Found::Node(dnode) = self.find_dnode(inode, 0).await? else {
-            return Err(corrupt("inode without addresses", inode.number));
-        };
-        self.set_address(&op, dnode, BlockAddr::NEW).await?;
-        let log = self.data_log(inode);
-        let moved = self.move_pages(&op, inode, (dnode, log), 0, 1).await?;
-        let start = moved.ok_or(FsError::NoSpace)?.start;
-        write_blocks(&**self, inode, start.0.into(), &[content], true).await
     }
 }

@@ -14,7 +14,7 @@ use super::format::{
 use super::segment::Block;
 use crate::cache::PageCache;
 use crate::contract::{Attr, FsError, Ino, Kind, Result, SetAttr, Timestamp};
-use crate::vfs::{FileCore, Pages};
+use crate::vfs::{FileCore, PAGE, Pages};
 use nandscape_block::Owner;
 use nandscape_rt::Handle;
 use nandscape_rt::sync::RwLock;
@@ -22,6 +22,9 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::ops::Deref;
 use std::rc::Rc;
+
+/// Links that a file can have (`F2FS_LINK_MAX`).
+pub(crate) const LINKS_MAX: u32 = u32::MAX;
 
 /// An inode in memory.
 pub(crate) struct Inode {
@@ -398,6 +401,62 @@ impl Inode {
         drop(raw);
         if !same {
             self.mark(Dirty::Times);
+        }
+    }
+
+    /// A directory that is still there, once its lock is held.
+    pub(crate) fn check_alive(&self) -> Result<()> {
+        if self.links() == 0 || self.deleted.get() { Err(FsError::NoEntry) } else { Ok(()) }
+    }
+
+    /// Whether a directory may get one more subdirectory.
+    pub(crate) fn may_add_subdir(&self) -> Result<()> {
+        if self.links() == LINKS_MAX { Err(FsError::TooManyLinks) } else { Ok(()) }
+    }
+
+    /// A directory lost or got a subdirectory.
+    pub(crate) fn count_subdir(&self, change: i32) {
+        let mut raw = self.raw.borrow_mut();
+        raw.links = raw.links.saturating_add_signed(change);
+        drop(raw);
+        self.mark(Dirty::Content);
+    }
+
+    /// Counts a name less, which `dir` lost (`f2fs_drop_nlink`).
+    pub(crate) fn lose_link(&self, dir: &Self, name: &[u8], now: Timestamp) {
+        self.lose_alias(dir.number, name);
+        let is_dir = self.is_dir();
+        if is_dir {
+            dir.count_subdir(-1);
+        }
+        let mut raw = self.raw.borrow_mut();
+        raw.links = if is_dir { 0 } else { raw.links.saturating_sub(1) };
+        drop(raw);
+        self.touch(now, false);
+        self.mark(Dirty::Content);
+    }
+
+    /// The file is at least `end` bytes long.
+    pub(crate) fn grow(&self, end: u64) {
+        if end > self.size.get() {
+            self.set_size(end);
+            self.raw.borrow_mut().size = end;
+            self.mark(Dirty::Content);
+        }
+    }
+
+    /// Forgets the pages of a file from one on.
+    pub(crate) fn forget_pages(&self, first: u64) {
+        self.pages.discard(first..u64::MAX);
+        self.moving.borrow_mut().split_off(&first);
+    }
+
+    /// The page of inline content ends at `size`.
+    pub(crate) fn cut_inline_page(&self, size: u64) {
+        let Some(content) = self.pages.peek(0) else { return };
+        let zeroes = nandscape_block::SectorData::Tag(nandscape_block::Tag::ZERO);
+        if let Some(cut) = content.overlaid(size as usize..PAGE as usize, &zeroes) {
+            self.pages.write(0, cut, false);
         }
     }
 }

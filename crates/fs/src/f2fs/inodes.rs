@@ -2,35 +2,25 @@
 
 use super::cpu::Work;
 use super::error::corrupt;
-use super::format::{self, InodeFeatures, InodeLayout, Nid, inline, mode};
-use super::inode::{self, Dirty, Inode, META_INO, ROOT_INO};
+use super::format::{self, Nid, inline, mode};
+use super::inode::{self, Dirty, Inode, META_INO};
+use super::nat::Nodes;
+use super::operations::Op;
 use super::segment::Block;
-use super::volume::{Op, Volume};
+use super::volume::Volume;
 use crate::contract::{Attr, Caller, FsError, Ino, Result, SetAttr};
 use crate::vfs::DataPath;
 use std::rc::Rc;
 
-/// Links that a file can have (`F2FS_LINK_MAX`).
-pub(crate) const LINKS_MAX: u32 = u32::MAX;
-/// Bytes of the extra attributes of new inodes (`F2FS_TOTAL_EXTRA_ATTR_SIZE`).
-const EXTRA_BYTES: u32 = 36;
-/// Words of inline extended attributes of new inodes (`DEFAULT_INLINE_XATTR_ADDRS`).
-const XATTR_WORDS: u32 = 50;
-
 impl Volume {
-    /// Whether a number may be an inode's that has a name.
-    pub(crate) fn is_ordinary(&self, number: u32) -> bool {
-        number > META_INO && number < self.space.max_nid()
-    }
-
     /// An inode that a caller names.
     ///
     /// # Errors
     /// [`FsError::NoEntry`] if there is none.
     pub(crate) async fn inode_of(&self, ino: Ino) -> Result<Rc<Inode>> {
-        self.env.calls.check_open()?;
+        self.mount.env.calls.check_open()?;
         let number = u32::try_from(ino.0).map_err(|_| FsError::NoEntry)?;
-        if !self.is_ordinary(number) {
+        if !self.nodes.is_ordinary(number) {
             return Err(FsError::NoEntry);
         }
         let inode = self.inode(number).await?;
@@ -49,76 +39,39 @@ impl Volume {
     /// # Errors
     /// [`FsError::NoEntry`] if the NAT knows no such node, [`FsError::Corrupt`] if its bytes contradict themselves.
     pub(crate) async fn inode(&self, number: u32) -> Result<Rc<Inode>> {
-        if let Some(known) = self.inodes.get(number) {
+        if let Some(known) = self.inodes.cache.get(number) {
             return Ok(known);
         }
         let nid = Nid(number);
-        self.pay(Work::NodePages(1)).await;
-        if self.node_entry(nid).await?.block_addr == format::BlockAddr::NULL {
+        self.mount.pay(Work::NodePages(1)).await;
+        if self.nodes.node_entry(nid).await?.block_addr == format::BlockAddr::NULL {
             return Err(FsError::NoEntry);
         }
-        let features = self.inode_features();
-        let is_data = |at| self.layout.is_main(at);
+        let features = self.mount.inode_features();
+        let is_data = |at| self.mount.layout.is_main(at);
         let read = |bytes: &Block| {
             format::check_inode(bytes, features, is_data).map(|()| inode::parse(bytes, features))
         };
-        let parts = self.read_node(nid, read).await?;
+        let parts = self.nodes.read_node(nid, read).await?;
         let parts =
             parts.map_err(|unsound| corrupt(unsound.what, format_args!("inode {number}")))?;
         // The first to have read it is right.
-        if let Some(known) = self.inodes.get(number) {
+        if let Some(known) = self.inodes.cache.get(number) {
             return Ok(known);
         }
-        let inode = Inode::new(&self.env.rt, &self.env.cache, number, parts, &self.inode_lists);
-        Ok(self.keep_inode(inode))
-    }
-
-    /// Keeps an inode in memory.
-    fn keep_inode(&self, inode: Rc<Inode>) -> Rc<Inode> {
-        self.inodes.insert(inode.number, inode, Inode::is_idle)
-    }
-
-    /// The features of the volume that decide how inodes are read.
-    pub(crate) fn inode_features(&self) -> InodeFeatures {
-        let features = self.sb.features();
-        InodeFeatures {
-            extra_attr: features.has(format::Feature::EXTRA_ATTR),
-            flexible_inline_xattr: features.has(format::Feature::FLEXIBLE_INLINE_XATTR),
-            inode_checksum: features.has(format::Feature::INODE_CHECKSUM),
-        }
-    }
-
-    /// Writes the checksum of an inode's block, if it has one.
-    pub(crate) fn seal_inode(&self, bytes: &mut Block) {
-        if let Some(seed) = self.sb.checksum_seed() {
-            format::seal_inode(bytes, self.inode_features(), seed.0);
-        }
-    }
-
-    /// Brings the attributes of an inode to its node page (`f2fs_update_inode`).
-    pub(crate) async fn update_inode(&self, op: &Op, inode: &Inode) -> Result<()> {
-        if inode.deleted.get() { Ok(()) } else { self.write_inode(op, inode).await }
-    }
-
-    async fn write_inode(&self, op: &Op, inode: &Inode) -> Result<()> {
-        if inode.dirty.get() == Dirty::No {
-            return Ok(());
-        }
-        self.pay(Work::NodePages(1)).await;
-        self.edit_node(op, Nid(inode.number), |bytes| encode(inode, bytes)).await?;
-        inode.mark_clean();
-        Ok(())
+        let inode = self.inodes.build(number, parts);
+        Ok(self.inodes.keep_inode(inode))
     }
 
     /// Brings the attributes of all dirty inodes to their node pages (`f2fs_sync_inode_meta`), also of one that waits for
     /// the checkpoint to be deleted: a mount that finishes its removal finds all nodes from there.
     pub(crate) async fn update_dirty_inodes(&self, op: &Op) -> Result<()> {
-        let numbers: Vec<u32> = self.inode_lists.dirty.borrow().iter().copied().collect();
+        let numbers: Vec<u32> = self.inodes.lists.dirty.borrow().iter().copied().collect();
         for number in numbers {
-            match self.inodes.get(number) {
-                Some(inode) => self.write_inode(op, &inode).await?,
+            match self.inodes.cache.get(number) {
+                Some(inode) => self.nodes.write_inode(op, &inode).await?,
                 None => {
-                    self.inode_lists.dirty.borrow_mut().remove(&number);
+                    self.inodes.lists.dirty.borrow_mut().remove(&number);
                 }
             }
         }
@@ -136,71 +89,14 @@ impl Volume {
         parent: &Inode,
         file_mode: u16,
     ) -> Result<Rc<Inode>> {
-        let nid = self.take_nid().await?;
-        let parts = self.new_parts(caller, parent, file_mode);
-        let inode = Inode::new(&self.env.rt, &self.env.cache, nid.0, parts, &self.inode_lists);
+        let nid = self.nodes.take_nid().await?;
+        let parts = self.inodes.new_parts(caller, parent, file_mode);
+        let inode = self.inodes.build(nid.0, parts);
         inode.may_have_tail.set(false);
-        self.new_node(op, &inode, nid, 0).await?;
+        self.nodes.new_node(op, &inode, nid, 0).await?;
         inode.mark(Dirty::Content);
-        self.update_inode(op, &inode).await?;
-        Ok(self.keep_inode(inode))
-    }
-
-    fn new_parts(&self, caller: Caller, parent: &Inode, file_mode: u16) -> inode::Parts {
-        const SET_GROUP_ID: u16 = 0o2000;
-        let is_dir = file_mode & mode::TYPE == mode::DIR;
-        let inherits = parent.raw.borrow().mode & SET_GROUP_ID != 0;
-        let now = self.env.now();
-        let (seconds, nanos) = (now.seconds.cast_unsigned(), now.nanos);
-        let features = self.inode_features();
-        let mut raw = format::Inode {
-            mode: file_mode | if inherits && is_dir { SET_GROUP_ID } else { 0 },
-            uid: caller.uid,
-            gid: if inherits { parent.raw.borrow().gid } else { caller.gid },
-            links: if is_dir { 2 } else { 1 },
-            blocks: 1,
-            atime: seconds,
-            ctime: seconds,
-            mtime: seconds,
-            atime_nsec: nanos,
-            ctime_nsec: nanos,
-            mtime_nsec: nanos,
-            generation: self.generations.borrow_mut().bits() as u32,
-            current_depth: u32::from(is_dir),
-            pino: parent.number,
-            ..format::Inode::default()
-        };
-        let is_file =
-            file_mode & mode::TYPE == mode::REGULAR || file_mode & mode::TYPE == mode::SYMLINK;
-        let mut flags = 0;
-        if self.options.inline_xattr {
-            flags |= inline::XATTR;
-        }
-        if self.options.inline_data && is_file {
-            flags |= inline::DATA;
-        }
-        if self.options.inline_dentry && is_dir {
-            flags |= inline::DENTRY;
-        }
-        if features.extra_attr {
-            flags |= inline::EXTRA_ATTR;
-        }
-        raw.inline = flags;
-        let has_slots = flags & (inline::XATTR | inline::DENTRY) != 0;
-        let words = match (features.flexible_inline_xattr, self.options.inline_xattr) {
-            (true, true) => XATTR_WORDS,
-            (false, _) if has_slots => XATTR_WORDS,
-            _ => 0,
-        };
-        let extra_bytes = if features.extra_attr { EXTRA_BYTES } else { 0 };
-        let extra = format::ExtraAttrs {
-            extra_isize: extra_bytes as u16,
-            inline_xattr_size: if features.flexible_inline_xattr { words as u16 } else { 0 },
-            crtime: seconds,
-            crtime_nsec: nanos,
-            ..format::ExtraAttrs::default()
-        };
-        (raw, extra, InodeLayout::new(extra_bytes, words, flags & inline::XATTR != 0))
+        self.nodes.update_inode(op, &inode).await?;
+        Ok(self.inodes.keep_inode(inode))
     }
 
     /// Changes attributes, and the length with its content.
@@ -213,7 +109,7 @@ impl Volume {
             self.check_range(&inode, size, 0)?;
             self.set_length(&inode, size).await?;
         }
-        inode.touch(self.env.now(), false);
+        inode.touch(self.mount.env.now(), false);
         inode.set(&change);
         Ok(inode.attr())
     }
@@ -234,7 +130,7 @@ impl Volume {
         inode.pages.written(0..u64::MAX).await;
         inode.pages.discard(0..u64::MAX);
         inode.moving.borrow_mut().clear();
-        let op = self.begin().await?;
+        let op = self.operations.begin().await?;
         self.free_inode(&op, inode).await
     }
 
@@ -245,22 +141,17 @@ impl Volume {
     pub(super) async fn free_inode(&self, op: &Op, inode: &Inode) -> Result<()> {
         let _extents = inode.extent_lock.write().await;
         if !inode.raw.borrow().has_inline(inline::DATA | inline::DENTRY) && has_blocks(inode) {
-            self.cut_from(op, inode, 0).await?;
+            self.nodes.cut_from(op, &self.segments, inode, 0).await?;
         }
         let xattr = Nid(inode.raw.borrow().xattr_nid);
         if xattr.0 != 0 {
-            self.remove_node(op, inode, xattr).await?;
+            self.nodes.remove_node(op, &self.segments, inode, xattr).await?;
         }
-        self.remove_node(op, inode, Nid(inode.number)).await?;
+        self.nodes.remove_node(op, &self.segments, inode, Nid(inode.number)).await?;
         inode.mark_clean();
         self.checkpoints.orphans.remove(inode.number);
-        self.inodes.remove(inode.number);
+        self.inodes.cache.remove(inode.number);
         Ok(())
-    }
-
-    /// The root directory.
-    pub(crate) fn root_number() -> u32 {
-        ROOT_INO
     }
 }
 
@@ -287,3 +178,25 @@ fn encode(inode: &Inode, bytes: &mut Block) {
 
 /// Pages of the shortest extent that an inode names (`F2FS_MIN_EXTENT_LEN`).
 const MIN_EXTENT: u64 = 64;
+
+impl Nodes {
+    /// Whether a number may be an inode's that has a name.
+    pub(crate) fn is_ordinary(&self, number: u32) -> bool {
+        number > META_INO && number < self.space.max_nid()
+    }
+
+    /// Brings the attributes of an inode to its node page (`f2fs_update_inode`).
+    pub(crate) async fn update_inode(&self, op: &Op, inode: &Inode) -> Result<()> {
+        if inode.deleted.get() { Ok(()) } else { self.write_inode(op, inode).await }
+    }
+
+    pub(super) async fn write_inode(&self, op: &Op, inode: &Inode) -> Result<()> {
+        if inode.dirty.get() == Dirty::No {
+            return Ok(());
+        }
+        self.mount.pay(Work::NodePages(1)).await;
+        self.edit_node(op, Nid(inode.number), |bytes| encode(inode, bytes)).await?;
+        inode.mark_clean();
+        Ok(())
+    }
+}

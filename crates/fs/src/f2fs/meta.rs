@@ -1,143 +1,24 @@
-//! Blocks of the metadata areas, and what of files a checkpoint vouches for: directory blocks.
-//!
-//! Pages of NAT and SSA are the pages of one inode, page n being block n. NAT and SIT blocks change in checkpoints only;
-//! an SSA block is written when its segment is full, at any time before the next checkpoint is durable.
+//! Writes of metadata: blocks of the metadata areas, and what of files a checkpoint vouches for, directory blocks.
 
 use super::data::MovedPages;
-use super::error::corrupt;
-use super::format::{BLOCK_BYTES, BlockAddr, SegNo, SegmentType, SummaryBlock};
+use super::format::{BlockAddr, SegNo};
 use super::inode::{Inode, META_INO, NODE_INO};
 use super::node::{Found, NodeSet};
+use super::operations::Op;
 use super::rules::OmittedRule;
-use super::segment::Block;
-use super::volume::{Op, Volume};
-use crate::cache::{WriteRun, read_pages};
-use crate::contract::{FsError, Result};
-use crate::vfs::writeback::FileBacking;
-use nandscape_block::{Bio, Flags, Fua, Lba, Owner, Payload, Placement, SectorData};
+use super::volume::Volume;
+use crate::cache::WriteRun;
+use crate::contract::Result;
+use nandscape_block::{Flags, SectorData};
 use std::future::Future;
 use std::rc::Rc;
-use std::sync::Arc;
 
 /// Pages of a directory, or of metadata, that are written at once.
 const RUN_PAGES: u64 = 512;
-/// The placement of blocks of a log: that of data by their life, none of nodes (`whint_mode=fs-based`).
-const fn placement_of(log: SegmentType) -> u16 {
-    match log {
-        SegmentType::HotData => 1,
-        SegmentType::WarmData => 3,
-        SegmentType::ColdData => 4,
-        SegmentType::HotNode | SegmentType::WarmNode | SegmentType::ColdNode => 0,
-    }
-}
-
-/// The placement of blocks of the metadata areas: medium life, as `whint_mode=fs-based` has it.
-const META_PLACEMENT: u16 = 2;
-
 impl Volume {
-    /// Looks at a block of NAT or SSA.
-    ///
-    /// # Errors
-    /// Errors of the device.
-    pub(crate) async fn read_meta<R>(
-        &self,
-        at: BlockAddr,
-        look: impl FnOnce(&Block) -> R,
-    ) -> Result<R> {
-        let page = u64::from(at.0);
-        let pages = &self.meta.pages;
-        if pages.with_bytes(page, |_| ()).is_none() {
-            let volume = self.this().ok_or(FsError::ReadOnly)?;
-            Box::pin(read_pages(&FileBacking(volume), pages, u16::MAX, page..page + 1)).await?;
-        }
-        pages.with_bytes(page, look).ok_or_else(|| corrupt("block of metadata", at.0))
-    }
-
-    /// Keeps a block of the metadata areas, to be written to its place.
-    pub(crate) fn write_meta(&self, at: BlockAddr, bytes: Box<Block>) {
-        self.meta.pages.write(at.0.into(), SectorData::Bytes(Arc::from(bytes)), false);
-    }
-
-    /// The summaries of a segment that is full. Hardly any are looked at before the segment is cleaned, so memory shares
-    /// them with a device that is in memory as well.
-    pub(crate) fn keep_summaries(&self, segment: SegNo, summaries: &SummaryBlock) {
-        let mut bytes = [0; BLOCK_BYTES];
-        summaries.encode(&mut bytes[..]);
-        let at = self.layout.summary_block(segment).unwrap_or_default();
-        self.meta.pages.write(at.0.into(), SectorData::sparse(&bytes), false);
-    }
-
-    /// Submits blocks, those that lie after each other together; `first` are flags of the first bio. All belong to
-    /// `owner`, if to a file. The caller holds an [`Op`] or is a checkpoint.
-    pub(crate) fn write_blocks(
-        &self,
-        blocks: Vec<(BlockAddr, SectorData)>,
-        owner: Option<Owner>,
-        (flags, first): (Flags, Flags),
-    ) -> impl Future<Output = Result<()>> + use<> {
-        let device = &self.env.device;
-        let most = match device.caps().max_sectors {
-            0 => usize::MAX,
-            most => most as usize,
-        };
-        let mut replies = Vec::new();
-        let mut extra = first;
-        let mut rest = &blocks[..];
-        while let Some((start, _)) = rest.first() {
-            let follows = |(index, (at, _)): (u32, &(BlockAddr, SectorData))| {
-                at.0 == start.0 + index && (index == 0 || !self.begins_section(*at))
-            };
-            let count = (0..).zip(rest).take(most).take_while(|one| follows(*one)).count();
-            let (some, after) = rest.split_at(count);
-            let content: Vec<_> = some.iter().map(|(_, content)| content.clone()).collect();
-            let mut bio = Bio::write(Lba(start.0.into()), count as u32, Payload::of(&content));
-            bio = bio.with(flags | extra);
-            bio.owner = owner;
-            bio.placement = self.placement_at(*start);
-            replies.push(self.send(bio));
-            (extra, rest) = (Flags::NONE, after);
-        }
-        async move {
-            let mut result = Ok(());
-            for reply in replies {
-                result = result.and(reply.await.map(drop));
-            }
-            Ok(result?)
-        }
-    }
-
-    /// Writes blocks that vouch for what was written before them: that is durable first (`preflush`), and they are when this
-    /// returns (`durable`).
-    pub(super) async fn write_after_flush(
-        &self,
-        blocks: Vec<(BlockAddr, SectorData)>,
-        preflush: bool,
-        durable: bool,
-    ) -> Result<()> {
-        let honours = self.env.device.caps().fua == Fua::Honoured;
-        let fua = if durable && honours { Flags::FUA } else { Flags::NONE };
-        let first = if preflush { Flags::PREFLUSH } else { Flags::NONE };
-        self.write_blocks(blocks, None, (Flags::META | Flags::SYNC | fua, first)).await?;
-        if durable && !honours {
-            self.env.device.flush().await?;
-        }
-        Ok(())
-    }
-
-    /// The placement hint of a block: that of its log (`whint_mode=fs-based`).
-    pub(super) fn placement_at(&self, at: BlockAddr) -> Placement {
-        let segments = self.segments.borrow();
-        let segment = segments.segment_of(at).map(|(segment, _)| segment);
-        let hint = match segment.and_then(|segment| segments.segment(segment)) {
-            Some(segment) => placement_of(segment.kind),
-            None => META_PLACEMENT,
-        };
-        Placement(hint.min(self.env.device.caps().placement_handles))
-    }
-
     /// Submits dirty pages of nodes, of metadata areas, or of a directory, for the flusher.
     pub(super) async fn write_back_metadata(self: &Rc<Self>, inode: &Rc<Inode>) -> Result<()> {
-        let op = self.begin().await?;
+        let op = self.operations.begin().await?;
         match inode.number {
             NODE_INO => self.send_nodes(&op, NodeSet::All, None).await.map(drop),
             META_INO => {
@@ -150,8 +31,9 @@ impl Volume {
 
     /// Submits dirty blocks of the metadata areas; does not wait for them.
     pub(crate) fn send_meta(self: &Rc<Self>) {
-        let mut pass = self.meta.pages.pass_over(0..u64::MAX);
-        let ssa = self.layout.summary_block(SegNo(0)).map_or(u64::MAX, |first| first.0.into());
+        let mut pass = self.meta.file.pages.pass_over(0..u64::MAX);
+        let ssa =
+            self.mount.layout.summary_block(SegNo(0)).map_or(u64::MAX, |first| first.0.into());
         while let Some(run) = pass.take_run(RUN_PAGES) {
             let summaries = run.end().saturating_sub(run.first().max(ssa));
             let sent = &self.checkpoints.summary_blocks;
@@ -170,10 +52,10 @@ impl Volume {
             let _extents = dir.extent_lock.write().await;
             let mut blocks = Vec::new();
             for (page, content) in (run.first()..run.end()).zip(run.data()) {
-                let Found::Node(dnode) = self.find_dnode(dir, page).await? else { continue };
-                let is_noted =
-                    self.omits(OmittedRule::GcDirContent) && dir.moving.borrow().contains(&page);
-                let (log, _) = self.log_of_pages(dir, page..page + 1);
+                let Found::Node(dnode) = self.nodes.find_dnode(dir, page).await? else { continue };
+                let is_noted = self.mount.omits(OmittedRule::GcDirContent)
+                    && dir.moving.borrow().contains(&page);
+                let (log, _) = self.mount.log_of_pages(dir, page..page + 1);
                 let moved = self.move_pages(op, dir, (dnode, log), page, 1).await?;
                 if let Some(MovedPages { from, start, .. }) = moved {
                     if is_noted {
@@ -193,7 +75,8 @@ impl Volume {
         runs: Vec<WriteRun<Inode>>,
         blocks: Vec<(BlockAddr, SectorData)>,
     ) {
-        let arrival = self.write_blocks(blocks, None, (Flags::META, Flags::NONE));
+        let arrival =
+            self.writes.write_blocks(&self.segments, blocks, None, (Flags::META, Flags::NONE));
         self.finish_runs(runs, arrival);
     }
 
@@ -203,14 +86,14 @@ impl Volume {
         runs: Vec<WriteRun<Inode>>,
         arrival: impl Future<Output = Result<()>> + 'static,
     ) {
-        let id = self.metadata_in_flight.send();
+        let id = self.writes.metadata_in_flight.send();
         let volume = Rc::clone(self);
-        drop(self.env.rt.clone().spawn("metadata write-back", async move {
-            let ended = arrival.await.map_err(|error| volume.stop(error));
+        drop(self.mount.env.rt.clone().spawn("metadata write-back", async move {
+            let ended = arrival.await.map_err(|error| volume.writes.stop(error));
             for run in runs {
                 run.finish(ended.clone().err());
             }
-            volume.metadata_in_flight.arrive(id);
+            volume.writes.metadata_in_flight.arrive(id);
         }));
     }
 }

@@ -19,9 +19,11 @@ use super::format::{
 use super::fs::F2fs;
 use super::gc_journal::read::{GcJournalBlock, blocks_that_count};
 use super::inode::{Inode, META_INO, NODE_INO};
+use super::mount_info::MountInfo;
 use super::moves::GcJournal;
-use super::nat::{FreeNids, Nat, Nodes};
+use super::nat::{FreeNids, Nat, NodeParts};
 use super::options::{AllocMode, Allocation, MountOptions, Reclaim};
+use super::recovery::RollForward;
 use super::rules::OmittedRule;
 use super::segment::{Capacity, CurSeg, LOGS, Segments, SegmentsAtMount, Slots};
 use super::space::Space;
@@ -346,7 +348,7 @@ impl F2fs {
                 Ok((Self(volume), MountReport { moves, files, nodes, blocks, orphans }))
             }
             Err(error) => {
-                volume.detach();
+                volume.mount.detach();
                 Err(error)
             }
         }
@@ -450,6 +452,8 @@ async fn load_volume(
     let at_mount =
         SegmentsAtMount { entries, logs, journal: sit, version_bitmap: sit_bitmap, slots };
     let env = VolumeEnv::new(rt, device, options.cache.clone(), options.epoch_s);
+    let mount = Rc::new(MountInfo::new(env, options, (sb, layout)));
+    let (env, options) = (&mount.env, &mount.options);
     let inode_lists = Rc::new(super::inode::InodeLists::default());
     let special = |number| {
         let parts = super::inode::parse(&[0; BLOCK_BYTES], super::format::InodeFeatures::default());
@@ -460,16 +464,20 @@ async fn load_volume(
     let nat = Nat::new(layout, nat, nat_bitmap, bits, options.nat_entries);
     let first_search = layout.nat_place(checkpoint.next_free_nid).0;
     let first_search = first_search.max(options.nid_search_from);
-    let nodes =
-        Nodes::new(rt, special(NODE_INO), nat, FreeNids::new(layout.nat_blocks(), first_search));
+    let nodes = NodeParts {
+        file: special(NODE_INO),
+        nat,
+        free: FreeNids::new(layout.nat_blocks(), first_search),
+        space: Space::new(checkpoint, layout.nids()),
+    };
     let mut last = checkpoint.clone();
     if !believes_stale {
         last.ckpt_flags &= !CP_NAT_BITS;
     }
-    let checkpoints = Checkpoints::new(rt, last, (*pack, *crc), most_orphans(&layout));
-    let space = Space::new(checkpoint, layout.nids());
+    let checkpoints =
+        Checkpoints::new(Rc::clone(&mount), last, (*pack, *crc), most_orphans(&layout));
     let of_zone = zones.as_ref().map(|zones| zones.capacity().of_section());
-    let gc_journal = GcJournal::of(sb.gc_journal(), &options, of_zone)?;
+    let gc_journal = GcJournal::of(mount.sb.gc_journal(), options, of_zone)?;
     let meta = special(META_INO);
     let whole = Capacity::whole(layout.segments_per_section());
     let capacity = zones.as_ref().map_or(whole, Zones::capacity);
@@ -482,25 +490,23 @@ async fn load_volume(
     segments.reuses_retired = options.omit == Some(OmittedRule::SectionReuse);
     segments.forgets_slots = options.omit == Some(OmittedRule::SlotMap);
     let parts = VolumeParts {
-        sb,
-        layout,
+        mount: Rc::clone(&mount),
         segments,
         nodes,
         meta,
         checkpoints,
-        space,
         inode_lists,
         gc_journal,
         zones,
         append,
     };
-    Ok(Volume::new(env, options, parts))
+    Ok(Volume::new(parts))
 }
 
 fn start_tasks(volume: &Rc<Volume>) {
-    let (env, backing) = (&volume.env, FileBacking(Rc::clone(volume)));
+    let (env, backing) = (&volume.mount.env, FileBacking(Rc::clone(volume)));
     drop(env.rt.spawn_daemon("flusher", flush_in_background(env.cache.clone(), backing)));
-    if volume.options.background_gc && volume.append.is_none() {
+    if volume.mount.options.background_gc && volume.append.is_none() {
         let cleaner = Rc::clone(volume);
         drop(env.rt.spawn_daemon("cleaner", async move { cleaner.run_gc_thread().await }));
     }
@@ -530,8 +536,8 @@ impl Volume {
         for ino in orphans {
             self.checkpoints.orphans.add(ino.0)?;
         }
-        let rolled = self.roll_forward(clean, journal).await?;
-        self.rolled.set(rolled);
+        let rolled = RollForward { volume: self }.run(clean, journal).await?;
+        self.checkpoints.rolled.set(rolled);
         if is_marked {
             self.unmark_volume().await?;
         }
@@ -542,7 +548,9 @@ impl Volume {
             }
             self.write_checkpoint(Reason::Recovery).await?;
         }
-        self.place_gc_journal().await?;
+        if let (Some(zones), Some(journal)) = (&self.zones, &self.gc_journal) {
+            zones.place_gc_journal(&self.mount, journal).await?;
+        }
         Ok((rolled, count))
     }
 
@@ -561,35 +569,28 @@ impl Volume {
         }
     }
 
-    /// Ends what runs in the background, so that the device can be used by others; nothing is written.
-    fn detach(&self) {
-        self.env.calls.close();
-        self.env.cache.stop();
-        self.stopped.set(true);
-    }
-
     /// Writes everything out and leaves the volume clean.
     ///
     /// # Errors
     /// The first; the rest is done all the same.
     pub(crate) async fn close(self: &Rc<Self>) -> Result<()> {
-        self.env.calls.check_open()?;
-        self.env.calls.close();
-        self.env.calls.ended().await;
+        self.mount.env.calls.check_open()?;
+        self.mount.env.calls.close();
+        self.mount.env.calls.ended().await;
         let mut result = Ok(());
-        for inode in self.inodes.all() {
+        for inode in self.inodes.cache.all() {
             inode.opens.set(0);
             result = result.and(self.delete_if_unused(&inode).await);
         }
-        result = result.and(sync_all(self, &self.inodes).await);
-        self.env.cache.stop();
-        if self.omits(OmittedRule::GcUnmark) {
+        result = result.and(sync_all(self, &self.inodes.cache).await);
+        self.mount.env.cache.stop();
+        if self.mount.omits(OmittedRule::GcUnmark) {
             self.unmark_volume().await?;
         }
         result.and(self.write_checkpoint(Reason::Umount).await.map(drop))?;
         if self.append.is_some() {
             self.drain_discards().await?;
-            self.env.device.flush().await?;
+            self.mount.env.device.flush().await?;
             // The device's next flag is another mount's.
             self.upcalls().iter().for_each(|upcalls| upcalls.poke.notify_one());
         }

@@ -9,14 +9,13 @@
 
 use super::dir::Found;
 use super::error::corrupt;
-use super::format::{Nid, advise, inline, mode};
-use super::inode::{Dirty, Inode};
-use super::inodes::LINKS_MAX;
+use super::format::{Nid, Superblock, advise, inline, mode};
+use super::inode::{Dirty, Inode, LINKS_MAX, ROOT_INO};
+use super::nat::Nodes;
+use super::operations::Op;
 use super::segment::Block;
-use super::volume::{Op, Volume};
-use crate::cache::read_pages;
+use super::volume::Volume;
 use crate::contract::{Caller, FsError, Ino, NAME_MAX, Result};
-use crate::vfs::writeback::FileBacking;
 use std::rc::Rc;
 
 /// Whether a name may stand in a directory.
@@ -59,17 +58,18 @@ fn has_extension(name: &[u8], extension: &[u8]) -> bool {
         })
 }
 
+/// What the extension of a file's name says about its data (`set_file_temperature`).
+fn temperature(sb: &Superblock, name: &[u8]) -> u8 {
+    let (cold, hot) = sb.extensions();
+    let is_any = |known: &[&[u8]]| known.iter().any(|one| has_extension(name, one));
+    match (is_any(&cold), is_any(&hot)) {
+        (true, _) => advise::COLD,
+        (false, true) => advise::HOT,
+        (false, false) => 0,
+    }
+}
+
 impl Volume {
-    /// A directory that is still there, once its lock is held.
-    pub(super) fn check_alive(dir: &Inode) -> Result<()> {
-        if dir.links() == 0 || dir.deleted.get() { Err(FsError::NoEntry) } else { Ok(()) }
-    }
-
-    /// Whether a directory may get one more subdirectory.
-    pub(super) fn may_add_subdir(dir: &Inode) -> Result<()> {
-        if dir.links() == LINKS_MAX { Err(FsError::TooManyLinks) } else { Ok(()) }
-    }
-
     /// What a name leads to.
     pub(crate) async fn look_up(&self, dir: Ino, name: &[u8]) -> Result<Rc<Inode>> {
         if name.len() > NAME_MAX {
@@ -77,9 +77,9 @@ impl Volume {
         }
         let dir = self.dir_of(dir).await?;
         let _shared = dir.i_rwsem.read().await;
-        Self::check_alive(&dir)?;
+        dir.check_alive()?;
         if matches!(name, b"." | b"..") {
-            let found = self.find(&dir, name).await?.ok_or(FsError::NoEntry)?;
+            let found = self.nodes.find(&dir, name).await?.ok_or(FsError::NoEntry)?;
             return self.inode_of(Ino(found.ino.into())).await;
         }
         let (_, inode) = self.named(&dir, name).await?.ok_or(FsError::NoEntry)?;
@@ -96,10 +96,10 @@ impl Volume {
         dir: &Inode,
         name: &[u8],
     ) -> Result<Option<(Found, Rc<Inode>)>> {
-        let Some(found) = self.find(dir, name).await? else { return Ok(None) };
+        let Some(found) = self.nodes.find(dir, name).await? else { return Ok(None) };
         let wrong = || corrupt("directory: a name leads nowhere", dir.number);
-        let is_own = found.ino == dir.number || found.ino == Self::root_number();
-        if is_own || !self.is_ordinary(found.ino) {
+        let is_own = found.ino == dir.number || found.ino == ROOT_INO;
+        if is_own || !self.nodes.is_ordinary(found.ino) {
             return Err(wrong());
         }
         match self.inode(found.ino).await {
@@ -107,15 +107,6 @@ impl Volume {
             Ok(_) | Err(FsError::NoEntry) => Err(wrong()),
             Err(error) => Err(error),
         }
-    }
-
-    /// What goes with a name that changes: a directory leads back to where its name stands, so that locks go down the
-    /// tree.
-    pub(super) async fn check_back(&self, dir: &Inode, inode: &Inode) -> Result<()> {
-        if inode.is_dir() && self.parent_of(inode).await? != dir.number {
-            return Err(corrupt("directory: .. leads elsewhere", inode.number));
-        }
-        Ok(())
     }
 
     /// Makes a file, directory or symbolic link.
@@ -128,28 +119,117 @@ impl Volume {
         permissions: u16,
     ) -> Result<Rc<Inode>> {
         self.balance_fs().await?;
-        let _namespace = self.namespace.read().await;
+        let _namespace = self.inodes.namespace.read().await;
         let dir = self.dir_of(dir).await?;
         let _alone = dir.i_rwsem.write().await;
-        Self::check_alive(&dir)?;
-        self.check_free(&dir, name).await?;
+        dir.check_alive()?;
+        self.nodes.check_free(&dir, name).await?;
         if matches!(what, New::Directory) {
-            Self::may_add_subdir(&dir)?;
+            dir.may_add_subdir()?;
         }
-        let op = self.begin().await?;
-        let vacancy = self.make_room(&op, &dir, name).await?;
+        let op = self.operations.begin().await?;
+        let vacancy = self.nodes.make_room(&op, &self.segments, &dir, name).await?;
         let file_mode = what.type_bits() | permissions & !mode::TYPE;
         let inode = self.new_inode(&op, caller, &dir, file_mode).await?;
-        if let Err(error) = self.fill_new(&op, &dir, &inode, name, what).await {
+        if let Err(error) = self.nodes.fill_new(&op, &dir, &inode, name, what).await {
             self.unmake(&op, &inode).await?;
             return Err(error);
         }
-        let named = self.add_name(&op, &dir, vacancy, name, (inode.number, file_mode)).await;
-        named.map_err(|error| self.stop(error))?;
+        let named = self.nodes.add_name(&op, &dir, vacancy, name, (inode.number, file_mode)).await;
+        named.map_err(|error| self.writes.stop(error))?;
         if matches!(what, New::Directory) {
-            self.count_subdir(&dir, 1);
+            dir.count_subdir(1);
         }
         Ok(inode)
+    }
+
+    /// Frees a new inode that got no name (`f2fs_handle_failed_inode`).
+    async fn unmake(&self, op: &Op, inode: &Inode) -> Result<()> {
+        inode.raw.borrow_mut().links = 0;
+        inode.deleted.set(true);
+        inode.pages.written(0..u64::MAX).await;
+        inode.pages.discard(0..u64::MAX);
+        let freed = self.free_inode(op, inode).await;
+        freed.map_err(|error| self.writes.stop(error))
+    }
+
+    /// Gives a file another name.
+    pub(crate) async fn add_link(&self, ino: Ino, dir: Ino, name: &[u8]) -> Result<Rc<Inode>> {
+        self.balance_fs().await?;
+        let _namespace = self.inodes.namespace.read().await;
+        let inode = self.inode_of(ino).await?;
+        let dir = self.dir_of(dir).await?;
+        if inode.is_dir() {
+            return Err(FsError::NotPermitted);
+        }
+        let _alone = dir.i_rwsem.write().await;
+        dir.check_alive()?;
+        self.nodes.check_free(&dir, name).await?;
+        inode.check_changeable()?;
+        let _file = inode.i_rwsem.write().await;
+        match inode.links() {
+            0 => return Err(FsError::NoEntry),
+            LINKS_MAX => return Err(FsError::TooManyLinks),
+            _ => {}
+        }
+        let op = self.operations.begin().await?;
+        let vacancy = self.nodes.make_room(&op, &self.segments, &dir, name).await?;
+        let file_mode = inode.raw.borrow().mode;
+        let named = self.nodes.add_name(&op, &dir, vacancy, name, (inode.number, file_mode)).await;
+        named.map_err(|error| self.writes.stop(error))?;
+        inode.raw.borrow_mut().links += 1;
+        inode.set_name(dir.number, name);
+        inode.lose_pino();
+        inode.touch(self.mount.env.now(), false);
+        drop((op, _file));
+        Ok(inode)
+    }
+
+    /// Takes a name away: of a directory, which must be empty, or of anything else.
+    pub(crate) async fn take_name(&self, dir: Ino, name: &[u8], is_dir: bool) -> Result<()> {
+        self.balance_fs().await?;
+        let namespace = self.inodes.namespace.read().await;
+        let dir = self.dir_of(dir).await?;
+        match name {
+            b"." if is_dir => return Err(FsError::Invalid("`.` cannot be removed")),
+            b".." if is_dir => return Err(FsError::NotEmpty),
+            b"." | b".." => return Err(FsError::IsDirectory),
+            _ if name.len() > NAME_MAX => return Err(FsError::NameTooLong),
+            _ => {}
+        }
+        let alone = dir.i_rwsem.write().await;
+        let (found, inode) = self.named(&dir, name).await?.ok_or(FsError::NoEntry)?;
+        self.nodes.check_back(&dir, &inode).await?;
+        inode.check_removable(&dir)?;
+        let file = self.lock_below(&dir, &inode).await?;
+        match (inode.is_dir(), is_dir) {
+            (true, false) => return Err(FsError::IsDirectory),
+            (false, true) => return Err(FsError::NotDirectory),
+            (true, true) if !self.nodes.is_empty_dir(&inode).await? => {
+                return Err(FsError::NotEmpty);
+            }
+            _ => {}
+        }
+        let cut = dir.invalidate_lock.write().await;
+        let op = self.operations.begin().await?;
+        self.checkpoints.note_orphan(&inode)?;
+        self.checkpoints.note_changed_dir(&dir);
+        let removed = self.nodes.remove_name(&op, &self.segments, &dir, found).await;
+        removed.map_err(|error| self.writes.stop(error))?;
+        inode.lose_link(&dir, name, self.mount.env.now());
+        drop((op, cut, file, alone, namespace));
+        self.delete_if_unused(&inode).await
+    }
+}
+
+impl Nodes {
+    /// What goes with a name that changes: a directory leads back to where its name stands, so that locks go down the
+    /// tree.
+    pub(super) async fn check_back(&self, dir: &Inode, inode: &Inode) -> Result<()> {
+        if inode.is_dir() && self.parent_of(inode).await? != dir.number {
+            return Err(corrupt("directory: .. leads elsewhere", inode.number));
+        }
+        Ok(())
     }
 
     /// Whether a name may be added to a directory.
@@ -176,32 +256,11 @@ impl Volume {
         inode.set_name(dir.number, name);
         match what {
             New::File => {
-                inode.raw.borrow_mut().advise |= self.temperature(name);
+                inode.raw.borrow_mut().advise |= temperature(&self.mount.sb, name);
                 Ok(())
             }
             New::Directory => self.make_empty(op, inode, dir.number).await,
             New::Symlink(target) => self.set_target(op, inode, target).await,
-        }
-    }
-
-    /// Frees a new inode that got no name (`f2fs_handle_failed_inode`).
-    async fn unmake(&self, op: &Op, inode: &Inode) -> Result<()> {
-        inode.raw.borrow_mut().links = 0;
-        inode.deleted.set(true);
-        inode.pages.written(0..u64::MAX).await;
-        inode.pages.discard(0..u64::MAX);
-        let freed = self.free_inode(op, inode).await;
-        freed.map_err(|error| self.stop(error))
-    }
-
-    /// What the extension of a file's name says about its data (`set_file_temperature`).
-    fn temperature(&self, name: &[u8]) -> u8 {
-        let (cold, hot) = self.sb.extensions();
-        let is_any = |known: &[&[u8]]| known.iter().any(|one| has_extension(name, one));
-        match (is_any(&cold), is_any(&hot)) {
-            (true, _) => advise::COLD,
-            (false, true) => advise::HOT,
-            (false, false) => 0,
         }
     }
 
@@ -226,110 +285,11 @@ impl Volume {
 
     /// The target of a symbolic link.
     pub(crate) async fn target(&self, inode: &Inode) -> Result<Vec<u8>> {
-        let volume = self.this().ok_or(FsError::ReadOnly)?;
-        let content = read_pages(&FileBacking(volume), &inode.pages, u16::MAX, 0..1).await?;
+        let content = self.reader.read(&inode.pages, 0..1).await?;
         let bytes = content.first().and_then(nandscape_block::SectorData::expand);
         let bytes = bytes.ok_or_else(|| corrupt("symbolic link", inode.number))?;
         let length = inode.size.get().min(bytes.len() as u64) as usize;
         Ok(bytes[..length].to_vec())
-    }
-
-    /// Gives a file another name.
-    pub(crate) async fn add_link(&self, ino: Ino, dir: Ino, name: &[u8]) -> Result<Rc<Inode>> {
-        self.balance_fs().await?;
-        let _namespace = self.namespace.read().await;
-        let inode = self.inode_of(ino).await?;
-        let dir = self.dir_of(dir).await?;
-        if inode.is_dir() {
-            return Err(FsError::NotPermitted);
-        }
-        let _alone = dir.i_rwsem.write().await;
-        Self::check_alive(&dir)?;
-        self.check_free(&dir, name).await?;
-        inode.check_changeable()?;
-        let _file = inode.i_rwsem.write().await;
-        match inode.links() {
-            0 => return Err(FsError::NoEntry),
-            LINKS_MAX => return Err(FsError::TooManyLinks),
-            _ => {}
-        }
-        let op = self.begin().await?;
-        let vacancy = self.make_room(&op, &dir, name).await?;
-        let file_mode = inode.raw.borrow().mode;
-        let named = self.add_name(&op, &dir, vacancy, name, (inode.number, file_mode)).await;
-        named.map_err(|error| self.stop(error))?;
-        inode.raw.borrow_mut().links += 1;
-        inode.set_name(dir.number, name);
-        inode.lose_pino();
-        inode.touch(self.env.now(), false);
-        drop((op, _file));
-        Ok(inode)
-    }
-
-    /// Takes a name away: of a directory, which must be empty, or of anything else.
-    pub(crate) async fn take_name(&self, dir: Ino, name: &[u8], is_dir: bool) -> Result<()> {
-        self.balance_fs().await?;
-        let namespace = self.namespace.read().await;
-        let dir = self.dir_of(dir).await?;
-        match name {
-            b"." if is_dir => return Err(FsError::Invalid("`.` cannot be removed")),
-            b".." if is_dir => return Err(FsError::NotEmpty),
-            b"." | b".." => return Err(FsError::IsDirectory),
-            _ if name.len() > NAME_MAX => return Err(FsError::NameTooLong),
-            _ => {}
-        }
-        let alone = dir.i_rwsem.write().await;
-        let (found, inode) = self.named(&dir, name).await?.ok_or(FsError::NoEntry)?;
-        self.check_back(&dir, &inode).await?;
-        inode.check_removable(&dir)?;
-        let file = self.lock_below(&dir, &inode).await?;
-        match (inode.is_dir(), is_dir) {
-            (true, false) => return Err(FsError::IsDirectory),
-            (false, true) => return Err(FsError::NotDirectory),
-            (true, true) if !self.is_empty_dir(&inode).await? => return Err(FsError::NotEmpty),
-            _ => {}
-        }
-        let cut = dir.invalidate_lock.write().await;
-        let op = self.begin().await?;
-        self.note_orphan(&inode)?;
-        let removed = self.remove_name(&op, &dir, found).await;
-        removed.map_err(|error| self.stop(error))?;
-        self.lose_link(&dir, name, &inode);
-        drop((op, cut, file, alone, namespace));
-        self.delete_if_unused(&inode).await
-    }
-
-    /// Makes an inode an orphan, if the name that is about to go is its last one.
-    ///
-    /// # Errors
-    /// [`FsError::NoSpace`] if a checkpoint has no room for it.
-    pub(super) fn note_orphan(&self, inode: &Inode) -> Result<()> {
-        if inode.is_dir() || inode.links() <= 1 {
-            self.checkpoints.orphans.add(inode.number)?;
-        }
-        Ok(())
-    }
-
-    /// Counts a name less, which `dir` lost (`f2fs_drop_nlink`).
-    pub(super) fn lose_link(&self, dir: &Inode, name: &[u8], inode: &Inode) {
-        inode.lose_alias(dir.number, name);
-        let is_dir = inode.is_dir();
-        if is_dir {
-            self.count_subdir(dir, -1);
-        }
-        let mut raw = inode.raw.borrow_mut();
-        raw.links = if is_dir { 0 } else { raw.links.saturating_sub(1) };
-        drop(raw);
-        inode.touch(self.env.now(), false);
-        inode.mark(Dirty::Content);
-    }
-
-    /// A directory lost or got a subdirectory.
-    pub(super) fn count_subdir(&self, dir: &Inode, change: i32) {
-        let mut raw = dir.raw.borrow_mut();
-        raw.links = raw.links.saturating_add_signed(change);
-        drop(raw);
-        dir.mark(Dirty::Content);
     }
 }
 

@@ -16,15 +16,16 @@ use super::checkpoints::Reason;
 use super::counts::Rolled;
 use super::error::corrupt;
 use super::format::{
-    AddrSlots, BlockAddr, Nid, NodeFooter, NodeRole, SegNo, SegmentType, SummaryBlock,
-    SummaryEntry, SummaryKind, first_page, inline, node_flag,
+    AddrSlots, BlockAddr, Nid, NodeFooter, NodeRole, SegNo, SegmentType, first_page, inline,
+    node_flag,
 };
 use super::gc_journal::read::GcJournalBlock;
 use super::inode::{self, Dirty, Inode};
-use super::node::{Dnode, Found};
+use super::node::Found;
+use super::operations::Op;
 use super::rules::OmittedRule;
 use super::segment::Block;
-use super::volume::{Op, Volume};
+use super::volume::Volume;
 use crate::contract::{FsError, Result};
 use crate::image::ImageReader;
 use crate::vfs::PAGE;
@@ -46,53 +47,54 @@ struct Fsynced {
     last_dentry: Option<usize>,
 }
 
-impl Volume {
+/// Roll-forward of a mount.
+pub(super) struct RollForward<'a> {
+    pub(super) volume: &'a Rc<Volume>,
+}
+
+impl RollForward<'_> {
     /// Rolls forward, through what the GC journal has, and writes a checkpoint, unless the volume was unmounted (`clean`)
     /// and nothing was written since.
     ///
     /// # Errors
     /// [`FsError::Corrupt`](crate::contract::FsError::Corrupt) if what the chain says contradicts the checkpoint; errors of the device.
-    pub(crate) async fn roll_forward(
-        self: &Rc<Self>,
-        clean: bool,
-        journal: Vec<GcJournalBlock>,
-    ) -> Result<Rolled> {
+    pub(crate) async fn run(&self, clean: bool, journal: Vec<GcJournalBlock>) -> Result<Rolled> {
         let chain = self.read_chain().await?;
         if clean && chain.is_empty() && journal.is_empty() {
-            match (&self.zones, &self.append) {
-                (Some(zones), _) => self.align_zones(zones).await?,
-                (None, Some(append)) => self.align_space(append, true).await?,
+            match (&self.volume.zones, &self.volume.append) {
+                (Some(zones), _) => zones.align_zones(&self.volume.segments).await?,
+                (None, Some(append)) => self.volume.align_space(append, true).await?,
                 (None, None) => {}
             }
-            self.finish_space(true).await?;
+            self.volume.finish_space(true).await?;
             return Ok(Rolled::default());
         }
         let held = self.hold_chain(&chain)?;
         let rolled = self.follow_chain(&chain, journal).await?;
         self.end_replay();
-        match (&self.zones, &self.append) {
-            (Some(zones), _) => self.align_zones(zones).await?,
-            (None, Some(append)) => self.align_space(append, false).await?,
-            (None, None) => self.renew_logs(!chain.is_empty())?,
+        match (&self.volume.zones, &self.volume.append) {
+            (Some(zones), _) => zones.align_zones(&self.volume.segments).await?,
+            (None, Some(append)) => self.volume.align_space(append, false).await?,
+            (None, None) => self.volume.segments.renew_logs(!chain.is_empty())?,
         }
-        if !self.omits(OmittedRule::RollCheckpoint) {
-            self.write_checkpoint(Reason::Recovery).await?;
+        if !self.volume.mount.omits(OmittedRule::RollCheckpoint) {
+            self.volume.write_checkpoint(Reason::Recovery).await?;
         }
         self.release_held(held).await;
-        self.finish_space(false).await?;
+        self.volume.finish_space(false).await?;
         Ok(rolled)
     }
 
     /// Brings back what nodes of the chain and blocks of the GC journal say, in their order.
     async fn follow_chain(
-        self: &Rc<Self>,
+        &self,
         chain: &[ChainNode],
         journal: Vec<GcJournalBlock>,
     ) -> Result<Rolled> {
         let fsynced = find_fsynced(chain);
         let mut rolled = Rolled { files: fsynced.len() as u64, ..Rolled::default() };
         let mut journal = self.begin_replay(journal).await?.into_iter().peekable();
-        let op = self.begin().await?;
+        let op = self.volume.operations.begin().await?;
         self.recover_inode_pages(&op, chain).await?;
         for (index, node) in chain.iter().enumerate() {
             while let Some(noted) = journal.next_if(|noted| noted.chain == node.at) {
@@ -111,14 +113,14 @@ impl Volume {
 
     /// Brings a node of the chain back, and the name of its inode where it is to.
     async fn recover_node(
-        self: &Rc<Self>,
+        &self,
         op: &Op,
         node: &ChainNode,
         names: bool,
         rolled: &mut Rolled,
     ) -> Result<()> {
         let ino = node.footer.ino;
-        let inode = match self.inode(ino).await {
+        let inode = match self.volume.inode(ino).await {
             Err(FsError::NoEntry) => return Ok(()),
             inode => inode?,
         };
@@ -135,16 +137,16 @@ impl Volume {
 
     /// The node blocks that follow the last checkpoint in the warm node log.
     async fn read_chain(&self) -> Result<Vec<ChainNode>> {
-        let reader = ImageReader::new(&self.env.device);
-        let most = self.space.user_blocks();
+        let reader = ImageReader::new(&self.volume.mount.env.device);
+        let most = self.volume.nodes.space.user_blocks();
         let mut chain: Vec<ChainNode> = Vec::new();
-        let mut at = self.segments.borrow().next_block(SegmentType::WarmNode);
-        while self.segments.borrow().is_log_address(at) && (chain.len() as u64) < most {
+        let mut at = self.volume.segments.borrow().next_block(SegmentType::WarmNode);
+        while self.volume.segments.borrow().is_log_address(at) && (chain.len() as u64) < most {
             let bytes = reader.block(at.0.into()).await?;
             let footer = NodeFooter::parse(&bytes);
-            let follows = self.checkpoints.is_recoverable(footer.cp_ver)
-                || self.omits(OmittedRule::RollVersion);
-            let is_node = footer.nid != 0 && footer.nid < self.space.max_nid();
+            let follows = self.volume.checkpoints.is_recoverable(footer.cp_ver)
+                || self.volume.mount.omits(OmittedRule::RollVersion);
+            let is_node = footer.nid != 0 && footer.nid < self.volume.nodes.space.max_nid();
             if !follows || !is_node {
                 break;
             }
@@ -160,7 +162,7 @@ impl Volume {
 
     /// Keeps segments of the chain, as far as they are free, from being used.
     fn hold_chain(&self, chain: &[ChainNode]) -> Result<Vec<SegNo>> {
-        let mut segments = self.segments.borrow_mut();
+        let mut segments = self.volume.segments.borrow_mut();
         let mut held = Vec::new();
         for node in chain {
             segments.admit(node.at)?;
@@ -173,13 +175,13 @@ impl Volume {
 
     /// Makes all inodes that the checkpoint does not know: before any node of a file is made, which must not get the
     /// number of one of them, and before nodes of theirs that precede them in the chain.
-    async fn recover_inode_pages(self: &Rc<Self>, op: &Op, chain: &[ChainNode]) -> Result<()> {
+    async fn recover_inode_pages(&self, op: &Op, chain: &[ChainNode]) -> Result<()> {
         for node in chain {
             let ino = Nid(node.footer.ino);
             let is_new = node.footer.nid == ino.0
                 && node.footer.has(node_flag::FSYNC)
                 && node.footer.has(node_flag::DENTRY);
-            if is_new && self.node_entry(ino).await?.block_addr == BlockAddr::NULL {
+            if is_new && self.volume.nodes.node_entry(ino).await?.block_addr == BlockAddr::NULL {
                 self.recover_inode_page(op, ino, &node.bytes).await?;
             }
         }
@@ -189,37 +191,39 @@ impl Volume {
     /// Makes the node page of an inode that the checkpoint does not have (`f2fs_recover_inode_page`): empty, with one
     /// link and without content, which the chain brings.
     async fn recover_inode_page(&self, op: &Op, ino: Nid, found: &Block) -> Result<()> {
-        self.nodes.free.borrow_mut().remove(ino.0);
-        let (mut raw, extra, layout) = inode::parse(found, self.inode_features());
+        self.volume.nodes.free.borrow_mut().remove(ino.0);
+        let (mut raw, extra, layout) = inode::parse(found, self.volume.mount.inode_features());
         raw.inline &= inline::XATTR | inline::EXTRA_ATTR;
         (raw.size, raw.blocks, raw.links, raw.xattr_nid, raw.ext_len) = (0, 1, 1, 0, 0);
         let parts = (raw, extra, layout);
-        let made = Inode::new(&self.env.rt, &self.env.cache, ino.0, parts, &self.inode_lists);
-        self.new_node(op, &made, ino, 0).await?;
+        let made = self.volume.inodes.build(ino.0, parts);
+        self.volume.nodes.new_node(op, &made, ino, 0).await?;
         made.mark(Dirty::Content);
-        self.update_inode(op, &made).await
+        self.volume.nodes.update_inode(op, &made).await
     }
 
     /// Attributes, inline extended attributes and inline content of an inode (`recover_inode`,
     /// `f2fs_recover_inline_xattr`, `f2fs_recover_inline_data`).
     async fn recover_inode(&self, op: &Op, inode: &Rc<Inode>, found: &Block) -> Result<()> {
         let _extents = inode.extent_lock.write().await;
-        let (mut raw, extra, layout) = inode::parse(found, self.inode_features());
+        let (mut raw, extra, layout) = inode::parse(found, self.volume.mount.inode_features());
         let was_inline = inode.is_inline();
         let is_inline = raw.has_inline(inline::DATA);
         if is_inline && !was_inline {
-            self.cut_from(op, inode, 0).await?;
+            self.volume.nodes.cut_from(op, &self.volume.segments, inode, 0).await?;
         }
         let (data, xattr) = (layout.inline_data(), layout.inline_xattr());
-        self.edit_node(op, Nid(inode.number), |bytes| {
-            if is_inline {
-                bytes[data.clone()].copy_from_slice(&found[data]);
-            } else if was_inline {
-                bytes[data].fill(0);
-            }
-            bytes[xattr.clone()].copy_from_slice(&found[xattr]);
-        })
-        .await?;
+        self.volume
+            .nodes
+            .edit_node(op, Nid(inode.number), |bytes| {
+                if is_inline {
+                    bytes[data.clone()].copy_from_slice(&found[data]);
+                } else if was_inline {
+                    bytes[data].fill(0);
+                }
+                bytes[xattr.clone()].copy_from_slice(&found[xattr]);
+            })
+            .await?;
         {
             // Names that went since the checkpoint are there again.
             let kept = inode.raw.borrow();
@@ -239,7 +243,10 @@ impl Volume {
     async fn recover_data(&self, op: &Op, inode: &Rc<Inode>, node: &ChainNode) -> Result<u64> {
         let role = node.footer.role();
         if role == Some(NodeRole::Xattr) {
-            self.recover_xattr_node(op, inode, &node.bytes).await?;
+            self.volume
+                .nodes
+                .recover_xattr_node(op, &self.volume.segments, inode, &node.bytes)
+                .await?;
             return Ok(0);
         }
         let layout = inode.layout.get();
@@ -251,7 +258,7 @@ impl Volume {
                 return Ok(0);
             }
             // The inode that says so follows in the chain.
-            self.drop_inline(op, inode).await?;
+            self.volume.nodes.drop_inline(op, inode).await?;
         }
         let addrs = if node.footer.is_inode() { layout.addrs() } else { AddrSlots::DIRECT };
         let mut recovered = 0;
@@ -270,17 +277,20 @@ impl Volume {
         found: BlockAddr,
     ) -> Result<bool> {
         let _extents = inode.extent_lock.write().await;
-        let now = match self.find_dnode(inode, page).await? {
+        let now = match self.volume.nodes.find_dnode(inode, page).await? {
             Found::Hole(_) => BlockAddr::NULL,
             Found::Node(dnode) => {
-                self.addresses(dnode, 1).await?.first().copied().unwrap_or_default()
+                self.volume.nodes.addresses(dnode, 1).await?.first().copied().unwrap_or_default()
             }
         };
         if now == found {
             return Ok(false);
         }
         if now != BlockAddr::NULL {
-            self.free_pages(op, inode, &(page..page + 1)).await?;
+            self.volume
+                .nodes
+                .free_pages(op, &self.volume.segments, inode, &(page..page + 1))
+                .await?;
         }
         if found == BlockAddr::NULL {
             return Ok(false);
@@ -291,77 +301,52 @@ impl Volume {
             inode.set_size((page + 1) * PAGE);
             inode.raw.borrow_mut().size = (page + 1) * PAGE;
         }
-        let dnode = self.make_dnode(op, inode, page).await?;
-        self.space.take_some(1)?;
+        let dnode = self.volume.nodes.make_dnode(op, inode, page).await?;
+        self.volume.nodes.space.take_some(1)?;
         inode.add_blocks(1);
         inode.mark(Dirty::Content);
-        if found == BlockAddr::NEW || !self.segments.borrow().is_log_address(found) {
-            self.set_address(op, dnode, BlockAddr::NEW).await?;
+        if found == BlockAddr::NEW || !self.volume.segments.borrow().is_log_address(found) {
+            self.volume.nodes.set_address(op, dnode, BlockAddr::NEW).await?;
             return Ok(false);
         }
         self.take_from_other(op, found).await?;
-        let summary = self.summary_at(dnode).await?;
-        self.adopt_block((found, SegmentType::WarmData), summary).await?;
-        self.set_address(op, dnode, found).await?;
+        let summary = self.volume.nodes.summary_at(dnode).await?;
+        self.volume
+            .segments
+            .adopt_block(
+                (found, SegmentType::WarmData),
+                summary,
+                self.volume.checkpoints.mounted_time(),
+            )
+            .await?;
+        self.volume.nodes.set_address(op, dnode, found).await?;
         Ok(true)
     }
 
     /// A block that is valid as another page's is taken from there: the chain knows better
     /// (`check_index_in_prev_nodes`).
     async fn take_from_other(&self, op: &Op, at: BlockAddr) -> Result<()> {
-        if !self.segments.borrow().is_valid(at) {
+        if !self.volume.segments.borrow().is_valid(at) {
             return Ok(());
         }
-        let summary = self.summary_of(at).await?;
-        let Some((ino, page)) = self.owner_of(at, &summary).await? else {
+        let summary = self.volume.segments.summary_of(at).await?;
+        let Some((ino, page)) = self.volume.owner_of(at, &summary).await? else {
             return Err(corrupt("valid block without an owner", at.0));
         };
-        let other = self.inode(ino).await?;
-        self.free_pages(op, &other, &(page..page + 1)).await
+        let other = self.volume.inode(ino).await?;
+        self.volume.nodes.free_pages(op, &self.volume.segments, &other, &(page..page + 1)).await
     }
 
-    /// What the summary of a page's block says.
-    pub(super) async fn summary_at(&self, dnode: Dnode) -> Result<SummaryEntry> {
-        let version = self.node_entry(dnode.nid).await?.version;
-        Ok(SummaryEntry { nid: dnode.nid, version, ofs_in_node: dnode.slot as u16 })
-    }
-
-    /// A block of a log of this kind is valid, and its summary names its node (`f2fs_replace_block`).
-    pub(super) async fn adopt_block(
-        &self,
-        (at, log): (BlockAddr, SegmentType),
-        summary: SummaryEntry,
-    ) -> Result<()> {
-        self.segments.borrow_mut().admit(at)?;
-        let found = self.segments.borrow().segment_of(at);
-        let Some((segment, offset)) = found else { return Ok(()) };
-        let now = self.mounted_time();
-        let in_log = self.segments.borrow_mut().adopt((at, log), summary, now)?;
-        if !in_log {
-            // What SSA has of a segment that the checkpoint does not know may be of another kind.
-            let kind = if log.is_node() { SummaryKind::Node } else { SummaryKind::Data };
-            let mut summaries =
-                self.summaries(segment).await.unwrap_or_else(|_| SummaryBlock::new(kind));
-            summaries.kind = kind;
-            summaries.entries[offset as usize] = summary;
-            self.keep_summaries(segment, &summaries);
+    /// The checkpoint of a recovery is durable: what was held for it is free, and its zones are reset.
+    async fn release_held(&self, held: Vec<SegNo>) {
+        for segment in &held {
+            self.volume.segments.borrow_mut().unhold(*segment);
         }
-        Ok(())
-    }
-
-    /// Logs go on in fresh segments (`f2fs_allocate_new_segments`) where the chain lies, or what it brought back: others
-    /// have the segments that they had, since hardly any may be free after a cut in the midst of cleaning.
-    fn renew_logs(&self, has_chain: bool) -> Result<()> {
-        for log in SegmentType::ALL {
-            let holds_chain = has_chain && log == SegmentType::WarmNode;
-            if !holds_chain && !self.segments.borrow().is_overlapped(log) {
-                self.segments.borrow_mut().skip_found(log);
-                continue;
-            }
-            let (segment, summaries) = self.segments.borrow_mut().renew(log)?;
-            self.keep_summaries(segment, &summaries);
+        if let Some(zones) = &self.volume.zones {
+            let sections = held.iter().map(|segment| self.volume.mount.layout.section_of(*segment));
+            zones.hold_freed(&self.volume.segments, sections);
+            zones.reset_freed(&self.volume.segments).await;
         }
-        Ok(())
     }
 }
 

@@ -1,9 +1,10 @@
 //! Renames: one operation, so that a checkpoint has the old name or the new one (`f2fs_rename2`).
 
 use super::error::corrupt;
-use super::inode::{Dirty, Inode};
+use super::inode::{Dirty, Inode, ROOT_INO};
 use super::namei::check_name;
-use super::volume::{Op, Volume};
+use super::operations::Op;
+use super::volume::Volume;
 use crate::contract::{FsError, Ino, NAME_MAX, RenameMode, Result};
 use nandscape_rt::sync::WriteGuard;
 use std::collections::BTreeSet;
@@ -24,7 +25,7 @@ impl Volume {
         mode: RenameMode,
     ) -> Result<()> {
         self.balance_fs().await?;
-        let namespace = self.namespace.write().await;
+        let namespace = self.inodes.namespace.write().await;
         let from = End { dir: self.dir_of(from.0).await?, name: from.1 };
         let to = End { dir: self.dir_of(to.0).await?, name: to.1 };
         for name in [from.name, to.name] {
@@ -34,12 +35,12 @@ impl Volume {
             check_name(name)?;
         }
         let dirs = self.lock_both(&from.dir, &to.dir).await;
-        Self::check_alive(&to.dir)?;
+        to.dir.check_alive()?;
         let (_, moved) = self.named(&from.dir, from.name).await?.ok_or(FsError::NoEntry)?;
-        self.check_back(&from.dir, &moved).await?;
+        self.nodes.check_back(&from.dir, &moved).await?;
         let victim = self.named(&to.dir, to.name).await?.map(|(_, inode)| inode);
         if let Some(victim) = &victim {
-            self.check_back(&to.dir, victim).await?;
+            self.nodes.check_back(&to.dir, victim).await?;
         }
         if mode == RenameMode::NoReplace && victim.is_some() {
             return Err(FsError::Exists);
@@ -60,7 +61,7 @@ impl Volume {
         }
         self.check_victim(&from.dir, &moved, victim.as_deref()).await?;
         if moved.is_dir() && victim.is_none() && from.dir.number != to.dir.number {
-            Self::may_add_subdir(&to.dir)?;
+            to.dir.may_add_subdir()?;
         }
         self.replace(&from, &to, &moved, victim.as_ref()).await?;
         drop((dirs, namespace));
@@ -88,14 +89,14 @@ impl Volume {
     async fn is_above(&self, inode: &Inode, dir: &Inode) -> Result<bool> {
         let mut above = dir.number;
         let mut seen = BTreeSet::new();
-        while inode.is_dir() && above != Self::root_number() {
+        while inode.is_dir() && above != ROOT_INO {
             if above == inode.number {
                 return Ok(true);
             }
             if !seen.insert(above) {
                 return Err(corrupt("directory: .. never leads to the root", above));
             }
-            above = self.parent_of(&*self.inode(above).await?).await?;
+            above = self.nodes.parent_of(&*self.inode(above).await?).await?;
         }
         Ok(false)
     }
@@ -126,7 +127,7 @@ impl Volume {
             (true, false) => Err(FsError::NotDirectory),
             (false, true) if self.is_above(victim, from).await? => Err(FsError::NotEmpty),
             (false, true) => Err(FsError::IsDirectory),
-            (true, true) if !self.is_empty_dir(victim).await? => Err(FsError::NotEmpty),
+            (true, true) if !self.nodes.is_empty_dir(victim).await? => Err(FsError::NotEmpty),
             _ => Ok(()),
         }
     }
@@ -139,29 +140,29 @@ impl Volume {
         victim: Option<&Rc<Inode>>,
     ) -> Result<()> {
         let _cut = from.dir.invalidate_lock.write().await;
-        let op = self.begin().await?;
+        let op = self.operations.begin().await?;
         let target = (moved.number, moved.raw.borrow().mode);
         match victim {
             Some(victim) => {
-                self.note_orphan(victim)?;
+                self.checkpoints.note_orphan(victim)?;
                 let named = self.link_to(&op, to, target).await;
-                named.map_err(|error| self.stop(error))?;
-                self.lose_link(&to.dir, to.name, victim);
+                named.map_err(|error| self.writes.stop(error))?;
+                victim.lose_link(&to.dir, to.name, self.mount.env.now());
             }
             None => {
-                let vacancy = self.make_room(&op, &to.dir, to.name).await?;
-                let named = self.add_name(&op, &to.dir, vacancy, to.name, target).await;
-                named.map_err(|error| self.stop(error))?;
+                let vacancy = self.nodes.make_room(&op, &self.segments, &to.dir, to.name).await?;
+                let named = self.nodes.add_name(&op, &to.dir, vacancy, to.name, target).await;
+                named.map_err(|error| self.writes.stop(error))?;
             }
         }
-        self.finish_rename(&op, from, to, moved).await.map_err(|error| self.stop(error))
+        self.finish_rename(&op, from, to, moved).await.map_err(|error| self.writes.stop(error))
     }
 
     /// A name that there is leads to another inode.
     async fn link_to(&self, op: &Op, end: &End<'_>, target: (u32, u16)) -> Result<()> {
         let gone = || corrupt("directory: a name is gone", end.dir.number);
-        let found = self.find(&end.dir, end.name).await?.ok_or_else(gone)?;
-        self.set_link(op, &end.dir, found, target).await
+        let found = self.nodes.find(&end.dir, end.name).await?.ok_or_else(gone)?;
+        self.nodes.set_link(op, &end.dir, found, target).await
     }
 
     /// What has its new name loses the old one.
@@ -173,12 +174,13 @@ impl Volume {
         moved: &Rc<Inode>,
     ) -> Result<()> {
         let gone = || corrupt("directory: a name is gone", from.dir.number);
-        let old = self.find(&from.dir, from.name).await?.ok_or_else(gone)?;
-        self.remove_name(op, &from.dir, old).await?;
+        let old = self.nodes.find(&from.dir, from.name).await?.ok_or_else(gone)?;
+        self.checkpoints.note_changed_dir(&from.dir);
+        self.nodes.remove_name(op, &self.segments, &from.dir, old).await?;
         self.change_parent(op, moved, from, to).await?;
-        self.note_changed_dir(&to.dir);
+        self.checkpoints.note_changed_dir(&to.dir);
         if moved.is_dir() {
-            self.note_changed_dir(moved);
+            self.checkpoints.note_changed_dir(moved);
         }
         Ok(())
     }
@@ -190,7 +192,7 @@ impl Volume {
         moved: &Rc<Inode>,
         other: &Rc<Inode>,
     ) -> Result<()> {
-        let op = self.begin().await?;
+        let op = self.operations.begin().await?;
         let exchange = async || {
             let target = |inode: &Inode| (inode.number, inode.raw.borrow().mode);
             self.link_to(&op, to, target(moved)).await?;
@@ -198,9 +200,9 @@ impl Volume {
             self.change_parent(&op, moved, from, to).await?;
             self.change_parent(&op, other, to, from).await
         };
-        exchange().await.map_err(|error| self.stop(error))?;
-        self.note_changed_dir(&from.dir);
-        self.note_changed_dir(&to.dir);
+        exchange().await.map_err(|error| self.writes.stop(error))?;
+        self.checkpoints.note_changed_dir(&from.dir);
+        self.checkpoints.note_changed_dir(&to.dir);
         Ok(())
     }
 
@@ -214,12 +216,12 @@ impl Volume {
     ) -> Result<()> {
         moved.set_name(to.dir.number, to.name);
         moved.lose_pino();
-        moved.touch(self.env.now(), false);
+        moved.touch(self.mount.env.now(), false);
         moved.mark(Dirty::Content);
         if moved.is_dir() && from.dir.number != to.dir.number {
-            self.set_parent(op, moved, &to.dir).await?;
-            self.count_subdir(&from.dir, -1);
-            self.count_subdir(&to.dir, 1);
+            self.nodes.set_parent(op, moved, &to.dir).await?;
+            from.dir.count_subdir(-1);
+            to.dir.count_subdir(1);
         }
         Ok(())
     }

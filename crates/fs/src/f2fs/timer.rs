@@ -20,14 +20,14 @@ impl Volume {
     /// Writes a checkpoint when the last one is old or many segments wait for one, until the volume is unmounted.
     pub(super) async fn checkpoint_in_background(self: &Rc<Self>) {
         loop {
-            self.env.rt.sleep(PERIOD.min(self.options.checkpoint_interval)).await;
-            if self.env.calls.check_open().is_err() || self.stopped.get() {
+            self.mount.env.rt.sleep(PERIOD.min(self.mount.options.checkpoint_interval)).await;
+            if self.mount.env.calls.check_open().is_err() || self.mount.stopped.get() {
                 return;
             }
-            let age = self.env.rt.now().saturating_sub(self.checkpoints.written_at.get());
+            let age = self.mount.env.rt.now().saturating_sub(self.checkpoints.written_at.get());
             let prefree = self.segments.borrow().prefree_segments();
             let most = (self.segments.borrow().count() * PREFREE_PERCENT / 100).min(PREFREE_MAX);
-            let is_due = age >= self.options.checkpoint_interval || prefree > most;
+            let is_due = age >= self.mount.options.checkpoint_interval || prefree > most;
             // An error stops the volume, which every call then says.
             if is_due && self.write_checkpoint(Reason::Sync).await.is_err() {
                 return;
@@ -37,11 +37,11 @@ impl Volume {
 
     /// Cleans a section whenever the volume is idle, until it is unmounted (`gc_thread_func`).
     pub(super) async fn run_gc_thread(self: &Rc<Self>) {
-        let (least, most) = (self.options.gc_min_sleep, self.options.gc_max_sleep);
+        let (least, most) = (self.mount.options.gc_min_sleep, self.mount.options.gc_max_sleep);
         let mut sleep = least;
         loop {
-            self.env.rt.sleep(sleep).await;
-            if self.env.calls.check_open().is_err() || self.stopped.get() {
+            self.mount.env.rt.sleep(sleep).await;
+            if self.mount.env.calls.check_open().is_err() || self.mount.stopped.get() {
                 return;
             }
             if !self.is_idle() {
@@ -54,9 +54,9 @@ impl Volume {
             };
             match self.clean_in_background().await {
                 Ok(true) => {}
-                Ok(false) => sleep = most.max(self.options.gc_no_gc_sleep),
+                Ok(false) => sleep = most.max(self.mount.options.gc_no_gc_sleep),
                 // An error of metadata stops the volume; one of a file's data comes out of its next sync.
-                Err(_) if self.stopped.get() => return,
+                Err(_) if self.mount.stopped.get() => return,
                 Err(_) => {}
             }
         }
@@ -64,16 +64,16 @@ impl Volume {
 
     /// Whether nothing has happened for a while (`is_idle`).
     fn is_idle(&self) -> bool {
-        let since = self.env.rt.now().saturating_sub(self.last_op.get());
-        since >= self.options.idle_interval && self.data_in_flight.is_empty()
+        let since = self.operations.idle_time();
+        since >= self.mount.options.idle_interval && self.writes.data_in_flight.is_empty()
     }
 
     /// Whether much of what was written is invalid, and little is free (`has_enough_invalid_blocks`).
     fn has_many_invalid_blocks(&self) -> bool {
-        let all = self.space.user_blocks();
+        let all = self.nodes.space.user_blocks();
         let free =
             u64::from(self.segments.borrow().free_segments()) * u64::from(BLOCKS_PER_SEGMENT);
-        let invalid = all.saturating_sub(self.space.valid_blocks()).saturating_sub(free);
+        let invalid = all.saturating_sub(self.nodes.space.valid_blocks()).saturating_sub(free);
         invalid > all * INVALID_PERCENT / 100 && free < all * FREE_PERCENT / 100
     }
 }

@@ -6,8 +6,10 @@ use super::format::{
     whole_xattr_name,
 };
 use super::inode::{Dirty, Inode};
+use super::nat::Nodes;
+use super::operations::Op;
 use super::segment::Block;
-use super::volume::{Op, Volume};
+use super::segment_manager::SegmentManager;
 use crate::contract::{FsError, NAME_MAX, Result, XattrMode};
 
 /// Prefixes of names that callers may change, by their number on disk: `user.`, `trusted.`, `security.`.
@@ -30,7 +32,7 @@ fn parts(name: &[u8]) -> Result<(u8, &[u8])> {
     }
 }
 
-impl Volume {
+impl Nodes {
     /// All attributes of an inode.
     async fn xattrs(&self, inode: &Inode) -> Result<XattrArea> {
         let place = inode.layout.get().inline_xattr();
@@ -63,17 +65,17 @@ impl Volume {
         names.collect()
     }
 
-    /// Sets an attribute, or removes it; the caller holds the inode's lock alone.
+    /// The attributes of an inode with one set or removed, and whether they need a node.
     ///
     /// # Errors
     /// [`FsError::NoSpace`] also if the attributes would not fit the inode and one node.
-    pub(crate) async fn change_xattr(
+    pub(super) async fn changed_xattrs(
         &self,
         inode: &Inode,
         name: &[u8],
         value: Option<&[u8]>,
         how: XattrMode,
-    ) -> Result<()> {
+    ) -> Result<(XattrArea, bool)> {
         inode.check_changeable()?;
         let (index, rest) = parts(name)?;
         let unsound = |what| corrupt(what, inode.number);
@@ -94,27 +96,23 @@ impl Volume {
             })?,
         };
         let needs_node = area.needs_node().map_err(|error| unsound(error.what))?;
-        let op = self.begin().await?;
-        self.store_xattrs(&op, inode, &area, needs_node).await?;
-        inode.touch(self.env.now(), false);
-        inode.mark(Dirty::Content);
-        Ok(())
+        Ok((area, needs_node))
     }
 
     /// Writes attributes to the inode and, if they need it, to their node (`write_all_xattrs`).
-    async fn store_xattrs(
+    pub(super) async fn store_xattrs(
         &self,
         op: &Op,
+        segments: &SegmentManager,
         inode: &Inode,
-        area: &XattrArea,
-        needs_node: bool,
+        (area, needs_node): (&XattrArea, bool),
     ) -> Result<()> {
         let (number, nid) = (Nid(inode.number), Nid(inode.raw.borrow().xattr_nid));
         let place = inode.layout.get().inline_xattr();
         let write = |bytes: &mut Block| bytes[place.clone()].copy_from_slice(area.inline_part());
         if !needs_node {
             if nid.0 != 0 {
-                self.remove_node(op, inode, nid).await?;
+                self.remove_node(op, segments, inode, nid).await?;
                 inode.raw.borrow_mut().xattr_nid = 0;
             }
             return self.edit_node(op, number, write).await;
@@ -144,12 +142,13 @@ impl Volume {
     pub(crate) async fn recover_xattr_node(
         &self,
         op: &Op,
+        segments: &SegmentManager,
         inode: &Inode,
         found: &Block,
     ) -> Result<()> {
         let old = inode.raw.borrow().xattr_nid;
         if old != 0 {
-            self.remove_node(op, inode, Nid(old)).await?;
+            self.remove_node(op, segments, inode, Nid(old)).await?;
             inode.raw.borrow_mut().xattr_nid = 0;
         }
         let nid = self.new_xattr_node(op, inode).await?;

@@ -29,7 +29,7 @@ impl Volume {
     /// Learns of moved blocks, and has logs go on in fresh sections.
     pub(super) async fn align_coupled(self: &Rc<Self>, append: &AppendSpace) -> Result<()> {
         self.fetch_at_mount(append).await?;
-        if !self.omits(OmittedRule::MountDiscard) {
+        if !self.mount.omits(OmittedRule::MountDiscard) {
             let fetched = append.fetched.borrow().clone();
             let mut void = Void::without(&fetched.kept);
             let is_unknown = |segments: &Segments, section: &SpaceSection| {
@@ -44,8 +44,8 @@ impl Volume {
         for section in &append.fetched.borrow().named {
             self.segments.borrow_mut().withhold(*section);
         }
-        if !self.omits(OmittedRule::LogInPlace) {
-            self.renew_all()?;
+        if !self.mount.omits(OmittedRule::LogInPlace) {
+            self.segments.renew_all()?;
         }
         self.segments.borrow_mut().begin_turns();
         Ok(())
@@ -58,7 +58,7 @@ impl Volume {
         is_wanted: impl Fn(&Segments, &SpaceSection) -> bool,
     ) {
         let segments = self.segments.borrow();
-        let per_section = self.layout.segments_per_section();
+        let per_section = self.mount.layout.segments_per_section();
         for (region, fill) in segments.fills().iter().enumerate() {
             let sections = (0..fill.sections).map(|index| SpaceSection { region, index });
             for section in sections.filter(|section| is_wanted(&segments, section)) {
@@ -93,7 +93,7 @@ impl Volume {
         let is_free = |section: &SpaceSection| segments.slot_of(*section).is_none();
         let olds = records.iter().filter_map(|(old, _)| segments.section_at(*old));
         *named = olds.filter(is_free).collect();
-        if !self.omits(OmittedRule::KnownDiscard) {
+        if !self.mount.omits(OmittedRule::KnownDiscard) {
             *kept = live;
         }
         Ok(())
@@ -115,7 +115,7 @@ impl Volume {
         let mut retired: BTreeSet<_> =
             self.segments.borrow_mut().take_retired().into_iter().collect();
         retired.extend(named);
-        if !self.omits(OmittedRule::MountDiscard) {
+        if !self.mount.omits(OmittedRule::MountDiscard) {
             let mut void = Void::without(&kept);
             let is_left = |segments: &Segments, section: &SpaceSection| {
                 let is_own =
@@ -125,7 +125,7 @@ impl Volume {
             self.add_sections(&mut void, is_left);
             self.discard_at_mount(append, void).await?;
             // Now the device may use the addresses that it owns again.
-            self.env.device.flush().await?;
+            self.mount.env.device.flush().await?;
         }
         append.is_mounting.set(false);
         let is_own = |section: &SpaceSection| {
@@ -133,9 +133,9 @@ impl Volume {
             segments.space().is_some_and(|space| !space.is_device_owned(section.region))
         };
         let (of_host, of_device): (Vec<_>, Vec<_>) = retired.into_iter().partition(is_own);
-        self.give_back(of_device);
+        self.segments.give_back(of_device);
         let Some(upcalls) = &append.upcalls else {
-            self.give_back(of_host);
+            self.segments.give_back(of_host);
             return Ok(());
         };
         upcalls.retire(of_host);

@@ -34,15 +34,15 @@ impl Volume {
             return Ok(());
         }
         append.discards.borrow_mut().prepare(made);
-        if self.omits(OmittedRule::EarlyDiscard) {
+        if self.mount.omits(OmittedRule::EarlyDiscard) {
             append.discards.borrow_mut().release();
             self.start_discards();
             self.drain_discards().await?;
             // Long enough that a power cut can come before the checkpoint.
-            self.env.rt.sleep(ROUND).await;
+            self.mount.env.rt.sleep(ROUND).await;
             return Ok(());
         }
-        let room = self.layout.discard_journal(0);
+        let room = self.mount.layout.discard_journal(0);
         let room = (room.end.0 - room.start.0) as usize;
         let is_full = append.discards.borrow().records().blocks() > room;
         if is_full && append.mode == AppendMode::Interval {
@@ -63,11 +63,11 @@ impl Volume {
         pack: u32,
     ) -> Result<Vec<(BlockAddr, Box<Block>)>> {
         let is_kept = |append: &&AppendSpace| {
-            append.mode == AppendMode::Interval && !self.omits(OmittedRule::DiscardJournal)
+            append.mode == AppendMode::Interval && !self.mount.omits(OmittedRule::DiscardJournal)
         };
         let Some(append) = self.append.as_ref().filter(is_kept) else { return Ok(Vec::new()) };
         let blocks = append.discards.borrow().records().encode(version);
-        let area = self.layout.discard_journal(pack);
+        let area = self.mount.layout.discard_journal(pack);
         if blocks.len() as u32 > area.end.0 - area.start.0 {
             return Err(corrupt("discard journal", "more records than it has room for"));
         }
@@ -80,7 +80,9 @@ impl Volume {
         let Some(append) = &self.append else { return };
         if !append.is_sending.replace(true) {
             let volume = Rc::clone(self);
-            drop(self.env.rt.spawn_daemon("discard", async move { volume.send_void().await }));
+            drop(
+                self.mount.env.rt.spawn_daemon("discard", async move { volume.send_void().await }),
+            );
         }
     }
 
@@ -89,10 +91,10 @@ impl Volume {
         let Some(append) = &self.append else { return };
         loop {
             if !append.is_hurried.get() {
-                let _ = select2(self.env.rt.sleep(ROUND), append.hurry.notified()).await;
+                let _ = select2(self.mount.env.rt.sleep(ROUND), append.hurry.notified()).await;
             }
             let ranges = append.discards.borrow_mut().take(ROUND_REQUESTS);
-            if ranges.is_empty() || self.stopped.get() {
+            if ranges.is_empty() || self.mount.stopped.get() {
                 break;
             }
             self.send_ranges(append, &ranges).await;
@@ -115,10 +117,10 @@ impl Volume {
         let send = |range: &Range<BlockAddr>| {
             let blocks = range.end.0 - range.start.0;
             append.count(|counts| counts.discarded_blocks += u64::from(blocks));
-            self.env.device.submit(Bio::discard(Lba(range.start.0.into()), blocks))
+            self.mount.env.device.submit(Bio::discard(Lba(range.start.0.into()), blocks))
         };
         let replies: Vec<_> = ranges.iter().map(send).collect();
-        self.discards.sent.set(self.discards.sent.get() + replies.len() as u64);
+        self.segments.discards.sent.set(self.segments.discards.sent.get() + replies.len() as u64);
         drop(join_all(replies).await);
         ranges.iter().for_each(|range| append.discards.borrow_mut().end(range));
     }
@@ -133,7 +135,7 @@ impl Volume {
             append.is_hurried.set(true);
             append.hurry.notify_one();
             append.drained.notified().await;
-            self.check_running()?;
+            self.mount.check_running()?;
         }
         Ok(())
     }
@@ -145,10 +147,10 @@ impl Volume {
         self.note_retired();
         if let Some(upcalls) = &append.upcalls {
             upcalls.cover();
-            if self.omits(OmittedRule::UpcallDiscards) {
+            if self.mount.omits(OmittedRule::UpcallDiscards) {
                 let (volume, batches) = (Rc::clone(self), upcalls.take_covered());
                 let complete = async move { volume.complete_upcalls(batches).await };
-                drop(self.env.rt.spawn_daemon("early completion", complete));
+                drop(self.mount.env.rt.spawn_daemon("early completion", complete));
             }
         }
         self.start_discards();

@@ -13,9 +13,11 @@ use crate::f2fs::format::{
     AddrSlots, BlockAddr, Nid, NodeFooter, SummaryBlock, SummaryEntry, SummaryKind, first_page,
 };
 use crate::f2fs::inode::Inode;
+use crate::f2fs::operations::Op;
 use crate::f2fs::rules::OmittedRule;
 use crate::f2fs::segment::{Block, MovedTo};
-use crate::f2fs::volume::{Op, Volume};
+use crate::f2fs::segment_manager::SegmentManager;
+use crate::f2fs::volume::Volume;
 use nandscape_rt::combine::join_all;
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -70,44 +72,25 @@ impl Volume {
     /// read after the other would make the host slower than a busy device.
     pub(super) async fn read_ahead(&self, batches: &[Batch]) -> Result<()> {
         let records = || batches.iter().flat_map(|(_, records)| records);
-        self.read_ahead_summaries(records()).await?;
+        self.segments.read_ahead_summaries(records()).await?;
         self.read_ahead_nodes(records()).await
-    }
-
-    async fn read_ahead_summaries(&self, records: impl Iterator<Item = &Record>) -> Result<()> {
-        let mut blocks = BTreeSet::new();
-        {
-            let segments = self.segments.borrow();
-            for (old, new) in records.filter(|(old, _)| segments.is_valid(*old)) {
-                let places = [*old, *new].into_iter().filter_map(|at| segments.segment_of(at));
-                let written = places.filter(|(segment, offset)| {
-                    segments.is_used(*segment) && segments.open_summary(*segment, *offset).is_none()
-                });
-                blocks
-                    .extend(written.filter_map(|(segment, _)| self.layout.summary_block(segment)));
-            }
-        }
-        let absent = |block: &BlockAddr| self.meta.pages.peek(block.0.into()).is_none();
-        let absent: Vec<_> = blocks.into_iter().filter(absent).collect();
-        let reads = absent.into_iter().map(|block| self.read_meta(block, |_| ()));
-        join_all(reads.collect::<Vec<_>>()).await.into_iter().collect()
     }
 
     async fn read_ahead_nodes(&self, records: impl Iterator<Item = &Record>) -> Result<()> {
         let mut nodes = BTreeSet::new();
         for (old, _) in records {
-            if self.segments.borrow().is_valid(*old) && !self.is_node_segment(*old) {
-                nodes.insert(self.summary_at_place(*old).await?.nid);
+            if self.segments.borrow().is_valid(*old) && !self.segments.is_node_segment(*old) {
+                nodes.insert(self.segments.summary_at_place(*old).await?.nid);
             }
         }
-        let count = self.read_nodes(nodes).await;
+        let count = self.nodes.read_nodes(nodes).await;
         self.append.iter().for_each(|append| append.count(|counts| counts.nodes_read += count));
         Ok(())
     }
 
     async fn apply_sorted(self: &Rc<Self>, records: &[Record]) -> Result<()> {
-        let op = self.begin().await?;
-        self.pay(Work::Records(records.len() as u64)).await;
+        let op = self.operations.begin().await?;
+        self.mount.pay(Work::Records(records.len() as u64)).await;
         for record in records {
             let outcome = self.apply(&op, *record).await?;
             self.append.iter().for_each(|append| {
@@ -127,7 +110,7 @@ impl Volume {
         if !self.segments.borrow().is_valid(old) {
             return self.skip(op, (old, new)).await;
         }
-        match self.is_node_segment(old) {
+        match self.segments.is_node_segment(old) {
             true => self.apply_node(op, (old, new)).await,
             false => self.apply_data(op, (old, new)).await,
         }
@@ -138,19 +121,19 @@ impl Volume {
         if self.segments.borrow().is_valid(new) {
             return Ok(Outcome::Known);
         }
-        if self.omits(OmittedRule::UpcallStale) {
+        if self.mount.omits(OmittedRule::UpcallStale) {
             let nobody = SummaryEntry::default();
             let kind = crate::f2fs::format::SegmentType::ColdData;
-            self.adopt_block((new, kind), nobody).await?;
+            self.segments.adopt_block((new, kind), nobody, self.checkpoints.mounted_time()).await?;
         }
         Ok(Outcome::Stale)
     }
 
     async fn apply_data(self: &Rc<Self>, _op: &Op, (old, new): Record) -> Result<Outcome> {
-        let entry = self.summary_at_place(old).await?;
+        let entry = self.segments.summary_at_place(old).await?;
         loop {
             let Some(place) = self.page_at(old, &entry).await? else { return Ok(Outcome::Stale) };
-            if !self.load_summary(new).await? {
+            if !self.segments.load_summary(new).await? {
                 return Ok(Outcome::Stale);
             }
             // From here on nothing waits.
@@ -160,32 +143,32 @@ impl Volume {
                 .pages
                 .with_bytes(place.nid.0.into(), |bytes| place.addrs.get(bytes, place.slot));
             let Some(address) = address else { continue };
-            if !self.omits(OmittedRule::UpcallRecheck)
+            if !self.mount.omits(OmittedRule::UpcallRecheck)
                 && (address != old || !self.segments.borrow().is_valid(old))
             {
                 return Ok(Outcome::Stale);
             }
-            if !self.has_summary(new) {
+            if !self.segments.has_summary(new) {
                 continue;
             }
             let moved = self.segments.borrow_mut().relocate(old, new)?;
             let set = |bytes: &mut Block| place.addrs.set(bytes, place.slot, new);
-            if self.edit_loaded(place.nid, set).is_none() {
+            if self.nodes.edit_loaded(place.nid, set).is_none() {
                 return Err(corrupt("node left memory", place.nid.0));
             }
-            self.note_summary(moved, entry)?;
+            self.segments.note_summary(moved, entry)?;
             place.inode.note_migrated(place.page, new);
             return Ok(Outcome::MovedData);
         }
     }
 
     async fn apply_node(&self, _op: &Op, (old, new): Record) -> Result<Outcome> {
-        let entry = self.summary_at_place(old).await?;
+        let entry = self.segments.summary_at_place(old).await?;
         loop {
-            if self.node_entry(entry.nid).await?.block_addr != old {
+            if self.nodes.node_entry(entry.nid).await?.block_addr != old {
                 return Ok(Outcome::Stale);
             }
-            if !self.load_summary(new).await? {
+            if !self.segments.load_summary(new).await? {
                 return Ok(Outcome::Stale);
             }
             // From here on nothing waits.
@@ -193,24 +176,25 @@ impl Volume {
             if known.block_addr != old {
                 return Ok(Outcome::Stale);
             }
-            if !self.has_summary(new) {
+            if !self.segments.has_summary(new) {
                 continue;
             }
             let moved = self.segments.borrow_mut().relocate(old, new)?;
             self.nodes.nat.borrow_mut().relocate(entry.nid, known, new);
-            self.note_summary(moved, SummaryEntry { nid: entry.nid, version: 0, ofs_in_node: 0 })?;
+            self.segments
+                .note_summary(moved, SummaryEntry { nid: entry.nid, version: 0, ofs_in_node: 0 })?;
             return Ok(Outcome::MovedNode);
         }
     }
 
     /// The page that a valid block of data belongs to, if it still does.
     async fn page_at(&self, old: BlockAddr, entry: &SummaryEntry) -> Result<Option<PageAt>> {
-        let known = self.node_entry(entry.nid).await?;
+        let known = self.nodes.node_entry(entry.nid).await?;
         if known.block_addr == BlockAddr::NULL || known.version != entry.version {
             return Ok(None);
         }
         let gone = |error| if error == FsError::NoEntry { Ok(None) } else { Err(error) };
-        let footer = match self.read_node(entry.nid, NodeFooter::parse).await {
+        let footer = match self.nodes.read_node(entry.nid, NodeFooter::parse).await {
             Ok(footer) => footer,
             Err(error) => return gone(error),
         };
@@ -232,31 +216,56 @@ impl Volume {
             page,
         }))
     }
+}
+
+impl SegmentManager {
+    pub(crate) async fn read_ahead_summaries(
+        &self,
+        records: impl Iterator<Item = &Record>,
+    ) -> Result<()> {
+        let mut blocks = BTreeSet::new();
+        {
+            let segments = self.borrow();
+            for (old, new) in records.filter(|(old, _)| segments.is_valid(*old)) {
+                let places = [*old, *new].into_iter().filter_map(|at| segments.segment_of(at));
+                let written = places.filter(|(segment, offset)| {
+                    segments.is_used(*segment) && segments.open_summary(*segment, *offset).is_none()
+                });
+                blocks.extend(
+                    written.filter_map(|(segment, _)| self.mount.layout.summary_block(segment)),
+                );
+            }
+        }
+        let absent = |block: &BlockAddr| self.meta.file.pages.peek(block.0.into()).is_none();
+        let absent: Vec<_> = blocks.into_iter().filter(absent).collect();
+        let reads = absent.into_iter().map(|block| self.meta.read(block, |_| ()));
+        join_all(reads.collect::<Vec<_>>()).await.into_iter().collect()
+    }
 
     /// Whether the segment of a block holds nodes.
-    fn is_node_segment(&self, at: BlockAddr) -> bool {
-        let segments = self.segments.borrow();
+    pub(crate) fn is_node_segment(&self, at: BlockAddr) -> bool {
+        let segments = self.borrow();
         let segment = segments.segment_of(at).and_then(|(segment, _)| segments.segment(segment));
         segment.is_some_and(|segment| segment.kind.is_node())
     }
 
     /// What the summaries say of a block.
-    async fn summary_at_place(&self, at: BlockAddr) -> Result<SummaryEntry> {
+    pub(crate) async fn summary_at_place(&self, at: BlockAddr) -> Result<SummaryEntry> {
         let outside = || corrupt("block outside of the address space", at.0);
-        let place = self.segments.borrow().segment_of(at);
+        let place = self.borrow().segment_of(at);
         let (segment, offset) = place.ok_or_else(outside)?;
-        if let Some(entry) = self.segments.borrow().open_summary(segment, offset) {
+        if let Some(entry) = self.borrow().open_summary(segment, offset) {
             return Ok(entry);
         }
-        let block = self.layout.summary_block(segment).unwrap_or_default();
-        self.read_meta(block, |bytes| SummaryEntry::read_at(bytes, offset as usize)).await
+        let block = self.mount.layout.summary_block(segment).unwrap_or_default();
+        self.meta.read(block, |bytes| SummaryEntry::read_at(bytes, offset as usize)).await
     }
 
     /// Brings the summaries of the segment that a block was moved to into memory, unless they begin with it. `false` for a
     /// place that the device cannot have moved it to.
-    async fn load_summary(&self, new: BlockAddr) -> Result<bool> {
+    pub(crate) async fn load_summary(&self, new: BlockAddr) -> Result<bool> {
         let (is_own, place, is_used) = {
-            let segments = self.segments.borrow();
+            let segments = self.borrow();
             let section = segments.section_at(new);
             let own = section.zip(segments.space());
             let is_own = own.is_some_and(|(section, space)| space.is_device_owned(section.region));
@@ -264,33 +273,34 @@ impl Volume {
             (is_own, place, place.is_some_and(|segment| segments.is_used(segment)))
         };
         if let Some(segment) = place.filter(|_| is_used && is_own) {
-            let block = self.layout.summary_block(segment).unwrap_or_default();
-            self.read_meta(block, |_| ()).await?;
+            let block = self.mount.layout.summary_block(segment).unwrap_or_default();
+            self.meta.read(block, |_| ()).await?;
         }
         Ok(is_own)
     }
 
     /// Whether they are there, or begin with it.
-    fn has_summary(&self, new: BlockAddr) -> bool {
-        let segments = self.segments.borrow();
+    pub(crate) fn has_summary(&self, new: BlockAddr) -> bool {
+        let segments = self.borrow();
         let Some((segment, _)) = segments.segment_of(new) else { return true };
-        let block = self.layout.summary_block(segment).unwrap_or_default();
-        !segments.is_used(segment) || self.meta.pages.with_bytes(block.0.into(), |_| ()).is_some()
+        let block = self.mount.layout.summary_block(segment).unwrap_or_default();
+        !segments.is_used(segment)
+            || self.meta.file.pages.with_bytes(block.0.into(), |_| ()).is_some()
     }
 
     /// The summary of a moved block at its new place.
-    fn note_summary(&self, moved: MovedTo, entry: SummaryEntry) -> Result<()> {
+    pub(crate) fn note_summary(&self, moved: MovedTo, entry: SummaryEntry) -> Result<()> {
         let MovedTo { segment, offset, kind, is_first } = moved;
         if is_first {
             let kind = if kind.is_node() { SummaryKind::Node } else { SummaryKind::Data };
             let mut summaries = SummaryBlock::new(kind);
             summaries.entries[offset as usize] = entry;
-            self.keep_summaries(segment, &summaries);
+            self.meta.keep_summaries(segment, &summaries);
             return Ok(());
         }
-        let block = self.layout.summary_block(segment).unwrap_or_default();
+        let block = self.mount.layout.summary_block(segment).unwrap_or_default();
         let set = |bytes: &mut Block| entry.write_at(bytes, offset as usize);
-        let is_there = self.meta.pages.edit_bytes(block.0.into(), set);
+        let is_there = self.meta.file.pages.edit_bytes(block.0.into(), set);
         is_there.map(drop).ok_or_else(|| corrupt("summaries left memory", segment.0))
     }
 }

@@ -36,32 +36,23 @@ impl Volume {
         // What the discard journal has.
         self.start_discards();
         self.drain_discards().await?;
-        if !self.omits(OmittedRule::MountDiscard) {
+        if !self.mount.omits(OmittedRule::MountDiscard) {
             let nothing = BTreeSet::new();
             let mut void = Void::without(&nothing);
             self.find_void_after_logs(append, &mut void);
             self.discard_at_mount(append, void).await?;
         }
-        if clean || self.omits(OmittedRule::LogInPlace) {
+        if clean || self.mount.omits(OmittedRule::LogInPlace) {
             return Ok(());
         }
-        self.renew_all()
-    }
-
-    /// Has all logs go on in fresh sections.
-    pub(super) fn renew_all(&self) -> Result<()> {
-        for log in SegmentType::ALL {
-            let (segment, summaries) = self.segments.borrow_mut().renew_section(log)?;
-            self.keep_summaries(segment, &summaries);
-        }
-        Ok(())
+        self.segments.renew_all()
     }
 
     /// What logs may have written after the last checkpoint, and nothing needs.
     fn find_void_after_logs(&self, append: &AppendSpace, void: &mut Void<'_>) {
         let mut segments = self.segments.borrow_mut();
-        let per_section = self.layout.segments_per_section();
-        let far = append.unknown.div_ceil(self.layout.blocks_per_section().into()) as u32 + 2;
+        let per_section = self.mount.layout.segments_per_section();
+        let far = append.unknown.div_ceil(self.mount.layout.blocks_per_section().into()) as u32 + 2;
         for log in SegmentType::ALL {
             let first = segments.block(segments.log(log).segment, 0).unwrap_or_default();
             let next = BlockAddr(first.0 + segments.log(log).next);

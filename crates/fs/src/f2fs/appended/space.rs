@@ -36,18 +36,18 @@ impl Volume {
     /// what is dirty.
     fn blocks_to_write(&self, append: &AppendSpace) -> u64 {
         let nodes = self.nodes.dirty.borrow().len() as u64;
-        let inodes = self.inode_lists.dirty.borrow().len() as u64;
-        append.blocks_of_runs() + nodes + inodes + 2 * self.dirty_dir_pages() + MARGIN
+        let inodes = self.inodes.lists.dirty.borrow().len() as u64;
+        append.blocks_of_runs() + nodes + inodes + 2 * self.mount.dirty_dir_pages() + MARGIN
     }
 
     /// Whether there is enough of everything, whatever of what is dirty has to be written: what most writers find.
     fn is_ample(&self, append: &AppendSpace) -> bool {
         let segments = self.segments.borrow();
-        let inodes = self.inode_lists.dirty.borrow().len() as u64;
+        let inodes = self.inodes.lists.dirty.borrow().len() as u64;
         // No fewer than [`Volume::blocks_to_write`] counts: all dirty pages are more than those of nodes and directories.
-        let blocks = append.blocks_of_runs() + MARGIN + 3 * self.env.cache.dirty() + inodes;
+        let blocks = append.blocks_of_runs() + MARGIN + 3 * self.mount.env.cache.dirty() + inodes;
         let sections =
-            blocks.div_ceil(self.layout.blocks_per_section().into()) as u32 + LOGS as u32;
+            blocks.div_ceil(self.mount.layout.blocks_per_section().into()) as u32 + LOGS as u32;
         let (valid, void) = segments.live_blocks();
         let (used, slots) = segments.slots_used();
         let has = |free: u32, all: u32, percent: u32| {
@@ -66,7 +66,7 @@ impl Volume {
         let segments = self.segments.borrow();
         let blocks = self.blocks_to_write(append);
         let sections =
-            blocks.div_ceil(self.layout.blocks_per_section().into()) as u32 + LOGS as u32;
+            blocks.div_ceil(self.mount.layout.blocks_per_section().into()) as u32 + LOGS as u32;
         let (valid, void) = segments.live_blocks();
         let live = valid + void + append.discards.borrow().blocks();
         let (used, slots) = segments.slots_used();
@@ -81,7 +81,7 @@ impl Volume {
         }
         let gain = (slots * GAIN_PERCENT / 100).max(1);
         let waits = self.upcalls().is_some_and(|upcalls| upcalls.applied() > 0);
-        let prefree = segments.prefree_segments() / self.layout.segments_per_section();
+        let prefree = segments.prefree_segments() / self.mount.layout.segments_per_section();
         if prefree < gain && !(waits && prefree > 0) {
             return None;
         }
@@ -103,7 +103,7 @@ impl Volume {
             return Ok(());
         };
         let Some(volume) = self.this() else { return Ok(()) };
-        let _alone = self.gc_lock.lock().await;
+        let _alone = self.cleaner.lock.lock().await;
         for _ in 0..TRIES {
             let Some(lack) = self.lack(append) else { return Ok(()) };
             append.note_forced(lack.what);

@@ -56,7 +56,7 @@ impl Volume {
         let mut interrupt = None;
         loop {
             self.wait_for_upcall(upcalls, &mut interrupt).await;
-            if self.env.calls.check_open().is_err() || self.stopped.get() {
+            if self.mount.env.calls.check_open().is_err() || self.mount.stopped.get() {
                 return;
             }
             // An error stops the volume, which every call then says.
@@ -74,14 +74,16 @@ impl Volume {
     ) {
         let poked = upcalls.poke.notified();
         match upcalls.signal {
-            UpcallSignal::Piggyback => drop(select2(self.env.device.attention(), poked).await),
-            UpcallSignal::Poll(period) => _ = select2(self.env.rt.sleep(period), poked).await,
+            UpcallSignal::Piggyback => {
+                _ = select2(self.mount.env.device.attention(), poked).await;
+            }
+            UpcallSignal::Poll(period) => _ = select2(self.mount.env.rt.sleep(period), poked).await,
             UpcallSignal::Interrupt => {
-                let wait = || self.env.device.submit(Bio::new(Op::AwaitUpcall, Lba(0), 0));
+                let wait = || self.mount.env.device.submit(Bio::new(Op::AwaitUpcall, Lba(0), 0));
                 let answer = interrupt.get_or_insert_with(|| Box::pin(wait()));
                 if let Either::First(_) = select2(answer.as_mut(), poked).await {
                     *interrupt = None;
-                    self.pay(Work::Upcall).await;
+                    self.mount.pay(Work::Upcall).await;
                 }
             }
         }
@@ -112,7 +114,7 @@ impl Volume {
                     self.complete_covered(upcalls).await?;
                 }
                 Left::None => {
-                    self.give_back(upcalls.note_none_left(discarded));
+                    self.segments.give_back(upcalls.note_none_left(discarded));
                     return Ok(());
                 }
             }
@@ -126,11 +128,11 @@ impl Volume {
         upcalls: &Upcalls,
         batches: Vec<Batch>,
     ) -> Result<()> {
-        self.read_ahead(&batches).await.map_err(|error| self.stop(error))?;
+        self.read_ahead(&batches).await.map_err(|error| self.writes.stop(error))?;
         for (id, records) in batches {
-            self.apply_until_done(&records).await.map_err(|error| self.stop(error))?;
+            self.apply_until_done(&records).await.map_err(|error| self.writes.stop(error))?;
             upcalls.note_applied(id);
-            if self.omits(OmittedRule::UpcallCheckpoint) {
+            if self.mount.omits(OmittedRule::UpcallCheckpoint) {
                 upcalls.cover();
                 self.complete_upcalls(upcalls.take_covered()).await;
             }
@@ -142,7 +144,7 @@ impl Volume {
     /// Writes a checkpoint if as many batches as may wait for one, and has batches completed if twice as many are not.
     async fn bound_upcalls(self: &Rc<Self>, append: &AppendSpace, upcalls: &Upcalls) -> Result<()> {
         let room = append.capacity / (BLOCKS_PER_RECORD * u64::from(RECORDS));
-        let most = u64::from(self.options.upcalls_waiting).min(room.max(1));
+        let most = u64::from(self.mount.options.upcalls_waiting).min(room.max(1));
         if upcalls.applied() as u64 >= most {
             append.note_forced(Forced::Upcalls);
             self.write_checkpoint(Reason::Space).await?;
@@ -167,8 +169,8 @@ impl Volume {
         let mut batches = Vec::new();
         while batches.len() < TOGETHER {
             let fetch = Bio::new(Op::FetchUpcall, Lba(0), RECORDS);
-            let reply = self.env.device.submit(fetch).await?;
-            self.pay(Work::Upcall).await;
+            let reply = self.mount.env.device.submit(fetch).await?;
+            self.mount.pay(Work::Upcall).await;
             let Reply::Upcall(id, records) = reply else {
                 return Ok((batches, Left::None));
             };
@@ -206,25 +208,20 @@ impl Volume {
     pub(super) async fn complete_upcalls(&self, batches: Vec<u64>) {
         let Some(upcalls) = self.upcalls().filter(|_| !batches.is_empty()) else { return };
         let _one = upcalls.completing.lock().await;
-        if !self.omits(OmittedRule::UpcallReads) {
+        if !self.mount.omits(OmittedRule::UpcallReads) {
             upcalls.reads_ended().await;
         }
         // All at once, so that the device makes them durable together.
-        let complete = |id| self.env.device.submit(Bio::new(Op::CompleteUpcall(id), Lba(0), 0));
+        let complete =
+            |id| self.mount.env.device.submit(Bio::new(Op::CompleteUpcall(id), Lba(0), 0));
         let replies: Vec<_> = batches.into_iter().map(complete).collect();
         // The device would say that it has completed one already: a batch is completed once.
         for _ in join_all(replies).await.into_iter().filter(Result::is_ok) {
             self.append
                 .iter()
                 .for_each(|append| append.count(|counts| counts.upcalls_completed += 1));
-            self.give_back(upcalls.note_completed());
+            self.segments.give_back(upcalls.note_completed());
         }
-    }
-
-    /// Sections may be written again.
-    pub(super) fn give_back(&self, sections: Vec<SpaceSection>) {
-        let mut segments = self.segments.borrow_mut();
-        sections.into_iter().for_each(|section| segments.give_back(section));
     }
 
     /// Sections lost their slots with a checkpoint that is durable. Those that the device writes are its business.
@@ -238,10 +235,10 @@ impl Volume {
             segments.space().is_some_and(|space| space.is_device_owned(section.region))
         };
         let (of_device, of_host): (Vec<_>, Vec<_>) = retired.into_iter().partition(is_own);
-        self.give_back(of_device);
+        self.segments.give_back(of_device);
         match &append.upcalls {
             Some(upcalls) => upcalls.retire(of_host),
-            None => self.give_back(of_host),
+            None => self.segments.give_back(of_host),
         }
     }
 }

@@ -77,7 +77,7 @@ impl Volume {
             let discard = |range: &Range<u64>| {
                 let blocks = range.end - range.start;
                 append.count(|counts| counts.mount_discarded_blocks += blocks);
-                self.env.device.submit(Bio::discard(Lba(range.start), blocks as u32))
+                self.mount.env.device.submit(Bio::discard(Lba(range.start), blocks as u32))
             };
             let replies: Vec<_> = some.iter().map(discard).collect();
             for reply in join_all(replies).await {

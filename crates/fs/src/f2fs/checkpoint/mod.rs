@@ -16,22 +16,16 @@ mod pack;
 use super::checkpoints::Reason;
 use super::cpu::Work;
 use super::format::{BlockAddr, NAT_ENTRIES_PER_BLOCK, NatEntry};
-use super::inode::{Inode, META_INO};
 use super::node::NodeSet;
+use super::operations::Op;
 use super::rules::OmittedRule;
-use super::volume::{Op, Volume};
-use crate::contract::{Kind, Result};
+use super::volume::Volume;
+use crate::contract::Result;
 use nandscape_block::{Flags, SectorData};
 use std::rc::Rc;
 use std::sync::Arc;
 
 impl Volume {
-    /// Seconds for which the volume was mounted so far (`get_mtime`).
-    pub(crate) fn mounted_time(&self) -> u64 {
-        let since = self.env.rt.now().saturating_sub(self.checkpoints.mounted_at).0 / 1_000_000_000;
-        self.checkpoints.mounted_before_s.saturating_add(since)
-    }
-
     /// Writes all data, then a checkpoint (`f2fs_sync_fs`).
     pub(crate) async fn sync_fs(self: &Rc<Self>) -> Result<()> {
         self.fetch_upcalls().await?;
@@ -46,22 +40,9 @@ impl Volume {
             || segments.has_dirty_entries()
             || !self.nodes.dirty.borrow().is_empty()
             || self.checkpoints.orphans.changed()
-            || !self.inode_lists.dirty.borrow().is_empty()
-            || !self.dirty_dirs().is_empty()
+            || !self.inodes.lists.dirty.borrow().is_empty()
+            || !self.mount.dirty_dirs().is_empty()
             || self.upcalls().is_some_and(|upcalls| upcalls.applied() > 0)
-    }
-
-    /// Directories and long symbolic links with dirty pages.
-    pub(super) fn dirty_dirs(&self) -> Vec<Rc<Inode>> {
-        let mut dirs = self.env.cache.dirty_files();
-        let is_dir = |inode: &Rc<Inode>| inode.number > META_INO && inode.kind() != Kind::File;
-        dirs.retain(is_dir);
-        dirs
-    }
-
-    /// Dirty pages of directories.
-    pub(crate) fn dirty_dir_pages(&self) -> u64 {
-        self.dirty_dirs().iter().map(|dir| dir.pages.dirty()).sum()
     }
 
     /// Writes a checkpoint, unless nothing has changed since the last one; whether it did.
@@ -82,11 +63,11 @@ impl Volume {
         then: impl FnOnce(),
     ) -> Result<bool> {
         let _one = self.checkpoints.writing.lock().await;
-        let op = self.freeze().await;
-        self.check_running()?;
+        let op = self.operations.freeze().await;
+        self.mount.check_running()?;
         let is_needed = !matches!(reason, Reason::Sync) || self.is_dirty();
         if is_needed {
-            self.write_frozen(&op, reason).await.map_err(|error| self.stop(error))?;
+            self.write_frozen(&op, reason).await.map_err(|error| self.writes.stop(error))?;
         }
         then();
         Ok(is_needed)
@@ -96,21 +77,21 @@ impl Volume {
         let before = self.blocks_of_metadata();
         self.flush_files(op).await?;
         let version = self.checkpoints.last.borrow().checkpoint_ver + 1;
-        let sit_in_place = self.omits(OmittedRule::SitInPlace);
+        let sit_in_place = self.mount.omits(OmittedRule::SitInPlace);
         let nat_blocks = self.flush_nat(reason).await?;
         let sit = self.segments.borrow_mut().flush_entries(sit_in_place);
         self.prepare_discards().await?;
         let metadata = sit.len() as u64;
         for (at, bytes) in sit {
-            self.write_meta(at, bytes);
+            self.meta.write(at, bytes);
         }
-        if self.omits(OmittedRule::EarlyDiscard) {
+        if self.mount.omits(OmittedRule::EarlyDiscard) {
             self.discard_prefree().await;
         }
         let mut pack = self.build_pack(version, reason)?;
         pack.bits.extend(self.discard_journal(version, 1 - self.checkpoints.pack.get())?);
         let blocks = nat_blocks + metadata + (pack.blocks.len() + pack.bits.len()) as u64;
-        self.pay(Work::Checkpoint(blocks)).await;
+        self.mount.pay(Work::Checkpoint(blocks)).await;
         self.write_pack(&pack).await?;
         self.checkpoints.blocks.set(self.checkpoints.blocks.get() + blocks);
         if reason == Reason::Space {
@@ -130,27 +111,27 @@ impl Volume {
     /// Brings what files have in memory to its places: directory blocks, inodes, nodes (`block_operations`).
     async fn flush_files(self: &Rc<Self>, op: &Op) -> Result<()> {
         loop {
-            if !self.omits(OmittedRule::CheckpointDentries) {
-                for dir in self.dirty_dirs() {
+            if !self.mount.omits(OmittedRule::CheckpointDentries) {
+                for dir in self.mount.dirty_dirs() {
                     self.send_dir(op, &dir).await?;
                 }
             }
             self.update_dirty_inodes(op).await?;
             self.send_nodes(op, NodeSet::All, None).await?;
-            if self.omits(OmittedRule::CheckpointWait) {
+            if self.mount.omits(OmittedRule::CheckpointWait) {
                 break;
             }
             // A page that is on its way and dirty again has its turn after that.
-            self.metadata_in_flight.settle().await;
-            self.check_running()?;
-            let dents =
-                !self.dirty_dirs().is_empty() && !self.omits(OmittedRule::CheckpointDentries);
+            self.writes.metadata_in_flight.settle().await;
+            self.mount.check_running()?;
+            let dents = !self.mount.dirty_dirs().is_empty()
+                && !self.mount.omits(OmittedRule::CheckpointDentries);
             if !dents && self.nodes.dirty.borrow().is_empty() {
                 break;
             }
         }
-        if self.options.ordered_data {
-            self.data_in_flight.settle().await;
+        if self.mount.options.ordered_data {
+            self.writes.data_in_flight.settle().await;
         }
         Ok(())
     }
@@ -161,20 +142,20 @@ impl Volume {
         let all = has_bits && reason == Reason::Umount;
         let sets = self.nodes.nat.borrow_mut().flush_entries(all);
         let blocks = sets.len() as u64;
-        let in_place = self.omits(OmittedRule::NatInPlace);
+        let in_place = self.mount.omits(OmittedRule::NatInPlace);
         for (block, set) in sets {
             let from = self.nodes.nat.borrow().current_block(block);
             let mut bytes: Box<super::segment::Block> =
-                self.read_meta(from, |bytes| Box::new(*bytes)).await?;
+                self.meta.read(from, |bytes| Box::new(*bytes)).await?;
             for (nid, entry) in set {
-                let (_, index) = self.layout.nat_place(nid);
+                let (_, index) = self.mount.layout.nat_place(nid);
                 NatEntry::write_at(&entry, &mut bytes[..], index);
             }
             if has_bits {
                 self.nodes.nat.borrow_mut().note_fill(block, taken_in(block, &bytes));
             }
             let to = self.nodes.nat.borrow_mut().flip_block(block, in_place);
-            self.write_meta(to, bytes);
+            self.meta.write(to, bytes);
         }
         self.nodes.nat.borrow_mut().end_flush();
         Ok(blocks)
@@ -189,24 +170,25 @@ impl Volume {
         let Some(last) = blocks.pop() else { return Ok(()) };
         let bits = pack.bits.iter();
         blocks.extend(bits.map(|(at, block)| (*at, SectorData::Bytes(Arc::new(**block)))));
-        let written = self.write_blocks(blocks, None, (Flags::META, Flags::NONE));
+        let written =
+            self.writes.write_blocks(&self.segments, blocks, None, (Flags::META, Flags::NONE));
         self.send_meta();
         // A page that is on its way and dirty again has its turn after that.
-        while self.meta.pages.is_busy() && !self.omits(OmittedRule::CheckpointWait) {
-            self.metadata_in_flight.settle().await;
+        while self.meta.file.pages.is_busy() && !self.mount.omits(OmittedRule::CheckpointWait) {
+            self.writes.metadata_in_flight.settle().await;
             self.send_meta();
         }
         written.await?;
-        self.check_running()?;
-        if self.data_in_flight.is_empty() {
+        self.mount.check_running()?;
+        if self.writes.data_in_flight.is_empty() {
             // All of it was on the device before the flush.
-            self.inode_lists.appended.borrow_mut().clear();
-            self.inode_lists.updated.borrow_mut().clear();
-            self.inode_lists.moved.borrow_mut().clear();
+            self.inodes.lists.appended.borrow_mut().clear();
+            self.inodes.lists.updated.borrow_mut().clear();
+            self.inodes.lists.moved.borrow_mut().clear();
         }
-        let preflush = !self.omits(OmittedRule::CheckpointPreflush);
-        let durable = !self.omits(OmittedRule::CheckpointFua);
-        self.write_after_flush(vec![last], preflush, durable).await
+        let preflush = !self.mount.omits(OmittedRule::CheckpointPreflush);
+        let durable = !self.mount.omits(OmittedRule::CheckpointFua);
+        self.writes.write_after_flush(&self.segments, vec![last], preflush, durable).await
     }
 
     /// The checkpoint is durable.
@@ -216,13 +198,13 @@ impl Volume {
         checkpoints.crc.set(pack.crc);
         *checkpoints.last.borrow_mut() = pack.checkpoint;
         checkpoints.count.set(checkpoints.count.get() + 1);
-        checkpoints.written_at.set(self.env.rt.now());
+        checkpoints.written_at.set(self.mount.env.rt.now());
         checkpoints.orphans.note_written();
         checkpoints.changed_dirs.borrow_mut().clear();
-        self.space.note_checkpoint();
+        self.nodes.space.note_checkpoint();
         self.nodes.free_removed();
         if let Some(journal) = &self.gc_journal {
-            journal.note_checkpoint(self.omits(OmittedRule::GcCheckpoint));
+            journal.note_checkpoint(self.mount.omits(OmittedRule::GcCheckpoint));
         }
         let freed = self.segments.borrow_mut().release_prefree();
         self.note_freed(freed);

@@ -39,7 +39,7 @@ impl Volume {
     pub(super) fn build_pack(&self, version: u64, reason: Reason) -> Result<Pack> {
         let segments = self.segments.borrow();
         let nat = self.nodes.nat.borrow();
-        let orphans: Vec<Nid> = match self.omits(OmittedRule::CheckpointOrphans) {
+        let orphans: Vec<Nid> = match self.mount.omits(OmittedRule::CheckpointOrphans) {
             true => Vec::new(),
             false => self.checkpoints.orphans.all().into_iter().map(Nid).collect(),
         };
@@ -47,7 +47,7 @@ impl Volume {
         let written: u32 = DATA_LOGS.iter().map(|log| segments.log(*log).written()).sum();
         let compact = compact_blocks(written as usize);
         let umount = reason == Reason::Umount;
-        let plan = PackPlan::new(&self.layout, orphans.len() as u32, compact, umount);
+        let plan = PackPlan::new(&self.mount.layout, orphans.len() as u32, compact, umount);
         let plan =
             plan.ok_or_else(|| corrupt("checkpoint pack", "more orphans than it has room for"))?;
         let mut checkpoint = self.next_checkpoint(&segments, version);
@@ -58,7 +58,7 @@ impl Volume {
         }
         let number = 1 - self.checkpoints.pack.get();
         let has_bits = umount && nat.has_bits();
-        let bits_at = self.layout.nat_bits(number, plan.blocks()).filter(|_| has_bits);
+        let bits_at = self.mount.layout.nat_bits(number, plan.blocks()).filter(|_| has_bits);
         if bits_at.is_some() {
             checkpoint.ckpt_flags |= CP_NAT_BITS;
         }
@@ -75,10 +75,10 @@ impl Volume {
             segments.log(log).summary.encode(&mut block[..]);
         }
         let sit_bitmap = segments.version_bitmap().as_bytes();
-        put(&mut blocks, checkpoint.sit_bitmap(&self.layout).start, sit_bitmap);
+        put(&mut blocks, checkpoint.sit_bitmap(&self.mount.layout).start, sit_bitmap);
         put(
             &mut blocks,
-            checkpoint.nat_bitmap(&self.layout).start,
+            checkpoint.nat_bitmap(&self.mount.layout).start,
             nat.version_bitmap().as_bytes(),
         );
         let crc = checkpoint.encode(&mut blocks[0][..]);
@@ -88,11 +88,11 @@ impl Volume {
         }
         let bits = bits_at.zip(nat.bits_for(NatBits::version_of(version, crc)));
         let bits = bits.map_or_else(Vec::new, |(at, bits)| {
-            let bytes = bits.to_bytes(&self.layout);
+            let bytes = bits.to_bytes(&self.mount.layout);
             let blocks = bytes.as_chunks::<BLOCK_BYTES>().0.iter().map(|block| Box::new(*block));
             (at.0..).map(BlockAddr).zip(blocks).collect()
         });
-        let start = self.layout.pack(number).0;
+        let start = self.mount.layout.pack(number).0;
         Ok(Pack { checkpoint, crc, start, blocks, bits })
     }
 
@@ -100,12 +100,12 @@ impl Volume {
     fn next_checkpoint(&self, segments: &Segments, version: u64) -> Checkpoint {
         let mut checkpoint = self.checkpoints.last.borrow().clone();
         checkpoint.checkpoint_ver = version;
-        checkpoint.valid_block_count = self.space.valid_blocks();
-        checkpoint.valid_node_count = self.space.valid_nodes();
-        checkpoint.valid_inode_count = self.space.valid_inodes();
+        checkpoint.valid_block_count = self.nodes.space.valid_blocks();
+        checkpoint.valid_node_count = self.nodes.space.valid_nodes();
+        checkpoint.valid_inode_count = self.nodes.space.valid_inodes();
         checkpoint.free_segment_count = segments.segments_without_blocks();
-        checkpoint.elapsed_time = self.mounted_time();
-        let stale = if self.omits(OmittedRule::StaleNatBits) { 0 } else { CP_NAT_BITS };
+        checkpoint.elapsed_time = self.checkpoints.mounted_time();
+        let stale = if self.mount.omits(OmittedRule::StaleNatBits) { 0 } else { CP_NAT_BITS };
         checkpoint.ckpt_flags &= !(CP_ORPHAN_PRESENT | CP_NOCRC_RECOVERY | CP_TRIMMED | stale);
         checkpoint.ckpt_flags |= CP_CRC_RECOVERY;
         checkpoint.alloc_type = [ALLOC_LFS; 16];

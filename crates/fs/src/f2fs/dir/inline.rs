@@ -4,11 +4,14 @@ use super::bucket;
 use crate::contract::{FsError, Result};
 use crate::f2fs::error::corrupt;
 use crate::f2fs::format::{
-    BLOCK_BYTES, DIR_LEVELS_MAX, Dentries, InodeLayout, Nid, inline, name_hash, slots_of,
+    BLOCK_BYTES, DIR_LEVELS_MAX, Dentries, InodeFeatures, InodeLayout, Nid, inline, name_hash,
+    slots_of,
 };
 use crate::f2fs::inode::{Dirty, Inode};
+use crate::f2fs::nat::Nodes;
+use crate::f2fs::operations::Op;
 use crate::f2fs::segment::Block;
-use crate::f2fs::volume::{Op, Volume};
+use crate::f2fs::segment_manager::SegmentManager;
 use std::collections::BTreeMap;
 
 /// Blocks of a directory by their pages, and how many levels they make.
@@ -50,12 +53,28 @@ impl Blocks {
     }
 }
 
-impl Volume {
+/// The layout of a directory whose names lie in blocks: without inline attributes, what was kept for them is
+/// addresses now.
+fn layout_without_names(dir: &Inode, features: InodeFeatures) -> InodeLayout {
+    let layout = dir.layout.get();
+    let has_xattr = dir.raw.borrow().has_inline(inline::XATTR);
+    match has_xattr || features.flexible_inline_xattr {
+        true => layout,
+        false => InodeLayout::new(layout.extra_bytes(), 0, false),
+    }
+}
+
+impl Nodes {
     /// Moves the names of a directory from its inode to blocks (`f2fs_convert_inline_dir`).
     ///
     /// # Errors
     /// [`FsError::NoSpace`]: the directory is as it was then. Errors of reading.
-    pub(super) async fn convert_inline_dir(&self, op: &Op, dir: &Inode) -> Result<()> {
+    pub(super) async fn convert_inline_dir(
+        &self,
+        op: &Op,
+        segments: &SegmentManager,
+        dir: &Inode,
+    ) -> Result<()> {
         let place = dir.layout.get().inline_data();
         let area = self.read_node(Nid(dir.number), |bytes| bytes[place.clone()].to_vec()).await?;
         let Blocks { pages, depth } = Blocks::of(&area, dir.raw.borrow().dir_level)?;
@@ -63,10 +82,10 @@ impl Volume {
         // The addresses of blocks lie where the names did.
         self.edit_node(op, Nid(dir.number), |bytes| bytes[place.clone()].fill(0)).await?;
         dir.raw.borrow_mut().inline &= !inline::DENTRY;
-        dir.layout.set(self.layout_without_names(dir));
+        dir.layout.set(layout_without_names(dir, self.mount.inode_features()));
         for (page, bytes) in pages {
             if let Err(error) = self.add_block(op, dir, page, bytes).await {
-                self.restore_inline_dir(op, dir, &area, before).await?;
+                self.restore_inline_dir(op, segments, dir, &area, before).await?;
                 return Err(error);
             }
         }
@@ -75,21 +94,11 @@ impl Volume {
         Ok(())
     }
 
-    /// The layout of a directory whose names lie in blocks: without inline attributes, what was kept for them is
-    /// addresses now.
-    fn layout_without_names(&self, dir: &Inode) -> InodeLayout {
-        let layout = dir.layout.get();
-        let has_xattr = dir.raw.borrow().has_inline(inline::XATTR);
-        match has_xattr || self.inode_features().flexible_inline_xattr {
-            true => layout,
-            false => InodeLayout::new(layout.extra_bytes(), 0, false),
-        }
-    }
-
     /// Undoes a conversion that found no room.
     async fn restore_inline_dir(
         &self,
         op: &Op,
+        segments: &SegmentManager,
         dir: &Inode,
         area: &[u8],
         (layout, size): (InodeLayout, u64),
@@ -98,7 +107,7 @@ impl Volume {
         dir.pages.discard(0..u64::MAX);
         {
             let _extents = dir.extent_lock.write().await;
-            self.cut_from(op, dir, 0).await?;
+            self.cut_from(op, segments, dir, 0).await?;
         }
         dir.pages.discard(0..u64::MAX);
         dir.layout.set(layout);

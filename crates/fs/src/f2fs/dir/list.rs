@@ -4,12 +4,12 @@
 //! In a directory whose first level has several buckets (`dir_level`) names move when they leave the inode; as long as
 //! they are there they are listed all at once, and nothing is listed after them.
 
-use super::Holder;
+use super::{Holder, dir_pages};
 use crate::contract::{DirEntry, Ino, Kind, Result};
 use crate::f2fs::error::corrupt;
 use crate::f2fs::format::{DENTRY_BLOCK_SLOTS, Dentries, file_type, slots_of};
 use crate::f2fs::inode::Inode;
-use crate::f2fs::volume::Volume;
+use crate::f2fs::nat::Nodes;
 
 /// The kind of file that an entry says.
 const fn kind_of(entry: u8) -> Kind {
@@ -47,7 +47,7 @@ fn collect(
     Ok(())
 }
 
-impl Volume {
+impl Nodes {
     /// About `count` names after `cookie` (`f2fs_readdir`). The caller holds the directory's `i_rwsem`.
     pub(crate) async fn list(
         &self,
@@ -72,7 +72,7 @@ impl Volume {
             return Ok(entries);
         }
         let (mut page, mut from) = (cookie / per_block, slot);
-        while page < Self::dir_pages(dir) && entries.len() < count {
+        while page < dir_pages(dir) && entries.len() < count {
             let first = page * per_block;
             let look = |names: Dentries<&[u8]>| collect(&names, (first, from), count, &mut entries);
             match self.read_names(dir, Holder::Page(page), look).await? {

@@ -23,13 +23,12 @@ use super::format::{
     file_type, name_hash, slots_of,
 };
 use super::inode::{Dirty, Inode};
-use super::options::FsyncMode;
+use super::nat::Nodes;
+use super::operations::Op;
 use super::segment::Block;
-use super::volume::{Op, Volume};
-use crate::cache::read_pages;
+use super::segment_manager::SegmentManager;
 use crate::contract::{FsError, Result};
-use crate::vfs::writeback::FileBacking;
-use crate::vfs::{DataPath, Mapped, PAGE};
+use crate::vfs::{Mapped, PAGE};
 use nandscape_block::SectorData;
 use std::ops::Range;
 use std::sync::Arc;
@@ -67,12 +66,12 @@ fn bucket(level: u32, dir_level: u8, hash: u32) -> Range<u64> {
     first..first + u64::from(bucket_blocks(level))
 }
 
-impl Volume {
-    /// Pages that the length of a directory covers.
-    fn dir_pages(dir: &Inode) -> u64 {
-        dir.size.get().div_ceil(PAGE).min(dir.max_pages())
-    }
+/// Pages that the length of a directory covers.
+fn dir_pages(dir: &Inode) -> u64 {
+    dir.size.get().div_ceil(PAGE).min(dir.max_pages())
+}
 
+impl Nodes {
     /// Looks at the names of a holder; `Err` of the inner result: there is no block for so many pages.
     async fn read_names<R>(
         &self,
@@ -80,7 +79,7 @@ impl Volume {
         holder: Holder,
         look: impl FnOnce(Dentries<&[u8]>) -> R,
     ) -> Result<Result<R, u64>> {
-        self.pay(Work::Lookup).await;
+        self.mount.pay(Work::Lookup).await;
         let Holder::Page(page) = holder else {
             let place = dir.layout.get().inline_data();
             let read = |bytes: &Block| look(Dentries::inline(&bytes[place]));
@@ -97,9 +96,7 @@ impl Volume {
             }
         }
         if dir.pages.with_bytes(page, |_| ()).is_none() {
-            let volume = self.this().ok_or(FsError::ReadOnly)?;
-            let backing = FileBacking(volume);
-            Box::pin(read_pages(&backing, &dir.pages, u16::MAX, page..page + 1)).await?;
+            self.reader.read(&dir.pages, page..page + 1).await?;
         }
         let seen = dir.pages.with_bytes(page, |bytes| look(Dentries::block(&bytes[..])));
         seen.map(Ok).ok_or_else(|| corrupt("block of a directory", dir.number))
@@ -133,7 +130,7 @@ impl Volume {
             return self.find_in(dir, Holder::Inode, name).await;
         }
         let (depth, dir_level) = (dir.raw.borrow().current_depth, dir.raw.borrow().dir_level);
-        let end = Self::dir_pages(dir);
+        let end = dir_pages(dir);
         for level in 0..depth.min(DIR_LEVELS_MAX) {
             for page in bucket(level, dir_level, name_hash(name)).take_while(|page| *page < end) {
                 let found = self.find_in(dir, Holder::Page(page), name).await?;
@@ -158,7 +155,13 @@ impl Volume {
     ///
     /// # Errors
     /// [`FsError::NoSpace`], also if all buckets of the name are full; errors of reading.
-    pub(crate) async fn make_room(&self, op: &Op, dir: &Inode, name: &[u8]) -> Result<Vacancy> {
+    pub(crate) async fn make_room(
+        &self,
+        op: &Op,
+        segments: &SegmentManager,
+        dir: &Inode,
+        name: &[u8],
+    ) -> Result<Vacancy> {
         let (hash, slots) = (name_hash(name), slots_of(name.len()));
         let mut depth = dir.raw.borrow().current_depth;
         if dir.has_inline_names() {
@@ -166,7 +169,7 @@ impl Volume {
             if let Ok(Some(slot)) = room {
                 return Ok(Vacancy { holder: Holder::Inode, slot, depth });
             }
-            self.convert_inline_dir(op, dir).await?;
+            self.convert_inline_dir(op, segments, dir).await?;
             depth = dir.raw.borrow().current_depth;
         }
         let dir_level = dir.raw.borrow().dir_level;
@@ -229,29 +232,40 @@ impl Volume {
     }
 
     /// Takes a name away (`f2fs_delete_entry`).
-    pub(crate) async fn remove_name(&self, op: &Op, dir: &Inode, found: Found) -> Result<()> {
-        self.note_changed_dir(dir);
+    pub(crate) async fn remove_name(
+        &self,
+        op: &Op,
+        segments: &SegmentManager,
+        dir: &Inode,
+        found: Found,
+    ) -> Result<()> {
         let remove = |mut names: Dentries<&mut [u8]>| {
             names.remove(found.slot);
             names.is_empty()
         };
         let is_empty = self.edit_names(op, dir, found.holder, remove).await?;
         if let (Holder::Page(page), true) = (found.holder, is_empty) {
-            self.drop_block(op, dir, page).await?;
+            self.drop_block(op, segments, dir, page).await?;
         }
         self.note_names(dir);
         Ok(())
     }
 
     /// Frees a block without names.
-    async fn drop_block(&self, op: &Op, dir: &Inode, page: u64) -> Result<()> {
+    async fn drop_block(
+        &self,
+        op: &Op,
+        segments: &SegmentManager,
+        dir: &Inode,
+        page: u64,
+    ) -> Result<()> {
         let pages = page..page + 1;
         // Directory pages on their way to the device hold a share of the checkpoint lock and wait for no other one.
         dir.pages.written(pages.clone()).await;
         dir.pages.discard(pages.clone());
         dir.moving.borrow_mut().remove(&page);
         let _extents = dir.extent_lock.write().await;
-        self.free_pages(op, dir, &pages).await?;
+        self.free_pages(op, segments, dir, &pages).await?;
         // Reading ahead may have brought it back.
         dir.pages.discard(pages);
         Ok(())
@@ -274,15 +288,8 @@ impl Volume {
 
     /// The names of a directory changed.
     fn note_names(&self, dir: &Inode) {
-        dir.touch(self.env.now(), true);
+        dir.touch(self.mount.env.now(), true);
         dir.mark(Dirty::Content);
-    }
-
-    /// An fsync in this directory brings its names along, if the mount asks for that (`TRANS_DIR_INO`).
-    pub(super) fn note_changed_dir(&self, dir: &Inode) {
-        if self.options.fsync_mode == FsyncMode::Strict {
-            self.checkpoints.changed_dirs.borrow_mut().insert(dir.number);
-        }
     }
 
     /// Writes `.` and `..` of a new directory (`make_empty_dir`).
@@ -308,7 +315,7 @@ impl Volume {
             return Ok(first == Ok(true));
         }
         let mut page = 1;
-        while page < Self::dir_pages(dir) {
+        while page < dir_pages(dir) {
             match self.read_names(dir, Holder::Page(page), |names| names.is_empty()).await? {
                 Ok(false) => return Ok(false),
                 Ok(true) => page += 1,

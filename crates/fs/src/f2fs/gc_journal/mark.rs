@@ -19,7 +19,7 @@ impl Volume {
         if journal.is_marked.get() {
             return Ok(());
         }
-        if !self.omits(OmittedRule::GcMark) {
+        if !self.mount.omits(OmittedRule::GcMark) {
             for copy in [1, 0] {
                 let mark = |bytes: &mut [u8]| format::mark(bytes, copy, journal.format);
                 self.change_copy(copy, mark).await?;
@@ -55,15 +55,17 @@ impl Volume {
         copy: u32,
         change: impl FnOnce(&mut [u8]) -> Result<(), FormatError>,
     ) -> Result<()> {
-        let mut block = ImageReader::new(&self.env.device).block(copy.into()).await?;
+        let mut block = ImageReader::new(&self.mount.env.device).block(copy.into()).await?;
         let bytes = &mut block[SUPERBLOCK_AT..SUPERBLOCK_AT + SUPERBLOCK_BYTES];
         let was_marked = is_marked(bytes);
         if change(bytes).is_err() || was_marked == is_marked(bytes) {
             return Ok(());
         }
         let block = vec![(BlockAddr(copy), SectorData::Bytes(Arc::from(block)))];
-        self.write_blocks(block, None, (Flags::META | Flags::SYNC, Flags::NONE)).await?;
-        self.env.device.flush().await?;
+        self.writes
+            .write_blocks(&self.segments, block, None, (Flags::META | Flags::SYNC, Flags::NONE))
+            .await?;
+        self.mount.env.device.flush().await?;
         Ok(())
     }
 }

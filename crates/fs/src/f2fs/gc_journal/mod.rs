@@ -20,8 +20,9 @@ use super::checkpoints::Reason;
 use super::format::{BlockAddr, MovedBlock, Nid, SafeEntry, SegmentType};
 use super::inode::Inode;
 use super::moves::GcJournal;
+use super::operations::Op;
 use super::rules::OmittedRule;
-use super::volume::{Op, Volume};
+use super::volume::Volume;
 use crate::contract::Result;
 use nandscape_block::SectorData;
 use std::rc::Rc;
@@ -36,7 +37,7 @@ impl Volume {
     /// written since the checkpoint is not noted: a replay could not say which came first.
     pub(super) fn note_move(&self, old: BlockAddr, new: BlockAddr, moved: MovedBlock) {
         let Some(journal) = &self.gc_journal else { return };
-        if !journal.is_chained(moved) || self.omits(OmittedRule::GcFsynced) {
+        if !journal.is_chained(moved) || self.mount.omits(OmittedRule::GcFsynced) {
             journal.moves.borrow_mut().push(SafeEntry { old, new, moved });
         }
     }
@@ -59,8 +60,8 @@ impl Volume {
         if journal.moves.borrow().is_empty() {
             return Ok(());
         }
-        self.mark_volume(journal).await.map_err(|error| self.stop(error))?;
-        let op = self.begin().await?;
+        self.mark_volume(journal).await.map_err(|error| self.writes.stop(error))?;
+        let op = self.operations.begin().await?;
         let moves = std::mem::take(&mut *journal.moves.borrow_mut());
         if moves.is_empty() {
             // A checkpoint came between, which has them.
@@ -68,7 +69,8 @@ impl Volume {
         }
         let chain = self.segments.borrow().next_block(SegmentType::WarmNode);
         let version = self.checkpoints.last.borrow().checkpoint_ver;
-        if self.omits(OmittedRule::GcFull) && journal.encode(&moves, version, chain).is_none() {
+        if self.mount.omits(OmittedRule::GcFull) && journal.encode(&moves, version, chain).is_none()
+        {
             journal.used.set(0);
         }
         let Some(blocks) = journal.encode(&moves, version, chain) else {
@@ -76,16 +78,19 @@ impl Volume {
             journal.count(|counts| counts.full += 1);
             return self.write_checkpoint(Reason::Space).await.map(drop);
         };
-        if self.omits(OmittedRule::GcReuse) {
+        if self.mount.omits(OmittedRule::GcReuse) {
             self.free_moved(&op, journal, &moves);
             self.reset_freed().await;
         }
-        if self.omits(OmittedRule::GcDiscard) {
+        if self.mount.omits(OmittedRule::GcDiscard) {
             self.discard_prefree().await;
         }
         let count = blocks.len();
-        self.empty_journal_zone(journal, count as u32).await.map_err(|error| self.stop(error))?;
-        self.write_journal(blocks).await.map_err(|error| self.stop(error))?;
+        if let Some(zones) = &self.zones {
+            let emptied = zones.empty_journal_zone(&self.mount, journal, count as u32).await;
+            emptied.map_err(|error| self.writes.stop(error))?;
+        }
+        self.write_journal(blocks).await.map_err(|error| self.writes.stop(error))?;
         journal.used.set(journal.used.get() + count as u32);
         if let Some(ring) = &journal.ring {
             ring.advance(count as u32);
@@ -101,12 +106,19 @@ impl Volume {
 
     /// Writes journal blocks: what they vouch for is durable before them, and they are when this returns.
     async fn write_journal(&self, blocks: Vec<(BlockAddr, SectorData)>) -> Result<()> {
-        if !self.omits(OmittedRule::GcSettle) {
-            self.metadata_in_flight.settle().await;
-            self.check_running()?;
+        if !self.mount.omits(OmittedRule::GcSettle) {
+            self.writes.metadata_in_flight.settle().await;
+            self.mount.check_running()?;
         }
-        let preflush = !self.omits(OmittedRule::GcPreflush);
-        self.write_after_flush(blocks, preflush, !self.omits(OmittedRule::GcFua)).await
+        let preflush = !self.mount.omits(OmittedRule::GcPreflush);
+        self.writes
+            .write_after_flush(
+                &self.segments,
+                blocks,
+                preflush,
+                !self.mount.omits(OmittedRule::GcFua),
+            )
+            .await
     }
 
     /// A durable journal stands for these old places: segments of which nothing else is kept are free.
@@ -114,7 +126,7 @@ impl Volume {
         let freed = {
             let mut segments = self.segments.borrow_mut();
             segments.unkeep(moves.iter().map(|entry| entry.old));
-            if self.omits(OmittedRule::GcKeepNew) {
+            if self.mount.omits(OmittedRule::GcKeepNew) {
                 segments.unkeep(moves.iter().map(|entry| entry.new));
             }
             segments.release_unkept()

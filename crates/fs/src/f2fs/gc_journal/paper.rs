@@ -7,14 +7,14 @@ use crate::f2fs::format::{
     SafeEntry, first_page, inline,
 };
 use crate::f2fs::inode;
+use crate::f2fs::recovery::RollForward;
 use crate::f2fs::segment::Block;
-use crate::f2fs::volume::Volume;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What lies where.
 type Places = BTreeMap<BlockAddr, MovedBlock>;
 
-impl Volume {
+impl RollForward<'_> {
     /// The entries whose blocks the last checkpoint has, with their owners; nodes are read from their last copies from now on.
     /// An entry holds for the block that lies at its
     /// old place when its turn comes.
@@ -35,10 +35,10 @@ impl Volume {
     /// Nodes of the last checkpoint, and where it has them.
     async fn nodes_in_use(&self) -> Result<Vec<(Nid, BlockAddr)>> {
         let mut nodes = Vec::new();
-        for nid in (0..self.space.max_nid()).map(Nid) {
-            let at = self.node_entry(nid).await?.block_addr;
+        for nid in (0..self.volume.nodes.space.max_nid()).map(Nid) {
+            let at = self.volume.nodes.node_entry(nid).await?.block_addr;
             // Numbers of the node and the metadata inode name no block.
-            if at.is_block() && self.layout.is_main(at) {
+            if at.is_block() && self.volume.mount.layout.is_main(at) {
                 nodes.push((nid, at));
             }
         }
@@ -52,18 +52,18 @@ impl Volume {
         old: &BTreeSet<BlockAddr>,
         places: &mut Places,
     ) -> Result<()> {
-        let footer = self.read_node(nid, NodeFooter::parse).await?;
+        let footer = self.volume.nodes.read_node(nid, NodeFooter::parse).await?;
         if !footer.role().is_some_and(NodeRole::has_addrs) {
             return Ok(());
         }
-        let features = self.inode_features();
+        let features = self.volume.mount.inode_features();
         let of_inode = |bytes: &Block| {
             let (raw, _, layout) = inode::parse(bytes, features);
             (!raw.has_inline(inline::DATA | inline::DENTRY), layout)
         };
         let parts: (bool, InodeLayout) = match footer.is_inode() {
-            true => self.read_node(nid, of_inode).await?,
-            false => (true, self.read_node(Nid(footer.ino), of_inode).await?.1),
+            true => self.volume.nodes.read_node(nid, of_inode).await?,
+            false => (true, self.volume.nodes.read_node(Nid(footer.ino), of_inode).await?.1),
         };
         let (true, layout) = parts else { return Ok(()) };
         let addrs = if footer.is_inode() { layout.addrs() } else { AddrSlots::DIRECT };
@@ -72,7 +72,7 @@ impl Volume {
             let pages = addrs.iter(bytes).zip(first..);
             pages.filter(|(at, _)| old.contains(at)).collect()
         };
-        for (at, page) in self.read_node(nid, found).await? {
+        for (at, page) in self.volume.nodes.read_node(nid, found).await? {
             places.insert(at, MovedBlock::Data { ino: Nid(footer.ino), page: page as u32 });
         }
         Ok(())

@@ -12,8 +12,9 @@ use crate::f2fs::format::{
     BlockAddr, MovedBlock, Nid, NodeFooter, SafeEntry, SegmentType, SummaryEntry,
 };
 use crate::f2fs::node::Found;
+use crate::f2fs::operations::Op;
+use crate::f2fs::recovery::RollForward;
 use crate::f2fs::rules::OmittedRule;
-use crate::f2fs::volume::{Op, Volume};
 use std::collections::BTreeMap;
 
 /// Moves of a block of the journal.
@@ -23,7 +24,7 @@ pub(in crate::f2fs) struct Noted {
     moves: Vec<SafeEntry>,
 }
 
-impl Volume {
+impl RollForward<'_> {
     /// What blocks of the journal say, with owners, in order. Nodes are read from their last copies from now on.
     ///
     /// # Errors
@@ -32,7 +33,7 @@ impl Volume {
         &self,
         blocks: Vec<GcJournalBlock>,
     ) -> Result<Vec<Noted>> {
-        let start = self.segments.borrow().next_block(SegmentType::WarmNode);
+        let start = self.volume.segments.borrow().next_block(SegmentType::WarmNode);
         let (mut noted, mut bare) = (Vec::new(), Vec::new());
         for block in blocks {
             match block {
@@ -48,7 +49,7 @@ impl Volume {
         } else {
             noted.push(Noted { chain: start, moves: self.find_owners(&bare).await? });
         }
-        if self.omits(OmittedRule::GcChain) {
+        if self.volume.mount.omits(OmittedRule::GcChain) {
             noted.iter_mut().for_each(|noted| noted.chain = start);
         }
         Ok(noted)
@@ -64,14 +65,14 @@ impl Volume {
             let MovedBlock::Node(nid) = moved else { continue };
             let now = match places.get(&nid.0) {
                 Some(now) => *now,
-                None => self.node_entry(*nid).await?.block_addr,
+                None => self.volume.nodes.node_entry(*nid).await?.block_addr,
             };
             if now == *old {
                 places.insert(nid.0, *new);
             }
         }
-        if !self.omits(OmittedRule::GcLastCopies) {
-            *self.nodes.last_copies.borrow_mut() = places;
+        if !self.volume.mount.omits(OmittedRule::GcLastCopies) {
+            *self.volume.nodes.last_copies.borrow_mut() = places;
         }
         Ok(())
     }
@@ -79,8 +80,8 @@ impl Volume {
     /// Every node that was moved is where the NAT says, and segments that nothing needs are free, as they were before the
     /// cut.
     pub(in crate::f2fs) fn end_replay(&self) {
-        self.nodes.last_copies.borrow_mut().clear();
-        drop(self.segments.borrow_mut().release_unkept());
+        self.volume.nodes.last_copies.borrow_mut().clear();
+        drop(self.volume.segments.borrow_mut().release_unkept());
     }
 
     /// Applies a block of the journal. Returns how many of its moves held.
@@ -94,47 +95,67 @@ impl Volume {
                 MovedBlock::Node(nid) => self.replay_node(nid, entry).await?,
                 MovedBlock::Data { ino, page } => self.replay_page(op, ino, page, entry).await?,
             });
-            self.segments.borrow_mut().unkeep(std::iter::once(entry.old));
+            self.volume.segments.borrow_mut().unkeep(std::iter::once(entry.old));
         }
         Ok(held)
     }
 
     async fn replay_node(&self, nid: Nid, entry: &SafeEntry) -> Result<bool> {
-        let known = self.node_entry(nid).await?;
+        let known = self.volume.nodes.node_entry(nid).await?;
         if known.block_addr != entry.old {
             return Ok(false);
         }
-        self.segments.borrow_mut().invalidate(entry.old)?;
-        self.nodes.nat.borrow_mut().relocate(nid, known, entry.new);
+        self.volume.segments.borrow_mut().invalidate(entry.old)?;
+        self.volume.nodes.nat.borrow_mut().relocate(nid, known, entry.new);
         let summary = SummaryEntry { nid, version: 0, ofs_in_node: 0 };
-        self.adopt_block((entry.new, SegmentType::ColdNode), summary).await?;
+        self.volume
+            .segments
+            .adopt_block(
+                (entry.new, SegmentType::ColdNode),
+                summary,
+                self.volume.checkpoints.mounted_time(),
+            )
+            .await?;
         Ok(true)
     }
 
     async fn replay_page(&self, op: &Op, ino: Nid, page: u32, entry: &SafeEntry) -> Result<bool> {
-        if self.node_entry(ino).await?.block_addr == BlockAddr::NULL
-            || !self.read_node(ino, |bytes| NodeFooter::parse(bytes).is_inode()).await?
+        if self.volume.nodes.node_entry(ino).await?.block_addr == BlockAddr::NULL
+            || !self
+                .volume
+                .nodes
+                .read_node(ino, |bytes| NodeFooter::parse(bytes).is_inode())
+                .await?
         {
             // A file that no fsync made durable; roll-forward may have given its number to a node.
             return Ok(false);
         }
-        let inode = self.inode(ino.0).await?;
+        let inode = self.volume.inode(ino.0).await?;
         let _extents = inode.extent_lock.write().await;
         if inode.is_inline() || inode.has_inline_names() {
             return Ok(false);
         }
         let page = u64::from(page);
-        let Found::Node(dnode) = self.find_dnode(&inode, page).await? else { return Ok(false) };
-        let now = self.addresses(dnode, 1).await?.first().copied().unwrap_or_default();
-        let follows = self.omits(OmittedRule::GcLocation) && now.is_block();
+        let Found::Node(dnode) = self.volume.nodes.find_dnode(&inode, page).await? else {
+            return Ok(false);
+        };
+        let now = self.volume.nodes.addresses(dnode, 1).await?.first().copied().unwrap_or_default();
+        let follows = self.volume.mount.omits(OmittedRule::GcLocation) && now.is_block();
         if now != entry.old && !follows {
             return Ok(false);
         }
-        self.segments.borrow_mut().invalidate(now)?;
+        self.volume.segments.borrow_mut().invalidate(now)?;
         inode.forget_extent(&(page..page + 1));
-        let summary = self.summary_at(dnode).await?;
-        self.adopt_block((entry.new, SegmentType::ColdData), summary).await?;
-        self.set_address(op, dnode, entry.new).await?;
+        let summary = self.volume.nodes.summary_at(dnode).await?;
+        self.volume
+            .segments
+            .adopt_block(
+                (entry.new, SegmentType::ColdData),
+                summary,
+                self.volume.checkpoints.mounted_time(),
+            )
+            .await?;
+        self.volume.nodes.set_address(op, dnode, entry.new).await?;
         Ok(true)
     }
 }

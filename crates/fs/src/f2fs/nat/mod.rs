@@ -13,7 +13,7 @@ mod ids;
 mod nodes;
 
 pub(crate) use ids::{FreeNids, SEARCH_BLOCKS};
-pub(crate) use nodes::Nodes;
+pub(crate) use nodes::{NodeParts, Nodes};
 
 use crate::f2fs::format::{
     BlockAddr, Layout, NAT_JOURNAL_ENTRIES, NatBits, NatEntry, NatJournal, Nid, VersionBitmap,

@@ -4,8 +4,11 @@ use super::copies::Copies;
 use super::{FreeNids, Nat};
 use crate::f2fs::format::BlockAddr;
 use crate::f2fs::inode::Inode;
+use crate::f2fs::meta_pages::MetaPages;
+use crate::f2fs::mount_info::MountInfo;
+use crate::f2fs::space::Space;
+use crate::f2fs::volume::pages::PageReader;
 use crate::vfs::InFlight;
-use nandscape_rt::Handle;
 use nandscape_rt::sync::Mutex;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,6 +16,13 @@ use std::rc::Rc;
 
 /// Nodes of a mounted volume.
 pub(crate) struct Nodes {
+    pub(crate) mount: Rc<MountInfo>,
+    /// Reads pages of nodes and of directories.
+    pub(crate) reader: PageReader,
+    /// NAT blocks.
+    pub(crate) meta: MetaPages,
+    /// Blocks, nodes and inodes in use.
+    pub(crate) space: Space,
     /// The inode whose page n is node n.
     pub(crate) file: Rc<Inode>,
     pub(crate) nat: RefCell<Nat>,
@@ -33,9 +43,27 @@ pub(crate) struct Nodes {
     pub(crate) removed: RefCell<Vec<u32>>,
 }
 
+/// What a mount has read of nodes.
+pub(crate) struct NodeParts {
+    pub(crate) file: Rc<Inode>,
+    pub(crate) nat: Nat,
+    pub(crate) free: FreeNids,
+    pub(crate) space: Space,
+}
+
 impl Nodes {
-    pub(crate) fn new(rt: &Handle, file: Rc<Inode>, nat: Nat, free: FreeNids) -> Self {
+    pub(crate) fn new(
+        mount: Rc<MountInfo>,
+        (reader, meta): (PageReader, MetaPages),
+        parts: NodeParts,
+    ) -> Self {
+        let NodeParts { file, nat, free, space } = parts;
+        let rt = &mount.env.rt.clone();
         Self {
+            mount,
+            reader,
+            meta,
+            space,
             file,
             nat: RefCell::new(nat),
             free: RefCell::new(free),

@@ -8,8 +8,9 @@ use crate::f2fs::format::{
     self, ADDRS_PER_BLOCK, AddrSlots, BlockAddr, NIDS_PER_BLOCK, Nid, NodePath,
 };
 use crate::f2fs::inode::Inode;
+use crate::f2fs::nat::Nodes;
+use crate::f2fs::operations::Op;
 use crate::f2fs::segment::Block;
-use crate::f2fs::volume::{Op, Volume};
 
 /// Where the address of a page lies.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -69,20 +70,20 @@ fn pages_left(path: &NodePath, level: usize) -> u64 {
     below(path.depth - level) - into
 }
 
-impl Volume {
-    /// The way to a page of a file.
-    fn path(inode: &Inode, page: u64) -> Result<NodePath> {
-        let beyond = || corrupt("page beyond the last of a file", inode.number);
-        NodePath::of(page, inode.layout.get().addr_count()).ok_or_else(beyond)
-    }
+/// The way to a page of a file.
+fn path(inode: &Inode, page: u64) -> Result<NodePath> {
+    let beyond = || corrupt("page beyond the last of a file", inode.number);
+    NodePath::of(page, inode.layout.get().addr_count()).ok_or_else(beyond)
+}
 
+impl Nodes {
     /// The node that holds the address of a page, if there is one. The caller holds the file's `extent_lock`.
     ///
     /// # Errors
-    /// Those of [`Volume::read_node`].
+    /// Those of [`Nodes::read_node`].
     pub(crate) async fn find_dnode(&self, inode: &Inode, page: u64) -> Result<Found> {
-        let path = Self::path(inode, page)?;
-        self.pay(Work::NodePages(path.depth as u64 + 1)).await;
+        let path = path(inode, page)?;
+        self.mount.pay(Work::NodePages(path.depth as u64 + 1)).await;
         let mut nid = Nid(inode.number);
         for level in 0..path.depth {
             let slot = path.slots[level];
@@ -98,10 +99,10 @@ impl Volume {
     /// The same, whose missing nodes are made.
     ///
     /// # Errors
-    /// [`FsError::NoSpace`](crate::contract::FsError::NoSpace), and those of [`Volume::read_node`].
+    /// [`FsError::NoSpace`](crate::contract::FsError::NoSpace), and those of [`Nodes::read_node`].
     pub(crate) async fn make_dnode(&self, op: &Op, inode: &Inode, page: u64) -> Result<Dnode> {
-        let path = Self::path(inode, page)?;
-        self.pay(Work::NodePages(path.depth as u64 + 1)).await;
+        let path = path(inode, page)?;
+        self.mount.pay(Work::NodePages(path.depth as u64 + 1)).await;
         let mut nid = Nid(inode.number);
         for level in 0..path.depth {
             let slot = path.slots[level];

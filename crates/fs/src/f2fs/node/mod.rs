@@ -8,6 +8,7 @@
 //! page may leave memory at each of these.
 
 mod dnode;
+mod reserve;
 mod truncate;
 mod write;
 
@@ -20,18 +21,17 @@ use super::format::{
     node_flag,
 };
 use super::inode::{Dirty, Inode, ROOT_INO};
-use super::nat::{BlockFill, SEARCH_BLOCKS};
+use super::nat::{BlockFill, Nodes, SEARCH_BLOCKS};
+use super::operations::Op;
 use super::segment::Block;
-use super::volume::{Op, Volume};
-use crate::cache::read_pages;
+use super::segment_manager::SegmentManager;
 use crate::contract::{FsError, Result};
-use crate::vfs::writeback::FileBacking;
 use nandscape_block::SectorData;
 use nandscape_rt::combine::join_all;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-impl Volume {
+impl Nodes {
     /// What the NAT says of a node (`f2fs_get_node_info`).
     ///
     /// # Errors
@@ -40,16 +40,16 @@ impl Volume {
         if nid.0 >= self.space.max_nid() {
             return Err(corrupt("node number beyond the NAT", nid.0));
         }
-        let (_, index) = self.layout.nat_place(nid);
+        let (_, index) = self.mount.layout.nat_place(nid);
         loop {
-            if let Some(known) = self.nodes.nat.borrow().known(nid) {
+            if let Some(known) = self.nat.borrow().known(nid) {
                 return Ok(known);
             }
-            let at = self.nodes.nat.borrow().block_of(nid);
-            let entry = self.read_meta(at, |block| NatEntry::read_at(block, index)).await?;
+            let at = self.nat.borrow().block_of(nid);
+            let entry = self.meta.read(at, |block| NatEntry::read_at(block, index)).await?;
             // Readers and cleaning run beside checkpoints: another copy may be current by now.
-            if self.nodes.nat.borrow().block_of(nid) == at {
-                self.nodes.nat.borrow_mut().note_read(nid, entry);
+            if self.nat.borrow().block_of(nid) == at {
+                self.nat.borrow_mut().note_read(nid, entry);
             }
         }
     }
@@ -60,7 +60,7 @@ impl Volume {
     /// [`FsError::Corrupt`] if there is no such node, or another one lies in its place; errors of the device.
     pub(crate) async fn read_node<R>(&self, nid: Nid, look: impl FnOnce(&Block) -> R) -> Result<R> {
         let mut look = Some(look);
-        let pages = &self.nodes.file.pages;
+        let pages = &self.file.pages;
         let mut seen =
             pages.with_bytes(nid.0.into(), |bytes| look.take().map(|look| look(bytes))).flatten();
         if seen.is_none() {
@@ -75,7 +75,7 @@ impl Volume {
     /// Brings nodes into memory that are not there, together; how many these were. A node that is gone or cannot be read is
     /// seen when it is looked at.
     pub(crate) async fn read_nodes(&self, nids: BTreeSet<Nid>) -> u64 {
-        let absent = |nid: &Nid| self.nodes.file.pages.peek(nid.0.into()).is_none();
+        let absent = |nid: &Nid| self.file.pages.peek(nid.0.into()).is_none();
         let absent: Vec<_> = nids.into_iter().filter(absent).collect();
         let reads = absent.iter().map(|nid| async {
             let _ = self.read_node(*nid, |_| ()).await;
@@ -87,7 +87,7 @@ impl Volume {
     /// Changes a node, which is written to a fresh place later.
     ///
     /// # Errors
-    /// As [`Volume::read_node`].
+    /// As [`Nodes::read_node`].
     pub(crate) async fn edit_node<R>(
         &self,
         _op: &Op,
@@ -104,24 +104,22 @@ impl Volume {
             let result = edit(bytes);
             (result, ino_of(bytes))
         };
-        let ((result, ino), fresh) = self.nodes.file.pages.edit_bytes(nid.0.into(), ino_and)?;
+        let ((result, ino), fresh) = self.file.pages.edit_bytes(nid.0.into(), ino_and)?;
         if fresh {
-            self.nodes.dirty.borrow_mut().insert((ino, nid.0));
+            self.dirty.borrow_mut().insert((ino, nid.0));
         }
         Some(result)
     }
 
     /// Brings a node page into memory and checks that it is the node of this number.
     async fn load_node(&self, nid: Nid) -> Result<()> {
-        let volume = self.this().ok_or(FsError::ReadOnly)?;
         let page = u64::from(nid.0);
-        let backing = FileBacking(volume);
-        Box::pin(read_pages(&backing, &self.nodes.file.pages, u16::MAX, page..page + 1)).await?;
-        let found = self.nodes.file.pages.with_bytes(page, NodeFooter::parse);
+        self.reader.read(&self.file.pages, page..page + 1).await?;
+        let found = self.file.pages.with_bytes(page, NodeFooter::parse);
         match found {
             Some(footer) if footer.nid == nid.0 => Ok(()),
             _ => {
-                self.nodes.file.pages.invalidate(page..page + 1);
+                self.file.pages.invalidate(page..page + 1);
                 if self.node_entry(nid).await?.block_addr == BlockAddr::NULL {
                     // It was removed while it was read.
                     return Err(FsError::NoEntry);
@@ -137,14 +135,14 @@ impl Volume {
     /// [`FsError::NoSpace`] if all are in use; errors of the device.
     pub(crate) async fn take_nid(&self) -> Result<Nid> {
         loop {
-            if let Some(nid) = self.nodes.free.borrow_mut().take() {
+            if let Some(nid) = self.free.borrow_mut().take() {
                 return Ok(Nid(nid));
             }
             if self.space.valid_nodes() >= self.space.max_nid() {
                 return Err(FsError::NoSpace);
             }
-            let _alone = self.nodes.search.lock().await;
-            if self.nodes.free.borrow().peek().is_none() {
+            let _alone = self.search.lock().await;
+            if self.free.borrow().peek().is_none() {
                 self.find_free_nids().await?;
             }
         }
@@ -152,18 +150,18 @@ impl Volume {
 
     /// A number that was reserved and not used.
     pub(crate) fn return_nid(&self, nid: Nid) {
-        self.nodes.free.borrow_mut().put(nid.0);
+        self.free.borrow_mut().put(nid.0);
     }
 
     /// Looks through blocks of the NAT until it finds free numbers, or has seen them all.
     async fn find_free_nids(&self) -> Result<()> {
-        let rounds = self.nodes.free.borrow().blocks().div_ceil(SEARCH_BLOCKS);
+        let rounds = self.free.borrow().blocks().div_ceil(SEARCH_BLOCKS);
         for _ in 0..rounds {
-            let blocks = self.nodes.free.borrow_mut().next_search();
+            let blocks = self.free.borrow_mut().next_search();
             for block in blocks {
                 self.find_free_nids_of(block).await?;
             }
-            if self.nodes.free.borrow().peek().is_some() {
+            if self.free.borrow().peek().is_some() {
                 return Ok(());
             }
         }
@@ -172,7 +170,7 @@ impl Volume {
 
     async fn find_free_nids_of(&self, block: u32) -> Result<()> {
         let (at, fill) = {
-            let nat = self.nodes.nat.borrow();
+            let nat = self.nat.borrow();
             (nat.current_block(block), nat.fill_of(block))
         };
         let entries: Vec<NatEntry> = match fill {
@@ -181,11 +179,11 @@ impl Volume {
             BlockFill::Unknown => {
                 let all = 0..NAT_ENTRIES_PER_BLOCK;
                 let read = |bytes: &Block| all.map(|at| NatEntry::read_at(bytes, at)).collect();
-                self.read_meta(at, read).await?
+                self.meta.read(at, read).await?
             }
         };
-        let nat = self.nodes.nat.borrow();
-        let mut free = self.nodes.free.borrow_mut();
+        let nat = self.nat.borrow();
+        let mut free = self.free.borrow_mut();
         for (nid, entry) in (block * NAT_ENTRIES_PER_BLOCK as u32..).zip(entries) {
             let entry = nat.known(Nid(nid)).unwrap_or(entry);
             let is_usable =
@@ -220,9 +218,9 @@ impl Volume {
         footer.set_offset(node_offset);
         footer.set(node_flag::COLD, !inode.is_dir());
         footer.encode(&mut bytes);
-        self.nodes.file.pages.write(nid.0.into(), SectorData::Bytes(Arc::new(bytes)), false);
-        self.nodes.dirty.borrow_mut().insert((inode.number, nid.0));
-        self.nodes.nat.borrow_mut().set(nid, known, BlockAddr::NEW, Nid(inode.number), false);
+        self.file.pages.write(nid.0.into(), SectorData::Bytes(Arc::new(bytes)), false);
+        self.dirty.borrow_mut().insert((inode.number, nid.0));
+        self.nat.borrow_mut().set(nid, known, BlockAddr::NEW, Nid(inode.number), false);
         if !is_inode {
             inode.add_blocks(1);
             inode.mark(Dirty::Content);
@@ -235,24 +233,30 @@ impl Volume {
     ///
     /// # Errors
     /// [`FsError::Corrupt`] if the NAT knows no such node.
-    pub(crate) async fn remove_node(&self, _op: &Op, inode: &Inode, nid: Nid) -> Result<()> {
+    pub(crate) async fn remove_node(
+        &self,
+        _op: &Op,
+        segments: &SegmentManager,
+        inode: &Inode,
+        nid: Nid,
+    ) -> Result<()> {
         let known = self.node_entry(nid).await?;
         if known.block_addr == BlockAddr::NULL {
             return Err(corrupt("node that the NAT does not know", nid.0));
         }
         let page = u64::from(nid.0);
-        self.nodes.file.pages.written(page..page + 1).await;
+        self.file.pages.written(page..page + 1).await;
         let known = self.node_entry(nid).await?;
         if known.block_addr.is_block() {
-            self.segments.borrow_mut().invalidate(known.block_addr)?;
+            segments.borrow_mut().invalidate(known.block_addr)?;
         }
         let is_inode = nid.0 == inode.number;
         self.space.release_node(is_inode);
-        self.nodes.nat.borrow_mut().set(nid, known, BlockAddr::NULL, Nid(inode.number), false);
-        self.nodes.file.pages.discard(page..page + 1);
-        self.nodes.dirty.borrow_mut().remove(&(inode.number, nid.0));
-        self.nodes.removed.borrow_mut().push(nid.0);
-        self.nodes.copies.borrow_mut().remove(nid.0);
+        self.nat.borrow_mut().set(nid, known, BlockAddr::NULL, Nid(inode.number), false);
+        self.file.pages.discard(page..page + 1);
+        self.dirty.borrow_mut().remove(&(inode.number, nid.0));
+        self.removed.borrow_mut().push(nid.0);
+        self.copies.borrow_mut().remove(nid.0);
         if !is_inode {
             inode.add_blocks(-1);
             inode.mark(Dirty::Content);

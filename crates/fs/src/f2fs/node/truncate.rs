@@ -5,36 +5,51 @@ use super::Found;
 use crate::contract::Result;
 use crate::f2fs::format::{self, ADDRS_PER_BLOCK, BlockAddr, NIDS_PER_BLOCK, Nid};
 use crate::f2fs::inode::{Dirty, Inode};
+use crate::f2fs::nat::Nodes;
+use crate::f2fs::operations::Op;
 use crate::f2fs::segment::Block;
-use crate::f2fs::volume::{Op, Volume};
+use crate::f2fs::segment_manager::SegmentManager;
 use crate::vfs::Pages;
 use nandscape_rt::BoxFuture;
 
 /// What hangs below the five node slots of an inode: the heights of the trees.
 const HEIGHTS: [u32; 5] = [0, 0, 1, 1, 2];
 
-impl Volume {
+impl Nodes {
     /// Frees the blocks of a range of pages, which are holes then (`f2fs_truncate_hole`). The caller holds the file's
     /// `extent_lock` alone.
     ///
     /// # Errors
     /// Those of reading nodes; [`FsError::Corrupt`](crate::contract::FsError::Corrupt) if a block was free already.
-    pub(crate) async fn free_pages(&self, op: &Op, inode: &Inode, range: &Pages) -> Result<()> {
-        self.empty_pages(op, inode, range, BlockAddr::NULL).await
+    pub(crate) async fn free_pages(
+        &self,
+        op: &Op,
+        segments: &SegmentManager,
+        inode: &Inode,
+        range: &Pages,
+    ) -> Result<()> {
+        self.empty_pages(op, segments, inode, range, BlockAddr::NULL).await
     }
 
     /// The same, but pages that had a place keep it, and read as zeroes.
     ///
     /// # Errors
-    /// As [`Volume::free_pages`].
-    pub(crate) async fn free_blocks(&self, op: &Op, inode: &Inode, range: &Pages) -> Result<()> {
-        self.empty_pages(op, inode, range, BlockAddr::NEW).await
+    /// As [`Nodes::free_pages`].
+    pub(crate) async fn free_blocks(
+        &self,
+        op: &Op,
+        segments: &SegmentManager,
+        inode: &Inode,
+        range: &Pages,
+    ) -> Result<()> {
+        self.empty_pages(op, segments, inode, range, BlockAddr::NEW).await
     }
 
     /// Frees blocks; `left` is what the addresses are then.
     async fn empty_pages(
         &self,
         op: &Op,
+        segments: &SegmentManager,
         inode: &Inode,
         range: &Pages,
         left: BlockAddr,
@@ -56,7 +71,7 @@ impl Volume {
             let mut changed = 0;
             for address in addresses.iter().filter(|address| is_changed(**address)) {
                 if address.is_block() {
-                    self.segments.borrow_mut().invalidate(*address)?;
+                    segments.borrow_mut().invalidate(*address)?;
                 }
                 changed += 1;
             }
@@ -84,9 +99,15 @@ impl Volume {
     /// Frees everything from page `from` on: blocks and nodes. The caller holds the file's `extent_lock` alone.
     ///
     /// # Errors
-    /// As [`Volume::free_pages`].
-    pub(crate) async fn cut_from(&self, op: &Op, inode: &Inode, from: u64) -> Result<()> {
-        self.free_pages(op, inode, &(from..u64::MAX)).await?;
+    /// As [`Nodes::free_pages`].
+    pub(crate) async fn cut_from(
+        &self,
+        op: &Op,
+        segments: &SegmentManager,
+        inode: &Inode,
+        from: u64,
+    ) -> Result<()> {
+        self.free_pages(op, segments, inode, &(from..u64::MAX)).await?;
         let number = Nid(inode.number);
         let mut start = u64::from(inode.layout.get().addr_count());
         for (slot, height) in (0..).zip(HEIGHTS) {
@@ -96,7 +117,7 @@ impl Volume {
             if nid.0 == 0 || from >= start {
                 continue;
             }
-            self.remove_tree(op, inode, (nid, height), keep).await?;
+            self.remove_tree(op, segments, inode, (nid, height), keep).await?;
             if keep == 0 {
                 self.edit_node(op, number, |bytes| format::set_inode_nid(bytes, slot, Nid(0)))
                     .await?;
@@ -109,6 +130,7 @@ impl Volume {
     fn remove_tree<'a>(
         &'a self,
         op: &'a Op,
+        segments: &'a SegmentManager,
         inode: &'a Inode,
         (nid, height): (Nid, u32),
         keep: u64,
@@ -123,13 +145,13 @@ impl Volume {
                     continue;
                 }
                 let keep_below = keep.saturating_sub(u64::from(slot) * below);
-                self.remove_tree(op, inode, (child, height - 1), keep_below).await?;
+                self.remove_tree(op, segments, inode, (child, height - 1), keep_below).await?;
                 if keep > 0 && keep_below == 0 {
                     self.edit_node(op, nid, |bytes| format::set_indirect_nid(bytes, slot, Nid(0)))
                         .await?;
                 }
             }
-            if keep == 0 { self.remove_node(op, inode, nid).await } else { Ok(()) }
+            if keep == 0 { self.remove_node(op, segments, inode, nid).await } else { Ok(()) }
         })
     }
 }

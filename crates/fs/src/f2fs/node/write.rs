@@ -12,9 +12,10 @@ use crate::f2fs::format::{
     node_flag,
 };
 use crate::f2fs::inode::Inode;
+use crate::f2fs::nat::Nodes;
+use crate::f2fs::operations::Op;
 use crate::f2fs::rules::OmittedRule;
-use crate::f2fs::segment::Block;
-use crate::f2fs::volume::{Op, Volume};
+use crate::f2fs::volume::Volume;
 use nandscape_block::{Flags, SectorData};
 use std::rc::Rc;
 
@@ -56,22 +57,16 @@ impl Volume {
         let all = match set {
             NodeSet::All => dirty.iter(),
             NodeSet::Of(ino) => {
-                let xattrs = self.inodes.get(ino).map(|inode| inode.raw.borrow().xattr_nid);
+                let xattrs = self.inodes.cache.get(ino).map(|inode| inode.raw.borrow().xattr_nid);
                 let of_inode = dirty.range((ino, 0)..=(ino, u32::MAX)).map(|one| one.1);
                 let mut nodes: Vec<u32> = of_inode.collect();
                 nodes.sort_by_key(|nid| (*nid == ino, Some(*nid) == xattrs));
                 return nodes;
             }
         };
-        let mut nodes: Vec<_> = all.map(|&(_, nid)| (self.log_of_node(nid), nid)).collect();
+        let mut nodes: Vec<_> = all.map(|&(_, nid)| (self.nodes.log_of_node(nid), nid)).collect();
         nodes.sort_by_key(|(log, nid)| (write_order(*log), *nid));
         nodes.into_iter().map(|(_, nid)| nid).collect()
-    }
-
-    /// The log that a node page in memory belongs to.
-    fn log_of_node(&self, nid: u32) -> SegmentType {
-        let log = self.nodes.file.pages.with_bytes(nid.into(), |bytes| self.node_log(bytes));
-        log.unwrap_or(SegmentType::ColdNode)
     }
 
     /// Submits dirty node pages; does not wait for them. Whether all were submitted: those that an earlier write
@@ -103,7 +98,7 @@ impl Volume {
         let last = nodes.last().copied();
         let mut left = nodes;
         while !left.is_empty() {
-            self.pay(Work::NodeWrites(left.len().min(BATCH_NODES) as u64)).await;
+            self.mount.pay(Work::NodeWrites(left.len().min(BATCH_NODES) as u64)).await;
             let mut batch = Batch::default();
             let placed = self.place_nodes(&mut batch, &mut left, (last, marks)).await;
             // What has its blocks is written whatever became of the next: the log goes on after it.
@@ -123,13 +118,13 @@ impl Volume {
         let mut all = true;
         while let Some((&nid, rest)) = left.split_first() {
             *left = rest;
-            if self.is_adaptive() {
-                self.prepare_log(self.log_of_node(nid), 1).await?;
+            if self.mount.is_adaptive() {
+                self.prepare_log(self.nodes.log_of_node(nid), 1).await?;
             }
-            let known = self.node_entry(Nid(nid)).await?;
+            let known = self.nodes.node_entry(Nid(nid)).await?;
             let page = u64::from(nid);
             if let Some(run) = self.nodes.file.pages.take_run(page..page + 1, 1) {
-                let is_unmarked = last == Some(nid) && self.omits(OmittedRule::FsyncMark);
+                let is_unmarked = last == Some(nid) && self.mount.omits(OmittedRule::FsyncMark);
                 let marks = marks.map(|marks| FsyncMarks { fsync: !is_unmarked, ..marks });
                 self.place_node(batch, run, known, marks)?;
             } else {
@@ -153,9 +148,9 @@ impl Volume {
         let nid = Nid(run.first() as u32);
         let content = run.data().first().and_then(SectorData::expand);
         let mut bytes = content.unwrap_or_else(|| Box::new([0; BLOCK_BYTES]));
-        let log = self.node_log(&bytes);
+        let log = self.mount.node_log(&bytes);
         let summary = SummaryEntry { nid, version: 0, ofs_in_node: 0 };
-        let now = self.mounted_time();
+        let now = self.checkpoints.mounted_time();
         let allocated = self.segments.borrow_mut().allocate(log, known.block_addr, summary, now)?;
         let mut footer = NodeFooter::parse(&bytes);
         if let Some(journal) = &self.gc_journal
@@ -172,15 +167,15 @@ impl Volume {
         footer.next_blkaddr = allocated.next.0;
         let ino = Nid(footer.ino);
         footer.encode(&mut bytes);
-        self.seal_inode(&mut bytes);
+        self.mount.seal_inode(&mut bytes);
         let at = allocated.at;
         for (segment, summaries) in allocated.into_full() {
-            self.keep_summaries(segment, &summaries);
+            self.meta.keep_summaries(segment, &summaries);
         }
         self.nodes.nat.borrow_mut().set(nid, known, at, ino, marks.is_some());
         self.nodes.dirty.borrow_mut().remove(&(ino.0, nid.0));
         if marks.is_some() {
-            self.inode_lists.appended.borrow_mut().insert(ino.0);
+            self.inodes.lists.appended.borrow_mut().insert(ino.0);
         }
         batch.id.get_or_insert_with(|| self.nodes.in_flight.send());
         batch.runs.push(run);
@@ -193,12 +188,17 @@ impl Volume {
     /// of other writes to none, as ext4's metadata. A task finishes the pages.
     fn submit_nodes(self: &Rc<Self>, _op: &Op, batch: Batch, fsync: Option<FsyncMarks>) {
         let Some(id) = batch.id else { return };
-        let file = fsync.and_then(|marks| self.inodes.get(marks.ino));
+        let file = fsync.and_then(|marks| self.inodes.cache.get(marks.ino));
         let owner = file.map(|inode| inode.pages.owner());
         let sync = if fsync.is_some() { Flags::SYNC } else { Flags::NONE };
         let is_ordered = fsync.is_some_and(|marks| self.follows_data(marks.ino));
         let first = if is_ordered { Flags::PREFLUSH } else { Flags::NONE };
-        let arrival = self.write_blocks(batch.blocks, owner, (Flags::META | sync, first));
+        let arrival = self.writes.write_blocks(
+            &self.segments,
+            batch.blocks,
+            owner,
+            (Flags::META | sync, first),
+        );
         let volume = Rc::clone(self);
         let arrival = async move {
             let ended = arrival.await;
@@ -211,8 +211,16 @@ impl Volume {
     /// Whether the nodes of a file's fsync must not be durable before its data: what cleaning moved was covered at its old
     /// place.
     fn follows_data(&self, ino: u32) -> bool {
-        let is_moved = self.inode_lists.moved.borrow().contains(&ino);
-        self.options.ordered_data || (is_moved && !self.omits(OmittedRule::MovedFlush))
+        let is_moved = self.inodes.lists.moved.borrow().contains(&ino);
+        self.mount.options.ordered_data || (is_moved && !self.mount.omits(OmittedRule::MovedFlush))
+    }
+}
+
+impl Nodes {
+    /// The log that a node page in memory belongs to.
+    fn log_of_node(&self, nid: u32) -> SegmentType {
+        let log = self.file.pages.with_bytes(nid.into(), |bytes| self.mount.node_log(bytes));
+        log.unwrap_or(SegmentType::ColdNode)
     }
 
     /// Waits until node pages are on the device.
@@ -221,26 +229,9 @@ impl Volume {
     /// [`FsError::ReadOnly`](crate::contract::FsError::ReadOnly) if the device refused one.
     pub(crate) async fn nodes_written(&self, nodes: &[u32]) -> Result<()> {
         for &nid in nodes {
-            self.nodes.file.pages.written(nid.into()..u64::from(nid) + 1).await;
+            self.file.pages.written(nid.into()..u64::from(nid) + 1).await;
         }
-        self.check_running()
-    }
-
-    /// The log for a node block (`__get_segment_type`).
-    pub(crate) fn node_log(&self, bytes: &Block) -> SegmentType {
-        let footer = NodeFooter::parse(bytes);
-        let is_dnode =
-            footer.role().is_some_and(|role| role.has_addrs() || role == NodeRole::Xattr);
-        let log = match (is_dnode, footer.has(node_flag::COLD)) {
-            (true, true) => SegmentType::WarmNode,
-            (true, false) => SegmentType::HotNode,
-            (false, _) => SegmentType::ColdNode,
-        };
-        match (self.options.active_logs, log) {
-            (2, _) => SegmentType::HotNode,
-            (4, SegmentType::HotNode) => SegmentType::ColdNode,
-            _ => log,
-        }
+        self.mount.check_running()
     }
 }
 

@@ -2,24 +2,28 @@
 
 use crate::contract::Result;
 use crate::f2fs::format::GC_JOURNAL_ZONES;
+use crate::f2fs::mount_info::MountInfo;
 use crate::f2fs::moves::{GcJournal, Ring};
-use crate::f2fs::volume::Volume;
+use crate::f2fs::zones::Zones;
 use nandscape_block::zone::{ZoneAction, ZoneId, ZoneInfo, ZoneState};
 use nandscape_block::{BlockError, Lba};
 
-impl Volume {
+impl Zones {
     /// The zones of the GC journal, by number.
-    fn journal_zones(&self) -> Option<(&GcJournal, &Ring, ZoneId)> {
-        let (zones, journal) = (self.zones.as_ref()?, self.gc_journal.as_ref()?);
-        let first = (journal.area.blocks().start.0 - zones.geometry.first) / zones.geometry.blocks;
-        Some((journal, journal.ring.as_ref()?, ZoneId(first)))
+    fn journal_zones<'a>(&self, journal: &'a GcJournal) -> Option<(&'a Ring, ZoneId)> {
+        let first = (journal.area.blocks().start.0 - self.geometry.first) / self.geometry.blocks;
+        Some((journal.ring.as_ref()?, ZoneId(first)))
     }
 
     /// Learns where the GC journal goes on. No block of it counts.
-    pub(in crate::f2fs) async fn place_gc_journal(&self) -> Result<()> {
-        let Some((journal, ring, first)) = self.journal_zones() else { return Ok(()) };
+    pub(in crate::f2fs) async fn place_gc_journal(
+        &self,
+        mount: &MountInfo,
+        journal: &GcJournal,
+    ) -> Result<()> {
+        let Some((ring, first)) = self.journal_zones(journal) else { return Ok(()) };
         let start = Lba(journal.area.blocks().start.0.into());
-        let infos = self.env.device.report_zones(start, GC_JOURNAL_ZONES).await?;
+        let infos = mount.env.device.report_zones(start, GC_JOURNAL_ZONES).await?;
         let [one, other] = infos[..] else {
             return Err(BlockError::Malformed("a report without all zones").into());
         };
@@ -30,7 +34,7 @@ impl Volume {
         ring.begin([written(one), written(other)]);
         let apart = 1 - ring.zone();
         if infos[apart as usize].state.is_active() {
-            self.env.device.manage_zone(ZoneId(first.0 + apart), ZoneAction::Reset).await?;
+            mount.env.device.manage_zone(ZoneId(first.0 + apart), ZoneAction::Reset).await?;
             ring.begin(
                 [0, 1].map(|zone| if zone == apart { 0 } else { written(infos[zone as usize]) }),
             );
@@ -41,12 +45,13 @@ impl Volume {
     /// Resets the zone that the next blocks of the GC journal begin, if it is not empty.
     pub(in crate::f2fs) async fn empty_journal_zone(
         &self,
+        mount: &MountInfo,
         journal: &GcJournal,
         blocks: u32,
     ) -> Result<()> {
         let zone = journal.ring.as_ref().and_then(|ring| ring.to_reset(blocks));
-        if let (Some(zone), Some((.., first))) = (zone, self.journal_zones()) {
-            self.env.device.manage_zone(ZoneId(first.0 + zone), ZoneAction::Reset).await?;
+        if let (Some(zone), Some((_, first))) = (zone, self.journal_zones(journal)) {
+            mount.env.device.manage_zone(ZoneId(first.0 + zone), ZoneAction::Reset).await?;
         }
         Ok(())
     }

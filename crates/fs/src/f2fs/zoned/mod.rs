@@ -2,7 +2,7 @@
 //! only.
 //!
 //! - *Order.* Blocks of a log are submitted in the order of their allocation. A write that comes before its turn waits
-//!   ([`Volume::send`]). Nothing that was allocated is left out, or the volume is stopped.
+//!   ([`Writes::send`]). Nothing that was allocated is left out, or the volume is stopped.
 //! - *Reset in place of discard.* A section all of whose segments are free is reset as a whole, after the checkpoint, or
 //!   the block of the GC journal, that made the last of them free, and before it is written again.
 //! - *Mount* ([`mount`]) compares write pointers with what the checkpoint and roll-forward know, and leaves no section
@@ -11,62 +11,53 @@
 mod journal;
 pub(super) mod mount;
 
-use super::segment::{Capacity, LOGS};
-use super::volume::Volume;
+use super::segment_manager::SegmentManager;
 use super::zones::Zones;
 use nandscape_block::zone::ZoneAction;
 use nandscape_rt::combine::join_all;
 use std::collections::BTreeMap;
 
-impl Volume {
-    /// How much of each section can be written.
-    pub(super) fn capacity(&self) -> Capacity {
-        let whole = Capacity::whole(self.layout.segments_per_section());
-        self.zones.as_ref().map_or(whole, Zones::capacity)
-    }
-
-    /// Sections that a mount after a power cut needs, so that all logs can leave their zones.
-    pub(super) const fn sections_for_recovery(&self) -> u32 {
-        if self.zones.is_some() { LOGS as u32 } else { 0 }
-    }
-
-    /// Sections that became free with a segment of theirs are kept from use until [`Volume::reset_freed`].
-    pub(super) fn hold_freed(&self, zones: &Zones, sections: impl Iterator<Item = u32>) {
-        let mut segments = self.segments.borrow_mut();
+impl Zones {
+    /// Sections that became free with a segment of theirs are kept from use until [`Zones::reset_freed`].
+    pub(super) fn hold_freed(
+        &self,
+        segments: &SegmentManager,
+        sections: impl Iterator<Item = u32>,
+    ) {
+        let mut segments = segments.borrow_mut();
         for section in sections {
-            if zones.zone_of(section).is_some() && segments.hold_section(section) {
-                zones.freed.borrow_mut().insert(section);
+            if self.zone_of(section).is_some() && segments.hold_section(section) {
+                self.freed.borrow_mut().insert(section);
             }
         }
     }
 
     /// Resets the zones of sections that became free; they may be used then. One that cannot be reset is left alone.
-    pub(super) async fn reset_freed(&self) {
-        let Some(zones) = &self.zones else { return };
-        let freed = std::mem::take(&mut *zones.freed.borrow_mut());
+    pub(super) async fn reset_freed(&self, segments: &SegmentManager) {
+        let freed = std::mem::take(&mut *self.freed.borrow_mut());
         let resets = freed.into_iter().filter_map(|section| {
-            let reset = self.env.device.manage_zone(zones.zone_of(section)?, ZoneAction::Reset);
+            let reset =
+                segments.mount.env.device.manage_zone(self.zone_of(section)?, ZoneAction::Reset);
             Some(async move { (section, reset.await) })
         });
         for (section, ended) in join_all(resets.collect::<Vec<_>>()).await {
             if ended.is_ok() {
-                zones.count(|counts| counts.resets += 1);
-                self.segments.borrow_mut().unhold_section(section);
+                self.count(|counts| counts.resets += 1);
+                segments.borrow_mut().unhold_section(section);
             }
         }
     }
 
     /// Resets zones of sections that the last checkpoint still refers to, which breaks a rule.
-    pub(super) async fn reset_prefree(&self) {
-        let Some(zones) = &self.zones else { return };
-        let per_section = self.layout.segments_per_section() as usize;
+    pub(super) async fn reset_prefree(&self, segments: &SegmentManager) {
+        let per_section = segments.mount.layout.segments_per_section() as usize;
         let mut prefree: BTreeMap<u32, usize> = BTreeMap::new();
-        for segment in self.segments.borrow().prefree() {
-            *prefree.entry(self.layout.section_of(segment)).or_default() += 1;
+        for segment in segments.borrow().prefree() {
+            *prefree.entry(segments.mount.layout.section_of(segment)).or_default() += 1;
         }
         for (section, _) in prefree.into_iter().filter(|(_, count)| *count == per_section) {
-            if let Some(zone) = zones.zone_of(section) {
-                drop(self.env.device.manage_zone(zone, ZoneAction::Reset).await);
+            if let Some(zone) = self.zone_of(section) {
+                drop(segments.mount.env.device.manage_zone(zone, ZoneAction::Reset).await);
             }
         }
     }

@@ -15,43 +15,44 @@
 use crate::contract::Result;
 use crate::f2fs::format::{BlockAddr, SegNo, SegmentType};
 use crate::f2fs::rules::OmittedRule;
-use crate::f2fs::volume::Volume;
+use crate::f2fs::segment_manager::SegmentManager;
 use crate::f2fs::zones::Zones;
 use nandscape_block::zone::{ZoneAction, ZoneInfo, ZoneState};
 use nandscape_block::{BlockError, Lba};
 use nandscape_rt::combine::join_all;
 
-impl Volume {
+impl Zones {
     /// Brings zones and sections together, after roll-forward and before the first write.
     ///
     /// # Errors
     /// [`FsError::NoSpace`](crate::contract::FsError::NoSpace) if no section is free for the warm node log; errors of the
     /// device.
-    pub(in crate::f2fs) async fn align_zones(&self, zones: &Zones) -> Result<()> {
-        let infos = self.report(zones).await?;
-        self.reset_unneeded(zones, &infos).await?;
-        let infos = self.report(zones).await?;
-        self.find_stale_logs(zones, &infos);
-        self.finish_others(zones, &infos).await?;
-        self.segments.borrow_mut().begin_turns();
+    pub(in crate::f2fs) async fn align_zones(&self, segments: &SegmentManager) -> Result<()> {
+        let infos = self.report(segments).await?;
+        self.reset_unneeded(segments, &infos).await?;
+        let infos = self.report(segments).await?;
+        self.find_stale_logs(segments, &infos);
+        self.finish_others(segments, &infos).await?;
+        segments.borrow_mut().begin_turns();
         for log in SegmentType::ALL {
             let leaves = {
-                let segments = self.segments.borrow();
+                let segments = segments.borrow();
                 let is_chain = log == SegmentType::WarmNode;
                 segments.log(log).stale && (is_chain || segments.is_overlapped(log))
             };
             if leaves {
-                let (segment, summaries) = self.segments.borrow_mut().renew(log)?;
-                self.keep_summaries(segment, &summaries);
+                let (segment, summaries) = segments.borrow_mut().renew(log)?;
+                segments.meta.keep_summaries(segment, &summaries);
             }
         }
         Ok(())
     }
 
     /// The zones of the main area, in order.
-    async fn report(&self, zones: &Zones) -> Result<Vec<ZoneInfo>> {
-        let count = self.layout.sections() - zones.first_section;
-        let report = self.env.device.report_zones(Lba(zones.geometry.first.into()), count).await?;
+    async fn report(&self, segments: &SegmentManager) -> Result<Vec<ZoneInfo>> {
+        let count = segments.mount.layout.sections() - self.first_section;
+        let report =
+            segments.mount.env.device.report_zones(Lba(self.geometry.first.into()), count).await?;
         if report.len() as u32 == count {
             Ok(report)
         } else {
@@ -60,17 +61,17 @@ impl Volume {
     }
 
     /// Resets zones that are not empty, and of which nothing is needed: but for those of logs that go on there.
-    async fn reset_unneeded(&self, zones: &Zones, infos: &[ZoneInfo]) -> Result<()> {
-        if self.omits(OmittedRule::ZoneLostReset) {
+    async fn reset_unneeded(&self, segments: &SegmentManager, infos: &[ZoneInfo]) -> Result<()> {
+        if segments.mount.omits(OmittedRule::ZoneLostReset) {
             return Ok(());
         }
         let mut resets = Vec::new();
-        for (section, info) in (zones.first_section..).zip(infos) {
+        for (section, info) in (self.first_section..).zip(infos) {
             let (is_written, is_failed) = (info.written() > 0, info.state.is_failed());
-            if is_written && !is_failed && self.may_reset(section, info) {
-                let zone = zones.zone_of(section).unwrap_or_default();
-                resets.push(self.env.device.manage_zone(zone, ZoneAction::Reset));
-                zones.count(|counts| counts.resets += 1);
+            if is_written && !is_failed && self.may_reset(segments, section, info) {
+                let zone = self.zone_of(section).unwrap_or_default();
+                resets.push(segments.mount.env.device.manage_zone(zone, ZoneAction::Reset));
+                self.count(|counts| counts.resets += 1);
             }
         }
         for ended in join_all(resets).await {
@@ -80,29 +81,31 @@ impl Volume {
     }
 
     /// Whether nothing of a section is needed. A log that is in it must be at its start, and its zone not.
-    fn may_reset(&self, section: u32, info: &ZoneInfo) -> bool {
-        let segments = self.segments.borrow();
+    fn may_reset(&self, segments: &SegmentManager, section: u32, info: &ZoneInfo) -> bool {
+        let mount = &segments.mount;
+        let segments = segments.borrow();
         if segments.is_needed_section(section) || segments.is_held_section(section) {
             return false;
         }
-        let start = self.layout.section_segments(section).start;
+        let start = mount.layout.section_segments(section).start;
         let logs = segments.logs().iter();
-        let mut here = logs.filter(|log| self.layout.section_of(log.segment) == section);
+        let mut here = logs.filter(|log| mount.layout.section_of(log.segment) == section);
         here.all(|log| log.segment == SegNo(start) && log.next == 0 && info.written() > 0)
     }
 
     /// Logs whose zones are written to elsewhere than where the log goes on, and those that would write blocks that
     /// roll-forward found: of a chain, or valid although the cut took what was to be in them.
-    fn find_stale_logs(&self, zones: &Zones, infos: &[ZoneInfo]) {
-        if self.omits(OmittedRule::ZoneStaleLog) {
+    fn find_stale_logs(&self, segments: &SegmentManager, infos: &[ZoneInfo]) {
+        let mount = &segments.mount;
+        if mount.omits(OmittedRule::ZoneStaleLog) {
             return;
         }
-        let mut segments = self.segments.borrow_mut();
+        let mut segments = segments.borrow_mut();
         for log in SegmentType::ALL {
             let next = segments.next_block(log);
-            let section = self.layout.section_of(segments.log(log).segment);
+            let section = mount.layout.section_of(segments.log(log).segment);
             // Sections before the first zone have no write pointer.
-            let info = zones.zone_of(section).and_then(|zone| infos.get(zone.0 as usize));
+            let info = self.zone_of(section).and_then(|zone| infos.get(zone.0 as usize));
             let is_elsewhere = info.is_some_and(|info| {
                 info.state.is_failed()
                     || info.state == ZoneState::Full
@@ -115,38 +118,27 @@ impl Volume {
     }
 
     /// Finishes zones that are active and no log's to go on with.
-    async fn finish_others(&self, zones: &Zones, infos: &[ZoneInfo]) -> Result<()> {
-        if self.omits(OmittedRule::ZoneFinish) {
+    async fn finish_others(&self, segments: &SegmentManager, infos: &[ZoneInfo]) -> Result<()> {
+        let mount = &segments.mount;
+        if mount.omits(OmittedRule::ZoneFinish) {
             return Ok(());
         }
         let mut finishes = Vec::new();
-        for (section, info) in (zones.first_section..).zip(infos) {
-            let segments = self.segments.borrow();
+        for (section, info) in (self.first_section..).zip(infos) {
+            let segments = segments.borrow();
             let goes_on = segments
                 .logs()
                 .iter()
-                .any(|log| !log.stale && self.layout.section_of(log.segment) == section);
+                .any(|log| !log.stale && mount.layout.section_of(log.segment) == section);
             if info.state.is_active() && !goes_on {
-                let zone = zones.zone_of(section).unwrap_or_default();
-                finishes.push(self.env.device.manage_zone(zone, ZoneAction::Finish));
-                zones.count(|counts| counts.finishes += 1);
+                let zone = self.zone_of(section).unwrap_or_default();
+                finishes.push(mount.env.device.manage_zone(zone, ZoneAction::Finish));
+                self.count(|counts| counts.finishes += 1);
             }
         }
         for ended in join_all(finishes).await {
             ended?;
         }
         Ok(())
-    }
-
-    /// The checkpoint of a recovery is durable: what was held for it is free, and its zones are reset.
-    pub(in crate::f2fs) async fn release_held(&self, held: Vec<SegNo>) {
-        for segment in &held {
-            self.segments.borrow_mut().unhold(*segment);
-        }
-        if let Some(zones) = &self.zones {
-            let sections = held.iter().map(|segment| self.layout.section_of(*segment));
-            self.hold_freed(zones, sections);
-            self.reset_freed().await;
-        }
     }
 }
