@@ -6,7 +6,9 @@ use common::Told;
 use nandscape_fs::FsDetail;
 use nandscape_fs::cache::Lookups;
 use nandscape_fs::ext4::Counts;
-use nandscape_lab::run::{FileCounts, Manner, Outcome, RunError, Trace, Unobserved, replay, run};
+use nandscape_lab::run::{
+    FileCounts, NoObserver, Outcome, RunError, RunOptions, Trace, replay, run,
+};
 use nandscape_lab::stack::Stack;
 use nandscape_lab::workload::fio::{Direction, HostEnvironment, JobFile, parse};
 use nandscape_lab::workload::trace::{Footprint, Format, How, Pace, ReadOptions, TraceReader};
@@ -24,12 +26,12 @@ fn job(text: &str) -> JobFile {
 }
 
 fn outcome(name: &str, set: &[&str], text: &str) -> Outcome {
-    run(&stack(name, set), &job(text), 1, Manner::default(), &mut Unobserved).unwrap()
+    run(&stack(name, set), &job(text), 1, RunOptions::default(), &mut NoObserver).unwrap()
 }
 
 fn refused(name: &str, set: &[&str], text: &str) -> String {
     let error =
-        run(&stack(name, set), &job(text), 1, Manner::default(), &mut Unobserved).unwrap_err();
+        run(&stack(name, set), &job(text), 1, RunOptions::default(), &mut NoObserver).unwrap_err();
     assert!(error.is_bad_input(), "{error}");
     error.to_string()
 }
@@ -152,7 +154,7 @@ fn progress_reaches_the_end() {
     for size in ["filesize=1m", "size=4m", "filesize=2m\nsize=4m", "filesize=4m\nio_size=50%"] {
         let text = format!("[w]\nrw=write\ndirect=1\nnumjobs=4\nnrfiles=4\n{size}\n");
         let mut told = Told::default();
-        run(&stack("ext4-pblk", &[]), &job(&text), 1, Manner::default(), &mut told).unwrap();
+        run(&stack("ext4-pblk", &[]), &job(&text), 1, RunOptions::default(), &mut told).unwrap();
         let Told(fractions) = told;
         assert!(fractions.len() > 4, "{size}: {fractions:?}");
         assert!(fractions.is_sorted() && fractions.last() == Some(&1.0), "{size}: {fractions:?}");
@@ -318,7 +320,7 @@ fn traces_do_not_go_to_files() {
     let reader = TraceReader::new("x.csv", &b""[..], options).unwrap();
     let how = How { pace: Pace::AsFastAsPossible, iodepth: 1, fold: false, runtime: None };
     let trace = Trace { reader, bytes: 0, how, prefill: Footprint::NOTHING };
-    let error = replay(&stack("ext4-pblk", &[]), trace, 1, Manner::default(), &mut Unobserved);
+    let error = replay(&stack("ext4-pblk", &[]), trace, 1, RunOptions::default(), &mut NoObserver);
     assert!(matches!(error, Err(RunError::Stack(error)) if error.key == "fs"));
 }
 

@@ -4,7 +4,7 @@ mod common;
 
 use common::Told;
 use nandscape_block::BlockError;
-use nandscape_lab::run::{Manner, Outcome, Unobserved, run};
+use nandscape_lab::run::{NoObserver, Outcome, RunOptions, run};
 use nandscape_lab::stack::Stack;
 use nandscape_lab::workload::engine::FailureKind;
 use nandscape_lab::workload::fio::{Direction, HostEnvironment, JobFile, parse};
@@ -31,7 +31,7 @@ fn job(text: &str) -> JobFile {
 }
 
 fn outcome(set: &[&str], text: &str, seed: u64) -> Outcome {
-    run(&stack(set), &job(text), seed, Manner::default(), &mut Unobserved).unwrap()
+    run(&stack(set), &job(text), seed, RunOptions::default(), &mut NoObserver).unwrap()
 }
 
 /// A sector that the media cannot correct is an I/O error at its address when it is read, and never
@@ -98,7 +98,7 @@ fn progress_rises_with_the_bytes() {
     ];
     for text in jobs {
         let mut heard = Told::default();
-        run(&stack(&["precondition.fill=1"]), &job(text), 1, Manner::default(), &mut heard)
+        run(&stack(&["precondition.fill=1"]), &job(text), 1, RunOptions::default(), &mut heard)
             .unwrap();
         let Told(fractions) = heard;
         assert!(fractions.is_sorted(), "{text}: {fractions:?}");

@@ -1,6 +1,6 @@
 //! Sessions: the jobs of a sweep one after the other on the same device.
 
-use nandscape_lab::run::{Manner, Unobserved};
+use nandscape_lab::run::{NoObserver, RunOptions};
 use nandscape_lab::sweep::{FinishedRow, Sweep};
 use nandscape_lab::workload::fio::Environment;
 use std::io;
@@ -33,7 +33,7 @@ fn sweep(session: &str, jobs: &str) -> Result<Sweep, String> {
 }
 
 fn result(sweep: &Sweep) -> serde_json::Value {
-    let row = sweep.run(0, "test", Manner::default(), &mut Unobserved).unwrap();
+    let row = sweep.run(0, "test", RunOptions::default(), &mut NoObserver).unwrap();
     FinishedRow::parse(&row).unwrap().result
 }
 

@@ -1,6 +1,6 @@
 //! Sweep files: which runs they stand for, and that what is wrong with one is told with its place.
 
-use nandscape_lab::run::{Manner, Unobserved};
+use nandscape_lab::run::{NoObserver, RunOptions};
 use nandscape_lab::sweep::{FinishedRow, Sweep};
 use nandscape_lab::workload::fio::{Environment, HostEnvironment};
 use std::io;
@@ -84,8 +84,8 @@ fn runs_are_named_by_what_they_follow_from() {
 #[test]
 fn a_row_follows_from_its_run_alone() {
     let sweep = parse(GRID).unwrap();
-    let row = sweep.run(5, "commit", Manner::default(), &mut Unobserved).unwrap();
-    assert_eq!(row, sweep.run(5, "commit", Manner::default(), &mut Unobserved).unwrap());
+    let row = sweep.run(5, "commit", RunOptions::default(), &mut NoObserver).unwrap();
+    assert_eq!(row, sweep.run(5, "commit", RunOptions::default(), &mut NoObserver).unwrap());
     assert!(!row.contains('\n') && !row.contains("wall_s"), "{row}");
     let read = FinishedRow::parse(&row).unwrap();
     assert_eq!(read.id, sweep.ids(&nandscape_lab::sweep::program("commit"))[5]);
@@ -220,7 +220,7 @@ fn workloads_are_jobs() {
     let ids = sweep.ids("1");
     assert_ne!(ids[0], ids[1]);
     let read = |index| {
-        let row = sweep.run(index, "", Manner::default(), &mut Unobserved).expect("a row");
+        let row = sweep.run(index, "", RunOptions::default(), &mut NoObserver).expect("a row");
         let row = FinishedRow::parse(&row).expect("a row");
         assert!(!row.failed());
         row.result["nandscape"]["wml"]["filesets"][0]["files"].as_u64()

@@ -33,7 +33,7 @@ pub(super) fn flash(stack: &Stack, media: Media, seed: u64) -> Flash {
 }
 
 /// `media` without faults.
-pub(super) fn sound(media: Media) -> Flash {
+pub(super) fn without_faults(media: Media) -> Flash {
     FaultInjector::new(media, Faults::default(), 0)
 }
 
@@ -74,18 +74,18 @@ pub(super) fn format(stack: &Stack, media: Flash, seed: u64) -> Result<RunFtl, R
 
 /// An FTL behind the hints of a stack: writes that begin in the journal's range carry JOURNAL, and
 /// flushes ask for their job's file only, if that is wanted.
-pub(super) struct Hinted {
+pub(super) struct HintedDevice {
     pub(super) ftl: RunFtl,
     /// The host of the run.
     host: Host,
     /// Empty where nothing was hinted.
     journal: Range<u64>,
     fsync: Fsync,
-    /// Kept for a timeline.
+    /// CacheLookup for a timeline.
     requests: Option<Box<Requests>>,
 }
 
-impl Hinted {
+impl HintedDevice {
     /// `ftl` of a run on `host` behind these hints.
     pub(super) fn new(ftl: RunFtl, hints: &Hints, host: &Host) -> Self {
         let journal = hints.journal_range.clone().unwrap_or(0..0);
@@ -211,11 +211,11 @@ pub(super) trait LabDevice: BlockDevice {
     }
 
     /// The run pauses.
-    fn attend_timeline(&mut self, observer: &mut dyn Observer, now: Nanos) {
+    fn sample_timeline(&mut self, observer: &mut dyn Observer, now: Nanos) {
         let Some(timeline) = observer.timeline().filter(|_| self.is_logged()) else { return };
         self.with(|ftl, requests| {
             timeline.write_host(ftl.cpu_spans(Some(LOG_ROOM)));
-            timeline.attend(now, ftl.media_mut().inner_mut(), requests);
+            timeline.sample(now, ftl.media_mut().inner_mut(), requests);
             if requests.is_none() {
                 ftl.cpu_spans(None);
             }
@@ -232,7 +232,7 @@ pub(super) trait LabDevice: BlockDevice {
     }
 }
 
-impl LabDevice for Hinted {
+impl LabDevice for HintedDevice {
     fn with<R>(&mut self, look: impl FnOnce(&mut RunFtl, &mut Option<Box<Requests>>) -> R) -> R {
         look(&mut self.ftl, &mut self.requests)
     }
@@ -254,7 +254,7 @@ impl LabDevice for Hinted {
     }
 }
 
-impl Hinted {
+impl HintedDevice {
     /// Submits a bio, and notes it.
     #[cold]
     fn submit_noted(&mut self, now: Nanos, bio: Bio, token: Token) -> Submit {
@@ -270,7 +270,7 @@ impl Hinted {
     }
 }
 
-impl BlockDevice for Hinted {
+impl BlockDevice for HintedDevice {
     #[inline]
     fn caps(&self) -> &DeviceCaps {
         self.ftl.caps()

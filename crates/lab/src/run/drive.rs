@@ -8,7 +8,7 @@ use nandscape_rt::Nanos;
 use nandscape_workload::engine::RunState;
 
 /// A load that has begun.
-pub(super) trait UnderWay<D> {
+pub(super) trait RunningLoad<D> {
     /// Goes on for a while, or to the end.
     fn go_on(&mut self, device: &mut D) -> Result<RunState, RunError>;
 
@@ -21,26 +21,26 @@ pub(super) trait UnderWay<D> {
 
 /// How a load ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum End {
+pub(super) enum RunEnd {
     /// Where it was to end.
-    Whole,
+    Finished,
     /// Before that, because somebody wanted it to.
     Interrupted,
 }
 
 /// Drives `load` to its end, or until somebody wants it to end.
 pub(super) fn drive<D: LabDevice>(
-    load: &mut impl UnderWay<D>,
+    load: &mut impl RunningLoad<D>,
     device: &mut D,
     observer: &mut dyn Observer,
-) -> Result<End, RunError> {
+) -> Result<RunEnd, RunError> {
     loop {
         let state = load.go_on(device)?;
-        device.attend_timeline(observer, load.now(device));
+        device.sample_timeline(observer, load.now(device));
         observer.progress(Phase::Measure, load.fraction());
         match state {
-            RunState::Finished => return Ok(End::Whole),
-            RunState::Paused if observer.is_interrupted() => return Ok(End::Interrupted),
+            RunState::Finished => return Ok(RunEnd::Finished),
+            RunState::Paused if observer.is_interrupted() => return Ok(RunEnd::Interrupted),
             RunState::Paused => {}
         }
     }

@@ -2,7 +2,7 @@
 
 use super::course::Totals;
 use super::device::LabDevice;
-use super::drive::UnderWay;
+use super::drive::RunningLoad;
 use super::error::RunError;
 use super::estimate::Estimate;
 use super::load::{INTERVAL, POINTS_MAX, options};
@@ -82,7 +82,7 @@ impl JobsUnderWay {
     }
 }
 
-impl<D: LabDevice> UnderWay<D> for JobsUnderWay {
+impl<D: LabDevice> RunningLoad<D> for JobsUnderWay {
     fn go_on(&mut self, device: &mut D) -> Result<RunState, RunError> {
         let share = if device.is_logged() { 0 } else { self.engine.now().0 / POINTS_MAX as u64 };
         let interval = INTERVAL.max(Nanos(share));

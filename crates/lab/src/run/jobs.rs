@@ -6,13 +6,13 @@ use super::drive::drive;
 use super::engine::{JobsUnderWay, first_ramp, writes_at_random};
 use super::error::RunError;
 use super::files::{Above, Contents, Layout, buffered, run_as};
-use super::load::{Load, Measured};
+use super::load::{Load, Measurement};
 use super::observer::Observer;
 use super::rounds::UntilSteady;
 use super::sample::Sample;
 use super::settled::Ground;
 use super::steps::run_load;
-use super::{Manner, Outcome, steady};
+use super::{Outcome, RunOptions, steady};
 use crate::stack::Stack;
 use nandscape_rt::Nanos;
 use nandscape_workload::fio::JobFile;
@@ -26,7 +26,7 @@ pub fn run(
     stack: &Stack,
     job: &JobFile,
     seed: u64,
-    manner: Manner<'_>,
+    manner: RunOptions<'_>,
     observer: &mut dyn Observer,
 ) -> Result<Outcome, RunError> {
     let above = match (&stack.fs, buffered(stack, job)?) {
@@ -54,7 +54,7 @@ impl Load for Jobs<'_> {
         ground: &Ground,
         seed: u64,
         observer: &mut dyn Observer,
-    ) -> Result<Measured, RunError> {
+    ) -> Result<Measurement, RunError> {
         let mut measured = match self.until_steady {
             None => measure_whole(self.file, device, ground, seed, observer)?,
             Some(until) => steady::measure(self.file, until, (device, ground), seed, observer)?,
@@ -70,7 +70,7 @@ fn measure_whole<D: LabDevice>(
     ground: &Ground,
     seed: u64,
     observer: &mut dyn Observer,
-) -> Result<Measured, RunError> {
+) -> Result<Measurement, RunError> {
     let mut jobs = JobsUnderWay::new(file, device, seed, observer)?;
     let ramp = first_ramp(file);
     let mut first = Totals::default();
@@ -84,7 +84,7 @@ fn measure_whole<D: LabDevice>(
     }
     let free = device.free_sectors();
     let end = drive(&mut jobs, device, observer)?;
-    let measured = Measured::new(jobs.engine.finish(), first, device.counts(), end);
+    let measured = Measurement::new(jobs.engine.finish(), first, device.counts(), end);
     let measured = measured.judged(ground, (free, device.free_sectors()));
-    Ok(Measured { random_writes: writes_at_random(file), ..measured })
+    Ok(Measurement { random_writes: writes_at_random(file), ..measured })
 }

@@ -3,13 +3,13 @@
 use super::counts::Counts;
 use super::course::{self, Totals};
 use super::device::LabDevice;
-use super::drive::End;
+use super::drive::RunEnd;
 use super::error::RunError;
 use super::observer::Observer;
 use super::rounds::RoundsRun;
 use super::sample::Sample;
 use super::settled::{Ground, Stretch};
-use super::silence::Silent;
+use super::silence::HangDetector;
 use nandscape_rt::Nanos;
 use nandscape_workload::engine::{Options, Results};
 use nandscape_workload::trace::{Footprint, TraceCounts};
@@ -38,11 +38,11 @@ pub(super) trait Load {
         ground: &Ground,
         seed: u64,
         observer: &mut dyn Observer,
-    ) -> Result<Measured, RunError>;
+    ) -> Result<Measurement, RunError>;
 }
 
 /// What the measured phase brought.
-pub(super) struct Measured {
+pub(super) struct Measurement {
     pub(super) results: Results<Sample>,
     /// Totals over time, behind every job's ramp.
     pub(super) totals: Vec<Totals>,
@@ -57,21 +57,21 @@ pub(super) struct Measured {
     /// What flowops did, if a workload of them ran.
     pub(super) flowops: Option<Report>,
     /// Its threads, if they may hang.
-    pub(super) silent: Option<Silent>,
+    pub(super) silent: Option<HangDetector>,
     /// Whether the load writes at random.
     pub(super) random_writes: bool,
-    pub(super) end: End,
+    pub(super) end: RunEnd,
     /// What a reader should know about it.
     pub(super) warnings: Vec<String>,
 }
 
-impl Measured {
+impl Measurement {
     /// The same, judged as a whole: `free` are the free sectors when it began and when it ended.
     pub(super) fn judged(self, ground: &Ground, free: (u64, u64)) -> Self {
         let sectors = self.counts.ftl.sectors;
         let steady = match self.end {
-            End::Interrupted => Err("not steady: the run was interrupted".to_owned()),
-            End::Whole => ground
+            RunEnd::Interrupted => Err("not steady: the run was interrupted".to_owned()),
+            RunEnd::Finished => ground
                 .check(&Stretch { written_before: 0, sectors, free })
                 .and_then(|()| course::steady(&self.totals)),
         };
@@ -79,7 +79,12 @@ impl Measured {
     }
 
     /// From what was measured behind `first`, where counters began.
-    pub(super) fn new(results: Results<Sample>, first: Totals, counts: Counts, end: End) -> Self {
+    pub(super) fn new(
+        results: Results<Sample>,
+        first: Totals,
+        counts: Counts,
+        end: RunEnd,
+    ) -> Self {
         let length = results.ended.saturating_sub(first.at);
         let points = results.series.points.iter().filter(|point| point.at > first.at);
         let points: Vec<Totals> = points.map(Totals::from).collect();

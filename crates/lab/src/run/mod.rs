@@ -42,24 +42,24 @@ pub use error::RunError;
 pub use image::{Copied, export_image, import_image};
 pub use jobs::run;
 pub use json::VERSION;
-pub use observer::{Left, Observer, Phase, Unobserved};
+pub use observer::{FinalState, NoObserver, Observer, Phase};
 pub use outcome::{EraseCounts, Outcome, VALID_CLASSES, WallTime};
 pub use path::IoPath;
-pub use prepare::{Before, make_state};
+pub use prepare::{InitialState, make_state};
 pub use replay::{Trace, check_trace, replay};
 pub use rounds::{Round, RoundsRun, UntilSteady, WINDOW_ROUNDS};
 pub use sample::Sample;
 pub use wml::run_workload;
 pub use zones::{ZONE_TYPE, ZoneReport};
 
-use crate::state::States;
+use crate::state::StateSource;
 
 /// How a run is carried out, beyond stack, load and seed.
 #[derive(Clone, Copy, Default)]
-pub struct Manner<'a> {
+pub struct RunOptions<'a> {
     /// Where a preconditioned device comes from; no figure depends on it, but for a state that is not
     /// the stack's own.
-    pub states: States<'a>,
+    pub states: StateSource<'a>,
     /// Version and commit of the program, which states remember.
     pub program: &'a str,
     /// A job goes on until it is steady; traces end where they end.

@@ -26,7 +26,7 @@ impl Phase {
 }
 
 /// The device that a run left, or why it cannot be had; nothing before the run has ended with a result.
-pub type Left = Option<Result<State, RunError>>;
+pub type FinalState = Option<Result<State, RunError>>;
 
 /// Whoever watches a run from the real world. The lab itself knows no wall clock.
 pub trait Observer {
@@ -47,16 +47,16 @@ pub trait Observer {
         false
     }
     /// Where the device goes as the run leaves it, if it is wanted.
-    fn left(&mut self) -> Option<&mut Left> {
+    fn final_state(&mut self) -> Option<&mut FinalState> {
         None
     }
 }
 
 /// Nobody watches: wall times are zero.
 #[derive(Clone, Copy, Default, Debug)]
-pub struct Unobserved;
+pub struct NoObserver;
 
-impl Observer for Unobserved {
+impl Observer for NoObserver {
     fn wall_s(&self) -> f64 {
         0.0
     }

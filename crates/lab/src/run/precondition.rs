@@ -34,13 +34,13 @@ const SETTLING_ROUNDS: u64 = 4;
 /// Spare spaces that the settling phase writes at most.
 const SETTLING_MAX: u64 = 4;
 
-/// Writes what `plan` asks for and drains it. After random overwrites `take_time`, if given, switches the NAND's
+/// Writes what `plan` asks for and drains it. After random overwrites `enable_timing`, if given, switches the NAND's
 /// timing on, and they go on until the device has settled. `progress` receives the fraction done, and may end it.
 pub(super) fn precondition<F: Ftl>(
     ftl: &mut F,
     plan: Precondition,
     seed: u64,
-    take_time: Option<impl FnOnce(&mut F)>,
+    enable_timing: Option<impl FnOnce(&mut F)>,
     progress: impl FnMut(f64) -> Result<(), RunError>,
 ) -> Result<Preconditioned, RunError> {
     let logical = fillable(ftl.caps());
@@ -56,8 +56,8 @@ pub(super) fn precondition<F: Ftl>(
         0 => None,
         most => Some(writer.overwrite_until_steady(most, &mut addresses)?),
     };
-    if let Some(take_time) = take_time.filter(|_| plan.overwrites()) {
-        writer.take_time(take_time)?;
+    if let Some(enable_timing) = enable_timing.filter(|_| plan.overwrites()) {
+        writer.enable_timing(enable_timing)?;
         writer.settle(&mut addresses)?;
     }
     let overwrite_sectors = writer.written - fill_sectors;
@@ -121,9 +121,9 @@ impl<'a, F: Ftl, P: FnMut(f64) -> Result<(), RunError>> Writer<'a, F, P> {
     }
 
     /// From now on the device takes time. It is at rest then.
-    fn take_time(&mut self, take_time: impl FnOnce(&mut F)) -> Result<(), RunError> {
+    fn enable_timing(&mut self, enable_timing: impl FnOnce(&mut F)) -> Result<(), RunError> {
         self.drain()?;
-        take_time(self.device);
+        enable_timing(self.device);
         self.is_timed = true;
         Ok(())
     }

@@ -1,8 +1,8 @@
 //! What a reader should know before believing a figure.
 
-use super::drive::End;
-use super::load::{Measured, NOT_JUDGED};
-use super::prepare::Before;
+use super::drive::RunEnd;
+use super::load::{Measurement, NOT_JUDGED};
+use super::prepare::InitialState;
 use super::settled::is_fresh;
 use crate::stack::{FsStack, Stack};
 use nandscape_ftl::{DeviceSize, Rest};
@@ -13,8 +13,8 @@ use nandscape_workload::trace::TraceCounts;
 pub(super) fn remarks(
     stack: &Stack,
     (size, rest): (&DeviceSize, Option<Rest>),
-    before: Option<Before>,
-    measured: &Measured,
+    before: Option<InitialState>,
+    measured: &Measurement,
 ) -> Vec<String> {
     let mut all: Vec<String> = interruption(measured).into_iter().collect();
     all.extend(beginning(stack, size, before, measured));
@@ -30,9 +30,9 @@ pub(super) fn remarks(
 }
 
 /// On an end before the end.
-fn interruption(measured: &Measured) -> Option<String> {
+fn interruption(measured: &Measurement) -> Option<String> {
     let length = measured.length;
-    (measured.end == End::Interrupted)
+    (measured.end == RunEnd::Interrupted)
         .then(|| format!("the run was interrupted, and all figures are of the {length} before"))
 }
 
@@ -65,8 +65,8 @@ fn without_areas(stack: &Stack) -> Option<&'static str> {
 fn beginning(
     stack: &Stack,
     size: &DeviceSize,
-    before: Option<Before>,
-    measured: &Measured,
+    before: Option<InitialState>,
+    measured: &Measurement,
 ) -> impl Iterator<Item = String> {
     let wrote = measured.counts.ftl.host.written > 0;
     let fresh = before.is_none()
@@ -102,7 +102,7 @@ fn beginning(
 }
 
 /// On reads of sectors that hold nothing. A file system reads a few of its own structures before it wrote them.
-fn unwritten(stack: &Stack, measured: &Measured) -> Option<String> {
+fn unwritten(stack: &Stack, measured: &Measurement) -> Option<String> {
     let host = &measured.counts.ftl.host;
     let few = if stack.fs.is_some() { host.read / 100 } else { 0 };
     let remedy = match (&stack.fs, &measured.trace) {
@@ -121,7 +121,7 @@ fn unwritten(stack: &Stack, measured: &Measured) -> Option<String> {
 }
 
 /// On collection that cannot come to rest.
-fn restless(rest: &Rest, size: &DeviceSize, measured: &Measured) -> Option<String> {
+fn restless(rest: &Rest, size: &DeviceSize, measured: &Measurement) -> Option<String> {
     let collects = measured.counts.ftl.gc.victims > 0;
     (collects && !rest.is_possible()).then(|| {
         let lines = |chunks: u64| chunks as f64 / rest.line_chunks.max(1) as f64;
@@ -140,7 +140,7 @@ fn restless(rest: &Rest, size: &DeviceSize, measured: &Measured) -> Option<Strin
 }
 
 /// On what should not happen.
-fn defects(measured: &Measured) -> impl Iterator<Item = String> {
+fn defects(measured: &Measurement) -> impl Iterator<Item = String> {
     let errors = &measured.counts.ftl.media_errors;
     let counted = [
         (errors.mismatches, "reads found another sector's data: a defect of the FTL"),

@@ -2,15 +2,15 @@
 
 use super::course::Totals;
 use super::device::{self, LabDevice};
-use super::drive::{UnderWay, drive};
+use super::drive::{RunningLoad, drive};
 use super::error::RunError;
 use super::files::Above;
-use super::load::{Load, Measured, NOT_JUDGED, options};
+use super::load::{Load, Measurement, NOT_JUDGED, options};
 use super::observer::Observer;
 use super::sample::{Sample, Sampler};
 use super::settled::Ground;
 use super::steps::run_load;
-use super::{Manner, Outcome, prepare};
+use super::{Outcome, RunOptions, prepare};
 use crate::stack::Stack;
 use nandscape_block::BlockDevice;
 use nandscape_ftl::Ftl;
@@ -43,7 +43,7 @@ pub fn replay(
     stack: &Stack,
     trace: Trace,
     seed: u64,
-    manner: Manner<'_>,
+    manner: RunOptions<'_>,
     observer: &mut dyn Observer,
 ) -> Result<Outcome, RunError> {
     if stack.fs.is_some() {
@@ -64,7 +64,7 @@ pub fn check_trace(
     reader: &mut TraceReader,
     how: &How,
 ) -> Result<Footprint, RunError> {
-    let ftl = device::format(stack, device::sound(prepare::fresh(stack, seed)?), seed)?;
+    let ftl = device::format(stack, device::without_faults(prepare::fresh(stack, seed)?), seed)?;
     Ok(trace::check(reader, ftl.caps(), how)?)
 }
 
@@ -79,7 +79,7 @@ impl Load for Trace {
         _: &Ground,
         seed: u64,
         observer: &mut dyn Observer,
-    ) -> Result<Measured, RunError> {
+    ) -> Result<Measurement, RunError> {
         let mut replay = Replay::new(self.reader, device.caps(), self.how, &options(seed))?;
         replay.record(observer.recorder());
         device.begin_timeline(observer, std::iter::once((0, "trace")));
@@ -87,9 +87,9 @@ impl Load for Trace {
         let end = drive(&mut trace, device, observer)?;
         let (results, counts) = trace.replay.finish();
         let random_writes = results.jobs.iter().any(|job| job.direction(Direction::Write).ios > 0);
-        let measured = Measured::new(results, Totals::default(), device.counts(), end);
+        let measured = Measurement::new(results, Totals::default(), device.counts(), end);
         let steady = Err(format!("{NOT_JUDGED}: a trace is as long as it is"));
-        Ok(Measured { trace: Some(counts), random_writes, steady, ..measured })
+        Ok(Measurement { trace: Some(counts), random_writes, steady, ..measured })
     }
 }
 
@@ -101,7 +101,7 @@ struct TraceUnderWay {
     sampler: Sampler,
 }
 
-impl<D: LabDevice> UnderWay<D> for TraceUnderWay {
+impl<D: LabDevice> RunningLoad<D> for TraceUnderWay {
     fn go_on(&mut self, device: &mut D) -> Result<RunState, RunError> {
         Ok(self.replay.run_for(device, &mut self.sampler, PAUSE_EVENTS)?)
     }

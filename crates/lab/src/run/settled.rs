@@ -11,7 +11,7 @@
 //!
 //! A stretch without writes and without collection changes nothing, and its course says all there is.
 
-use super::prepare::Before;
+use super::prepare::InitialState;
 use nandscape_ftl::{DeviceSize, Ftl, SectorCounts};
 use nandscape_rt::words::grouped;
 
@@ -48,7 +48,7 @@ pub(super) fn is_fresh(logical_sectors: u64, written_sectors: u64) -> bool {
 
 impl Ground {
     /// `ftl` with what was done to it before.
-    pub(super) fn new(ftl: &impl Ftl, before: Option<Before>) -> Self {
+    pub(super) fn new(ftl: &impl Ftl, before: Option<InitialState>) -> Self {
         Self { fresh: before.is_none(), size: ftl.size() }
     }
 

@@ -7,17 +7,17 @@ use nandscape_workload::wml::engine::Session;
 
 /// When nothing has happened for so long while somebody waits, nothing will. What takes longest is the
 /// write-back of a page, after half a minute.
-pub(super) const SILENCE: Nanos = Nanos::from_secs(3_600);
+pub(super) const HANG_LIMIT: Nanos = Nanos::from_secs(3_600);
 
 /// A run whose time is over, and in the last tenth of which nobody has done anything.
-pub(super) struct Silent {
+pub(super) struct HangDetector {
     session: Session,
     now: Nanos,
     /// Flowops that were done, and when one was done last.
     heard: (u64, Nanos),
 }
 
-impl Silent {
+impl HangDetector {
     /// Ends the threads of a run, unless it is such a one.
     pub(super) fn new(
         session: Session,
@@ -34,20 +34,20 @@ impl Silent {
 
     /// Why it stood still, if it did: it goes on, when all is counted, until a thread does something or
     /// none will.
-    pub(super) fn hung<D: LabDevice>(self, device: &mut D) -> Option<String> {
+    pub(super) fn hang_reason<D: LabDevice>(self, device: &mut D) -> Option<String> {
         let mut at = self.now;
-        let is_silent = |at: Nanos| at.saturating_sub(self.now) <= SILENCE;
+        let is_silent = |at: Nanos| at.saturating_sub(self.now) <= HANG_LIMIT;
         while self.session.done() == self.heard.0 && !self.session.is_over() && is_silent(at) {
             at = at.saturating_add(Nanos::from_secs(1));
             device.advance(at, &mut Vec::new());
         }
-        let why = (!is_silent(at)).then(|| stood_still(self.heard.1, device));
+        let why = (!is_silent(at)).then(|| hang_message(self.heard.1, device));
         self.session.stop();
         why
     }
 }
 
-pub(super) fn stood_still<D: LabDevice>(heard: Nanos, device: &D) -> String {
+pub(super) fn hang_message<D: LabDevice>(heard: Nanos, device: &D) -> String {
     let waiting = device.waiting().unwrap_or_default();
     format!("no thread has done anything since {heard}, and none would within an hour: {waiting}")
 }

@@ -3,10 +3,10 @@
 use super::counts::Counts;
 use super::course::Totals;
 use super::device::LabDevice;
-use super::drive::{End, UnderWay, drive};
+use super::drive::{RunEnd, RunningLoad, drive};
 use super::engine::{JobsUnderWay, first_ramp, writes_at_random};
 use super::error::RunError;
-use super::load::{INTERVAL, Measured};
+use super::load::{INTERVAL, Measurement};
 use super::observer::Observer;
 use super::rounds::{RoundDone, Rounds, RoundsRun, UntilSteady, WINDOW_ROUNDS};
 use super::sample::Sample;
@@ -24,7 +24,7 @@ pub(super) fn measure<D: LabDevice>(
     (device, ground): (&mut D, &Ground),
     seed: u64,
     observer: &mut dyn Observer,
-) -> Result<Measured, RunError> {
+) -> Result<Measurement, RunError> {
     let file = endless(file)?;
     let mut jobs = JobsUnderWay::new(&file, device, seed, observer)?;
     let ramp = first_ramp(&file);
@@ -37,7 +37,7 @@ pub(super) fn measure<D: LabDevice>(
     let mut course = Course::new(jobs, until, *ground, device);
     let end = drive(&mut course, device, observer)?;
     let measured = course.finish(device, end);
-    Ok(Measured { random_writes: writes_at_random(&file), ..measured })
+    Ok(Measurement { random_writes: writes_at_random(&file), ..measured })
 }
 
 /// The same jobs, each in a loop without end.
@@ -114,14 +114,14 @@ impl Course {
         self.rounds.push(RoundDone { from, to, free, reports, counts });
     }
 
-    fn finish<D: LabDevice>(mut self, device: &mut D, end: End) -> Measured {
+    fn finish<D: LabDevice>(mut self, device: &mut D, end: RunEnd) -> Measurement {
         if self.jobs.engine.now() > self.from.at {
             self.end_round(device);
         }
         let Self { jobs, until, rounds, from: last, .. } = self;
         let steady = match end {
-            End::Interrupted => Err("not steady: the last round was cut short".to_owned()),
-            End::Whole => rounds.steady(),
+            RunEnd::Interrupted => Err("not steady: the last round was cut short".to_owned()),
+            RunEnd::Finished => rounds.steady(),
         };
         let run = RoundsRun { asked: until, rounds: rounds.len() };
         let mut results = jobs.engine.finish();
@@ -132,15 +132,15 @@ impl Course {
             (job.began, job.ended) = (window.began, window.ended);
             job.zones = window.zones;
         }
-        let mut measured = Measured::new(results, from, counts, end);
+        let mut measured = Measurement::new(results, from, counts, end);
         if measured.totals.last().is_none_or(|known| known.at < last.at) {
             measured.totals.push(last);
         }
-        Measured { steady, rounds: Some(run), ..measured }
+        Measurement { steady, rounds: Some(run), ..measured }
     }
 }
 
-impl<D: LabDevice> UnderWay<D> for Course {
+impl<D: LabDevice> RunningLoad<D> for Course {
     fn go_on(&mut self, device: &mut D) -> Result<RunState, RunError> {
         let stop = self.jobs.engine.now().saturating_add(INTERVAL);
         let state = self.jobs.run_to(device, stop)?;

@@ -1,16 +1,16 @@
 //! The steps of a run, whatever its load: the device is made ready, the load is measured on it, what was
 //! counted is put together, and the device is left.
 
-use super::Manner;
-use super::device::{self, Hinted, LabDevice, RunFtl};
-use super::drive::End;
+use super::RunOptions;
+use super::device::{self, HintedDevice, LabDevice, RunFtl};
+use super::drive::RunEnd;
 use super::error::RunError;
 use super::files::{Above, set_up, set_up_cache};
-use super::load::{Load, Measured};
+use super::load::{Load, Measurement};
 use super::observer::{Observer, Phase, go_on};
 use super::outcome::{EraseCounts, Outcome, WallTime, line_valid};
 use super::precondition::prefill;
-use super::prepare::{self, Before, Prepared, prepare};
+use super::prepare::{self, InitialState, PreparedMedia, prepare};
 use super::settled::Ground;
 use super::zones::ZoneReport;
 use super::{course, leave, remarks};
@@ -28,12 +28,12 @@ pub(super) fn run_load(
     load: impl Load,
     above: Above,
     seed: u64,
-    manner: Manner<'_>,
+    manner: RunOptions<'_>,
     observer: &mut dyn Observer,
 ) -> Result<Outcome, RunError> {
     let began_s = observer.wall_s();
-    let Manner { states, program, .. } = manner;
-    let Prepared { media, by: before, file, warnings } =
+    let RunOptions { states, program, .. } = manner;
+    let PreparedMedia { media, by: before, file, warnings } =
         prepare(stack, seed, states, program, observer)?;
     let prefilled = load.prefill().sectors();
     let run = Run { stack, seed, program, before, prefilled, warnings, began_s };
@@ -61,7 +61,7 @@ struct Run<'a> {
     seed: u64,
     program: &'a str,
     /// How the media were preconditioned; `None`: they are fresh.
-    before: Option<Before>,
+    before: Option<InitialState>,
     /// Sectors of a trace's footprint that were written after that.
     prefilled: u64,
     /// What a reader should know about how they came about.
@@ -71,7 +71,7 @@ struct Run<'a> {
 
 impl Run<'_> {
     /// The device over its media, which come from `file` if they come from one.
-    fn power_on(&self, media: Media, file: Option<&str>) -> Result<Hinted, RunError> {
+    fn power_on(&self, media: Media, file: Option<&str>) -> Result<HintedDevice, RunError> {
         let Self { stack, seed, .. } = *self;
         let ftl = match self.before {
             None => device::format(stack, device::flash(stack, media, seed), seed)?,
@@ -81,16 +81,16 @@ impl Run<'_> {
             }
         };
         // The one host of the run. It is charged from the measured phase on.
-        Ok(Hinted::new(ftl, &stack.hints, &stack.host.build()))
+        Ok(HintedDevice::new(ftl, &stack.hints, &stack.host.build()))
     }
 
     /// The device with this footprint written, off and on again as it is after preconditioning.
     fn prefill(
         &self,
-        mut device: Hinted,
+        mut device: HintedDevice,
         footprint: &Footprint,
         observer: &mut dyn Observer,
-    ) -> Result<Hinted, RunError> {
+    ) -> Result<HintedDevice, RunError> {
         let Self { stack, seed, .. } = *self;
         let host = device.host().clone();
         let report = |fraction| {
@@ -99,7 +99,7 @@ impl Run<'_> {
         };
         prefill(&mut device.ftl, footprint, report)
             .map_err(|error| RunError::precondition(stack, error))?;
-        Ok(Hinted::new(prepare::off_and_on(stack, device.ftl, seed)?, &stack.hints, &host))
+        Ok(HintedDevice::new(prepare::power_cycle(stack, device.ftl, seed)?, &stack.hints, &host))
     }
 
     /// Everything from the moment at which the device holds what it is to hold.
@@ -109,21 +109,21 @@ impl Run<'_> {
         load: impl Load,
         observer: &mut dyn Observer,
     ) -> Result<Outcome, RunError> {
-        take_time(self.stack, &mut device);
+        enable_timing(self.stack, &mut device);
         go_on(observer)?;
         let (mut measured, wall) = self.measure(&mut device, load, observer)?;
         let silent = measured.silent.take();
-        let mut outcome = device.look(|ftl| self.conclude(ftl, measured, wall));
+        let mut outcome = device.look(|ftl| self.build_outcome(ftl, measured, wall));
         outcome.host_memory = device.host().memory().parts();
         outcome.fs_memory = device.fs_memory();
         outcome.zones = ZoneReport::of(&mut device)?;
-        if let Some(why) = silent.and_then(|silent| silent.hung(&mut device)) {
+        if let Some(why) = silent.and_then(|silent| silent.hang_reason(&mut device)) {
             outcome.flowops.iter_mut().for_each(|report| report.fail(&why));
         }
         let closed = close(&mut device);
         outcome.warnings.extend(closed.as_ref().err().cloned());
         // In the midst of a run, nobody wants the device.
-        if let Some(left) = observer.left().filter(|_| !outcome.interrupted) {
+        if let Some(left) = observer.final_state().filter(|_| !outcome.interrupted) {
             *left = Some(self.leave(device, closed));
         }
         Ok(outcome)
@@ -135,7 +135,7 @@ impl Run<'_> {
         device: &mut D,
         load: impl Load,
         observer: &mut dyn Observer,
-    ) -> Result<(Measured, WallTime), RunError> {
+    ) -> Result<(Measurement, WallTime), RunError> {
         let ready_s = observer.wall_s();
         let ground = device.look(|ftl| Ground::new(ftl, self.before));
         let measured = load.measure(device, &ground, self.seed, observer);
@@ -150,7 +150,7 @@ impl Run<'_> {
     }
 
     /// Puts together what was measured and what the device says of itself.
-    fn conclude(&self, ftl: &RunFtl, measured: Measured, wall: WallTime) -> Outcome {
+    fn build_outcome(&self, ftl: &RunFtl, measured: Measurement, wall: WallTime) -> Outcome {
         let Self { stack, seed, before, .. } = *self;
         let size = ftl.size();
         let warnings = remarks::remarks(stack, (&size, ftl.rest()), before, &measured);
@@ -185,7 +185,7 @@ impl Run<'_> {
             series: course::points(&measured.totals),
             not_steady: measured.steady.err(),
             rounds: measured.rounds,
-            interrupted: measured.end == End::Interrupted,
+            interrupted: measured.end == RunEnd::Interrupted,
             warnings,
         }
     }
@@ -198,7 +198,7 @@ impl Run<'_> {
 }
 
 /// From now on things take time, and counts begin anew.
-fn take_time<D: LabDevice>(stack: &Stack, device: &mut D) {
+fn enable_timing<D: LabDevice>(stack: &Stack, device: &mut D) {
     let host = device.host().clone();
     device.with(|ftl, _| {
         ftl.media_mut().inner_mut().set_timing(stack.timing().nand);

@@ -2,16 +2,16 @@
 
 use super::course::Totals;
 use super::device::{LabDevice, Mounted};
-use super::drive::{End, UnderWay, drive};
+use super::drive::{RunEnd, RunningLoad, drive};
 use super::error::RunError;
 use super::files::{Above, Contents};
-use super::load::{INTERVAL, Load, Measured, POINTS_MAX};
+use super::load::{INTERVAL, Load, Measurement, POINTS_MAX};
 use super::observer::Observer;
 use super::sample::Sample;
 use super::settled::Ground;
-use super::silence::{SILENCE, Silent, stood_still};
+use super::silence::{HANG_LIMIT, HangDetector, hang_message};
 use super::steps::run_load;
-use super::{Manner, Outcome};
+use super::{Outcome, RunOptions};
 use crate::stack::{SHIPPED, Stack};
 use nandscape_block::SECTOR_BYTES;
 use nandscape_rt::Nanos;
@@ -30,7 +30,7 @@ pub fn run_workload(
     stack: &Stack,
     workload: &Workload,
     seed: u64,
-    manner: Manner<'_>,
+    manner: RunOptions<'_>,
     observer: &mut dyn Observer,
 ) -> Result<Outcome, RunError> {
     if stack.fs.is_none() {
@@ -64,7 +64,7 @@ impl Load for Flowops {
         ground: &Ground,
         seed: u64,
         observer: &mut dyn Observer,
-    ) -> Result<Measured, RunError> {
+    ) -> Result<Measurement, RunError> {
         let Some(Mounted { rt, host, fs, planted, cost }) = device.mounted() else {
             return Err(RunError::Failed("the workload has no file system".to_owned()));
         };
@@ -100,7 +100,7 @@ struct Threads {
     heard: (u64, Nanos),
 }
 
-impl<D: LabDevice> UnderWay<D> for Threads {
+impl<D: LabDevice> RunningLoad<D> for Threads {
     fn go_on(&mut self, device: &mut D) -> Result<RunState, RunError> {
         if !self.are_over() {
             self.run_to_next(device);
@@ -160,18 +160,18 @@ impl Threads {
     }
 
     /// Everything that was measured.
-    fn finish<D: LabDevice>(self, device: &D, end: End) -> Measured {
+    fn finish<D: LabDevice>(self, device: &D, end: RunEnd) -> Measurement {
         let Self { session, began, now, heard, series, snapshots, .. } = self;
         let report = Report { snapshots, ..session.report(now) };
         let measured = measured(report, series, device, &session, end);
         let silent = match end {
-            End::Whole => Silent::new(session, now, (began, heard)),
-            End::Interrupted => {
+            RunEnd::Finished => HangDetector::new(session, now, (began, heard)),
+            RunEnd::Interrupted => {
                 session.stop();
                 None
             }
         };
-        Measured { silent, ..measured }
+        Measurement { silent, ..measured }
     }
 
     /// Takes figures on the way.
@@ -190,8 +190,8 @@ impl Threads {
         let done = self.session.done();
         if done > self.heard.0 {
             self.heard = (done, self.now);
-        } else if self.end.is_none() && self.now.saturating_sub(self.heard.1) > SILENCE {
-            self.session.fail(&stood_still(self.heard.1, device));
+        } else if self.end.is_none() && self.now.saturating_sub(self.heard.1) > HANG_LIMIT {
+            self.session.fail(&hang_message(self.heard.1, device));
         }
     }
 }
@@ -213,8 +213,8 @@ fn measured<D: LabDevice>(
     series: Series<Sample>,
     device: &D,
     session: &Session,
-    end: End,
-) -> Measured {
+    end: RunEnd,
+) -> Measurement {
     let sums = report.sums();
     let mut counts = device.counts();
     if let Some(fs) = &mut counts.fs {
@@ -235,7 +235,11 @@ fn measured<D: LabDevice>(
         ended: began.saturating_add(report.length),
         global_options: Vec::new(),
     };
-    Measured { flowops: Some(report), random_writes, ..Measured::new(results, first, counts, end) }
+    Measurement {
+        flowops: Some(report),
+        random_writes,
+        ..Measurement::new(results, first, counts, end)
+    }
 }
 
 /// Each thread as a job: its reads, its writes, its syncs.

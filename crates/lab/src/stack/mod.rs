@@ -314,7 +314,7 @@ impl Stack {
 
     /// Whether a notice about a job is worth telling where the job runs on this stack.
     #[must_use]
-    pub fn tells(&self, notice: &Notice) -> bool {
+    pub fn applies_to(&self, notice: &Notice) -> bool {
         self.fs.is_none() || notice.holds_on_files()
     }
 

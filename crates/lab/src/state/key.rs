@@ -88,7 +88,7 @@ pub struct Difference {
 impl Difference {
     /// Whether a stack with this FTL cannot run on the state.
     #[must_use]
-    pub fn is_binding(&self, ftl: &FtlConfig) -> bool {
+    pub fn is_required(&self, ftl: &FtlConfig) -> bool {
         let key = self.key.as_str();
         BINDING.contains(&key) || ftl.binding_keys().contains(&key)
     }
@@ -205,7 +205,7 @@ mod tests {
             "a = 1\nb = 2\nmedia.groups = 2\nftl.op_percent = 11\nftl.cpu = 1\n",
             "a = 1\nmedia.groups = 4\nc = 3\nftl.op_percent = 12\n",
         );
-        let found: Vec<_> = found.iter().map(|d| (d.to_string(), d.is_binding(&ftl))).collect();
+        let found: Vec<_> = found.iter().map(|d| (d.to_string(), d.is_required(&ftl))).collect();
         let text = |text: &str, binding| (text.to_owned(), binding);
         assert_eq!(
             found,

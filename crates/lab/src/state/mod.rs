@@ -45,7 +45,7 @@ pub trait StateCache: Sync {
     fn open(&self, key: StateKey) -> Option<Box<dyn Read>>;
 
     /// Calls `work` while nobody else is at work under this key.
-    fn alone(&self, key: StateKey, work: &mut dyn FnMut());
+    fn with_exclusive_lock(&self, key: StateKey, work: &mut dyn FnMut());
 
     /// Keeps what `write` writes, whole or not at all.
     fn keep(
@@ -60,7 +60,7 @@ pub trait StateCache: Sync {
 
 /// Where a preconditioned device comes from.
 #[derive(Clone, Copy, Default)]
-pub enum States<'a> {
+pub enum StateSource<'a> {
     /// It is made for this run.
     #[default]
     Make,

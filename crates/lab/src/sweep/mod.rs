@@ -17,7 +17,7 @@ pub use job::{Job, JobLoad};
 pub use question::{Line, Named, Report};
 pub use row::{FinishedRow, program};
 
-use crate::run::{Manner, Observer, RunError, UntilSteady};
+use crate::run::{Observer, RunError, RunOptions, UntilSteady};
 use crate::stack::document::{Node, Table, Value};
 use crate::stack::{Place, Stack, StackError, source};
 use nandscape_workload::fio::{Environment, Runtime};
@@ -242,11 +242,11 @@ impl Sweep {
         &self,
         index: usize,
         commit: &str,
-        manner: Manner<'_>,
+        manner: RunOptions<'_>,
         observer: &mut dyn Observer,
     ) -> Result<String, RunError> {
         let (case, seed) = self.at(index);
-        let manner = Manner { until_steady: case.until_steady, ..manner };
+        let manner = RunOptions { until_steady: case.until_steady, ..manner };
         let outcomes = case.job.run_all(&case.stack, seed, manner, observer)?;
         Ok(row::row(case, seed, commit, &outcomes))
     }

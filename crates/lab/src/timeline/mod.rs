@@ -179,7 +179,7 @@ impl Timeline {
     }
 
     /// The run pauses at `now`: writes what was logged, and ends behind the window.
-    pub(crate) fn attend(
+    pub(crate) fn sample(
         &mut self,
         now: Nanos,
         media: &mut Media,

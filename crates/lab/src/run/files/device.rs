@@ -3,8 +3,8 @@
 use super::calls::{Calls, Target};
 use super::tasks::{in_time, told};
 use crate::run::counts::FileCounts;
-use crate::run::device::{Hinted, LabDevice, Mounted, RunFtl};
-use crate::run::silence::SILENCE;
+use crate::run::device::{HintedDevice, LabDevice, Mounted, RunFtl};
+use crate::run::silence::HANG_LIMIT;
 use crate::timeline::{Request, Requests};
 use nandscape_block::{AsyncDevice, Bio, BlockDevice, Completion, DeviceCaps, Submit, Token};
 use nandscape_rt::{Executor, Host, Nanos};
@@ -15,14 +15,14 @@ use std::rc::Rc;
 /// Files of jobs, or a file system that a workload calls itself and that serves no bios.
 pub(in crate::run) struct Files {
     executor: Executor,
-    device: AsyncDevice<Hinted>,
+    device: AsyncDevice<HintedDevice>,
     calls: Rc<Calls>,
     caps: DeviceCaps,
     /// Filesets of a workload, for whoever runs it.
     planted: Vec<Planted>,
     /// What was counted when counts began anew.
     reset: FileCounts,
-    /// Kept for a timeline.
+    /// CacheLookup for a timeline.
     requests: Option<Box<Requests>>,
     /// Calls under way, and when the last one began or ended.
     under_way: usize,
@@ -33,7 +33,7 @@ impl Files {
     /// Those of calls to a file system on `device`, which no other task uses.
     pub(super) fn new(
         executor: Executor,
-        device: AsyncDevice<Hinted>,
+        device: AsyncDevice<HintedDevice>,
         calls: Calls,
         planted: Vec<Planted>,
     ) -> Self {
@@ -77,7 +77,7 @@ impl BlockDevice for Files {
         if !self.calls.done.borrow().is_empty() {
             return Some(self.calls.handle.now());
         }
-        let silent = |next: Nanos| next.saturating_sub(self.heard) > SILENCE;
+        let silent = |next: Nanos| next.saturating_sub(self.heard) > HANG_LIMIT;
         self.executor.next_event().filter(|next| self.under_way == 0 || !silent(*next))
     }
 
@@ -118,7 +118,7 @@ impl LabDevice for Files {
 
     fn files(&self) -> Vec<Vec<Range<u64>>> {
         match &self.calls.target {
-            Target::Files(files) => files.layout.of_clones(),
+            Target::Files(files) => files.layout.file_ranges(),
             Target::Device(_) => Vec::new(),
         }
     }
@@ -168,13 +168,13 @@ impl LabDevice for Files {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::run::device::{format, sound};
+    use crate::run::device::{format, without_faults};
     use crate::run::drive::drive;
     use crate::run::engine::JobsUnderWay;
     use crate::run::error::RunError;
     use crate::run::files::set_up::set_up;
     use crate::run::files::{Contents, Layout};
-    use crate::run::observer::Unobserved;
+    use crate::run::observer::NoObserver;
     use crate::run::prepare;
     use crate::stack::Stack;
     use nandscape_workload::fio::{HostEnvironment, parse};
@@ -186,21 +186,21 @@ mod tests {
         let small = ["media.chunks=48", "media.sectors=128", "ftl.op_percent=35"];
         let stack = Stack::load("ext4-pblk", &small).unwrap();
         let jobs = parse("[w]\nrw=write\nsize=1m\n", "a.fio", &HostEnvironment).unwrap();
-        let media = sound(prepare::fresh(&stack, 1).unwrap());
+        let media = without_faults(prepare::fresh(&stack, 1).unwrap());
         let host = stack.host.build();
-        let device = Hinted::new(format(&stack, media, 1).unwrap(), &stack.hints, &host);
+        let device = HintedDevice::new(format(&stack, media, 1).unwrap(), &stack.hints, &host);
         let contents = Contents::Jobs(Layout::new(&jobs, 1).unwrap());
         let fs = stack.fs.as_ref().unwrap();
         let mut files = set_up(&stack, fs, contents, (device, true), None, 1).unwrap();
-        let mut under_way = JobsUnderWay::new(&jobs, &mut files, 1, &mut Unobserved).unwrap();
+        let mut under_way = JobsUnderWay::new(&jobs, &mut files, 1, &mut NoObserver).unwrap();
         under_way.until = Nanos::from_us(50);
-        drive(&mut under_way, &mut files, &mut Unobserved).unwrap();
+        drive(&mut under_way, &mut files, &mut NoObserver).unwrap();
         under_way.until = Nanos::MAX;
         let (handle, host) = (files.calls.handle.clone(), files.calls.host.clone());
         let for_ever = async move { host.work(&handle, host.core(0), Nanos::MAX).await };
         drop(files.calls.handle.spawn_daemon("other work", for_ever));
-        let hung = drive(&mut under_way, &mut files, &mut Unobserved).unwrap_err();
-        let RunError::Failed(why) = hung else { panic!("{hung}") };
+        let hang_reason = drive(&mut under_way, &mut files, &mut NoObserver).unwrap_err();
+        let RunError::Failed(why) = hang_reason else { panic!("{hang_reason}") };
         assert!(
             why.contains("the device has nothing left to do, but 1 requests wait: write of"),
             "{why}"

@@ -23,7 +23,7 @@ const FILE_MODE: u16 = 0o644;
 pub(super) const ROOT: Caller = Caller { thread: 0, core: 0, uid: 0, gid: 0 };
 
 /// What was laid out.
-pub(super) struct LaidOut {
+pub(super) struct CreatedFiles {
     /// Numbers of jobs' files.
     pub(super) inodes: Vec<Ino>,
     /// Filesets of a workload.
@@ -34,7 +34,7 @@ pub(super) struct LaidOut {
 pub(super) async fn lay_out(
     fs: &dyn FileSystem,
     contents: &Contents,
-) -> Result<LaidOut, VolumeError> {
+) -> Result<CreatedFiles, VolumeError> {
     let room = fs.statfs(ROOT).await?;
     let (mut inodes, mut planted) = (Vec::new(), Vec::new());
     match contents {
@@ -49,7 +49,7 @@ pub(super) async fn lay_out(
             planted = all.map_err(|(at, error)| unfit(error, contents, at, &room))?;
         }
     }
-    Ok(LaidOut { inodes, planted })
+    Ok(CreatedFiles { inodes, planted })
 }
 
 /// Makes one file, as long as it is to be, unless there is one; its number.

@@ -153,7 +153,7 @@ impl Layout {
     }
 
     /// The parts of the address space that the files of each clone are.
-    pub(super) fn of_clones(&self) -> Vec<Vec<Range<u64>>> {
+    pub(super) fn file_ranges(&self) -> Vec<Vec<Range<u64>>> {
         let space = |file: &File| file.base..file.base + file.sectors;
         let files = |clone: &Clone| clone.files.iter().map(|at| space(&self.files[*at])).collect();
         self.clones.iter().map(files).collect()
@@ -275,7 +275,7 @@ mod tests {
         let shared: Vec<Range<u64>> = std::iter::once(512..560).collect();
         let own = [vec![0..128, 128..256], vec![256..384, 384..512]];
         let clones = [&own[..], &[shared.clone(), shared]].concat();
-        assert_eq!(layout.of_clones(), clones);
+        assert_eq!(layout.file_ranges(), clones);
         assert_eq!(layout.parts(120, 16).collect::<Vec<_>>(), [(0, 120, 8), (1, 0, 8)]);
         assert_eq!(layout.parts(512, 4).collect::<Vec<_>>(), [(4, 0, 4)]);
     }

@@ -10,14 +10,14 @@
 use super::calls::{Calls, FileCalls, Target};
 use super::device::Files;
 use super::device_calls::DeviceCalls;
-use super::lay_out::{LaidOut, ROOT, lay_out};
+use super::lay_out::{CreatedFiles, ROOT, lay_out};
 use super::memory::share;
 use super::tasks::{at_once, driven};
 use super::volume::{VolumeError, check_clean, make_or_check, mount};
 use super::{Contents, Layout};
-use crate::run::device::{Hinted, LabDevice};
+use crate::run::device::{HintedDevice, LabDevice};
 use crate::run::error::RunError;
-use crate::run::prepare::off_and_on;
+use crate::run::prepare::power_cycle;
 use crate::stack::{FsStack, Stack};
 use nandscape_block::{AsyncDevice, BlockDevice};
 use nandscape_fs::bdev::CachedDevice;
@@ -32,7 +32,7 @@ use std::rc::Rc;
 /// A volume with what a run needs, unmounted.
 struct Ready {
     contents: Contents,
-    laid_out: LaidOut,
+    laid_out: CreatedFiles,
     config: FsConfig,
 }
 
@@ -42,7 +42,7 @@ pub(in crate::run) fn set_up(
     stack: &Stack,
     fs: &FsStack,
     contents: Contents,
-    (device, fresh): (Hinted, bool),
+    (device, fresh): (HintedDevice, bool),
     file: Option<&str>,
     seed: u64,
 ) -> Result<Files, RunError> {
@@ -55,7 +55,7 @@ pub(in crate::run) fn set_up(
     config.limit_page_cache(pages);
     let write = |rt, device| write_volume(rt, device, config, contents);
     let (ready, device) = once(device, on, write)?;
-    let device = Hinted::new(off_and_on(stack, device.ftl, seed)?, &stack.hints, &host);
+    let device = HintedDevice::new(power_cycle(stack, device.ftl, seed)?, &stack.hints, &host);
     let (mut executor, device) = driven(device);
     let handle = executor.handle();
     let opened = at_once(&mut executor, open(handle.clone(), device.erased(), ready))?;
@@ -65,7 +65,7 @@ pub(in crate::run) fn set_up(
         Contents::Jobs(layout) => layout,
         Contents::Trees(..) => Layout::default(),
     };
-    let LaidOut { inodes, planted } = laid_out;
+    let CreatedFiles { inodes, planted } = laid_out;
     let target = Target::Files(FileCalls::new(mounted, layout, inodes));
     let calls = Calls::new(handle, target, (host, memory, stack.host.cost));
     Ok(Files::new(executor, device, calls, planted))
@@ -76,7 +76,7 @@ pub(in crate::run) fn set_up_cache(
     stack: &Stack,
     cache: &CacheConfig,
     direct: Vec<bool>,
-    device: Hinted,
+    device: HintedDevice,
 ) -> Result<Files, RunError> {
     let host = device.host().clone();
     let (pages, memory) = share(stack, &host, &device.look(Ftl::memory), |_| Vec::new())?;
@@ -91,10 +91,10 @@ pub(in crate::run) fn set_up_cache(
 
 /// What `work` brings on a device that it lets go again.
 fn once<T, F>(
-    device: Hinted,
+    device: HintedDevice,
     on: impl FnOnce(VolumeError) -> RunError,
     work: impl FnOnce(Handle, AsyncDevice) -> F,
-) -> Result<(T, Hinted), RunError>
+) -> Result<(T, HintedDevice), RunError>
 where
     T: 'static,
     F: Future<Output = Result<T, VolumeError>> + 'static,

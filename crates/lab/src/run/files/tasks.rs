@@ -3,9 +3,9 @@
 //! Daemons have timers for ever, so the clock never runs out of events. A call that does not come back is
 //! told by silence.
 
-use crate::run::device::Hinted;
+use crate::run::device::HintedDevice;
 use crate::run::error::RunError;
-use crate::run::silence::SILENCE;
+use crate::run::silence::HANG_LIMIT;
 use nandscape_block::AsyncDevice;
 use nandscape_rt::combine::timeout;
 use nandscape_rt::{Executor, Nanos, Waiting};
@@ -14,7 +14,7 @@ use nandscape_rt::{Executor, Nanos, Waiting};
 const WAITING_MAX: usize = 8;
 
 /// A device, and the runtime that drives it.
-pub(super) fn driven(device: Hinted) -> (Executor, AsyncDevice<Hinted>) {
+pub(super) fn driven(device: HintedDevice) -> (Executor, AsyncDevice<HintedDevice>) {
     let executor = Executor::on_virtual_clock();
     let device = AsyncDevice::new(&executor.handle(), device);
     (executor, device)
@@ -44,7 +44,7 @@ where
 {
     let handle = executor.handle();
     let task = handle.spawn("file system", future);
-    match executor.block_on(async move { timeout(&handle, SILENCE, task).await }) {
+    match executor.block_on(async move { timeout(&handle, HANG_LIMIT, task).await }) {
         Ok(Ok(Ok(output))) => Ok(output),
         Ok(_) => Err(format!("the file system hangs: {}", told(&executor.waiting()))),
         Err(deadlock) => Err(deadlock.to_string()),
