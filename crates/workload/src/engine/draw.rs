@@ -12,7 +12,8 @@ use super::kind::Next;
 use super::plan::{self, Plan, Range, Strides};
 use super::turns::Turns;
 use crate::fio::{Direction, JobSpec, Mix};
-use nandscape_block::{BlockDevice, Lba};
+use crate::target::IoTarget;
+use nandscape_block::Lba;
 use nandscape_rt::Stream;
 
 /// How far ahead of submission addresses are known.
@@ -148,10 +149,10 @@ impl Draw {
     }
 
     /// Begins a pass anew and draws ahead.
-    pub(super) fn restart(&mut self, device: &impl BlockDevice) {
+    pub(super) fn restart(&mut self, target: &impl IoTarget) {
         self.begin_pass();
         for _ in 0..AHEAD {
-            self.take(device);
+            self.take(target);
         }
     }
 
@@ -187,11 +188,11 @@ impl Draw {
 
     /// Takes the next I/O, and draws one more in its place.
     #[inline]
-    pub(super) fn take(&mut self, device: &impl BlockDevice) {
+    pub(super) fn take(&mut self, target: &impl IoTarget) {
         let (drawn, sectors) = self.draw();
-        device.prefetch_far(drawn.lba);
+        target.prefetch_far(drawn.lba);
         let near = self.ahead[(self.at + AHEAD / 2) % AHEAD];
-        device.prefetch_near(near.direction.op(), near.lba);
+        target.prefetch_near(near.direction.op(), near.lba);
         self.ahead[self.at] = drawn;
         self.sectors[self.at] = sectors;
         self.at = (self.at + 1) % AHEAD;
