@@ -64,6 +64,6 @@ impl Observer for NoObserver {
 }
 
 /// Goes on, unless somebody wants the run to end, of which there are no figures yet.
-pub(super) fn go_on(observer: &dyn Observer) -> Result<(), RunError> {
+pub(super) fn check_interrupt(observer: &dyn Observer) -> Result<(), RunError> {
     if observer.is_interrupted() { Err(RunError::Interrupted) } else { Ok(()) }
 }

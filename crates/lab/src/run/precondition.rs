@@ -8,9 +8,9 @@
 //! longer falls. The NAND of that phase is the same for all stacks, since the division does not depend on it;
 //! stacks that differ in timing alone share their states. A stack without timing needs no such phase.
 
-use super::course;
+use super::criterion;
+use super::device::free_sectors;
 use super::error::RunError;
-use super::free::free_sectors;
 use crate::stack::Precondition;
 use crate::state::Preconditioned;
 use nandscape_block::{Bio, Completion, DeviceCaps, Lba, Payload, Submit, Tag, Token};
@@ -181,7 +181,7 @@ impl<'a, F: Ftl, P: FnMut(f64) -> Result<(), RunError>> Writer<'a, F, P> {
             let copies = (now.gc - before.gc) as f64;
             amplification.push(1.0 + copies / (now.user - before.user).max(1) as f64);
             before = now;
-            if course::settled("write amplification", &amplification).is_ok() {
+            if criterion::settled("write amplification", &amplification).is_ok() {
                 return Ok(true);
             }
         }

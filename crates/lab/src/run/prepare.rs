@@ -6,7 +6,7 @@
 
 use super::device::{self, Flash, RunFtl};
 use super::error::RunError;
-use super::observer::{Observer, Phase, go_on};
+use super::observer::{Observer, Phase, check_interrupt};
 use super::precondition::precondition;
 use crate::stack::Stack;
 use crate::state::{
@@ -29,7 +29,7 @@ const BYTES: &str = "the device as the step before left it";
 pub(super) struct PreparedMedia {
     pub(super) media: Media,
     /// How they were preconditioned; `None`: they are fresh.
-    pub(super) by: Option<InitialState>,
+    pub(super) initial: Option<InitialState>,
     /// The file that they come from.
     pub(super) file: Option<String>,
     /// What a reader should know about it.
@@ -37,8 +37,8 @@ pub(super) struct PreparedMedia {
 }
 
 impl PreparedMedia {
-    fn new(media: Media, by: Option<InitialState>) -> Self {
-        Self { media, by, file: None, warnings: Vec::new() }
+    fn new(media: Media, initial: Option<InitialState>) -> Self {
+        Self { media, initial, file: None, warnings: Vec::new() }
     }
 }
 
@@ -120,7 +120,7 @@ fn preconditioned(
     let mut ftl = device::format(stack, media, seed)?;
     let report = |fraction| {
         observer.progress(Phase::Precondition, fraction);
-        go_on(observer)
+        check_interrupt(observer)
     };
     let enable_timing = (!stack.timing().nand.is_instant()).then_some(settling_timing);
     let done = precondition(&mut ftl, stack.precondition, seed, enable_timing, report)
@@ -286,8 +286,8 @@ fn from_state(
         let (theirs, ours) = (&header.program, program);
         warnings.push(format!("the state was made by another program: {theirs}, not {ours}"));
     }
-    let by = Some(InitialState { done: header.preconditioned, state: header.key, origin });
-    Ok((PreparedMedia { media, by, file: Some(name.to_owned()), warnings }, header))
+    let initial = Some(InitialState { done: header.preconditioned, state: header.key, origin });
+    Ok((PreparedMedia { media, initial, file: Some(name.to_owned()), warnings }, header))
 }
 
 /// What a reader should know about a run on a device of this origin.

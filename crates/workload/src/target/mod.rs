@@ -1,7 +1,18 @@
 //! What a load issues its I/O to. The engine of jobs and the replay of traces know no more of it than
 //! [`IoTarget`].
 //!
-//! Every block device is a target, to which requests go as they are.
+//! Every block device is a target, to which requests go as they are. [`FileTarget`] makes calls of each
+//! request: of a file system whose files lie one behind the other in the address space of the target, or of the
+//! page cache of a block device.
+
+mod counts;
+mod create;
+mod files;
+mod page_cache;
+
+pub use counts::FileCounts;
+pub use create::create_files;
+pub use files::FileTarget;
 
 use nandscape_block::{Bio, BlockDevice, Completion, Lba, Op, Submit, Token};
 use nandscape_rt::Nanos;

@@ -1,7 +1,7 @@
 //! The part of a result's JSON that is there to be drawn: the course of a run, distributions,
 //! utilisation.
 
-use crate::run::course::{CleaningPoint, MigrationPoint, Point};
+use crate::run::series::{CleaningPoint, MigrationPoint, Point};
 use nandscape_media::{Geometry, LinkUse, Utilisation};
 use nandscape_rt::Nanos;
 use nandscape_workload::engine::{GroupTotals, IntervalLatency, JobResult, Latencies, ZoneCounts};

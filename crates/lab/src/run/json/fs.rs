@@ -1,9 +1,9 @@
 //! What a file system, or the page cache of a block device, did, as part of a result (docs/formats/result.md).
 
-use crate::run::counts::FileCounts;
 use crate::stack::FsStack;
 use nandscape_block::SECTOR_BYTES;
 use nandscape_fs::FsSpace;
+use nandscape_workload::target::FileCounts;
 use serde_json::{Map, Value, json};
 
 pub(super) fn fs(stack: &FsStack, counts: &FileCounts) -> Value {

@@ -1,10 +1,10 @@
 //! The one key of ours in a result: what the FTL and the media did (docs/formats/result.md).
 
 use super::{VERSION, curves, fs, host, wml};
-use crate::run::course::criterion;
+use crate::run::counts::ZoneReport;
+use crate::run::criterion::criterion;
+use crate::run::load::RoundsRun;
 use crate::run::outcome::Outcome;
-use crate::run::rounds::RoundsRun;
-use crate::run::zones::ZoneReport;
 use nandscape_ftl::coupled::CoupledCounts;
 use nandscape_ftl::{Detail, MapCounts};
 use nandscape_workload::engine::JobResult;

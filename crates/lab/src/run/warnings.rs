@@ -1,23 +1,22 @@
 //! What a reader should know before believing a figure.
 
-use super::drive::RunEnd;
-use super::load::{Measurement, NOT_JUDGED};
+use super::criterion::is_fresh;
+use super::load::{Measurement, NOT_JUDGED, RunEnd};
 use super::prepare::InitialState;
-use super::settled::is_fresh;
 use crate::stack::{FsStack, Stack};
 use nandscape_ftl::{DeviceSize, Rest};
 use nandscape_rt::words::grouped;
 use nandscape_workload::trace::TraceCounts;
 
 /// All remarks on a run, those on the beginning first.
-pub(super) fn remarks(
+pub(super) fn warnings(
     stack: &Stack,
     (size, rest): (&DeviceSize, Option<Rest>),
     before: Option<InitialState>,
     measured: &Measurement,
 ) -> Vec<String> {
     let mut all: Vec<String> = interruption(measured).into_iter().collect();
-    all.extend(beginning(stack, size, before, measured));
+    all.extend(initial_state_warnings(stack, size, before, measured));
     all.extend(measured.warnings.iter().cloned());
     all.extend(unwritten(stack, measured));
     all.extend(rest.and_then(|rest| restless(&rest, size, measured)));
@@ -62,7 +61,7 @@ fn without_areas(stack: &Stack) -> Option<&'static str> {
 }
 
 /// On the state in which the device was.
-fn beginning(
+fn initial_state_warnings(
     stack: &Stack,
     size: &DeviceSize,
     before: Option<InitialState>,
