@@ -160,8 +160,7 @@ fn early_ends_have_reasons() {
     let (why, ops) = failure("deletefile name=d,filesetname=a } }\nrun 5");
     assert!(why.contains("use more entries, fewer seconds") && ops == 10, "{why}, {ops}");
     let (why, _) = failure("block name=b } }\nset mode quit firstdone\nrun");
-    let hung =
-        "no thread has done anything since 0ns, and none would within an hour: task `thread` waits";
+    let hung = "no flowop completed since 0ns, and none would within an hour: task `thread` waits";
     assert!(why.starts_with(hung), "{why}");
     let (why, ops) = failure("statfile name=s,filesetname=a flowop block name=b } }\nrun 5");
     assert!(why.contains("none would within an hour: task `thread` waits") && ops == 1, "{why}");

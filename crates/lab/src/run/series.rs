@@ -5,6 +5,7 @@ use nandscape_ftl::SectorCounts;
 use nandscape_rt::Nanos;
 use nandscape_rt::counts::Counts as _;
 use nandscape_workload::engine::{IntervalLatency, LatencyTotals, Point as Counted};
+use serde::Serialize;
 
 /// Totals at one instant of the measured phase.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
@@ -82,11 +83,13 @@ pub struct GarbagePoint {
 }
 
 /// Cleaning of an F2FS in an interval.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct CleaningPoint {
     /// Blocks a second that it moved.
+    #[serde(rename = "gc_blocks_per_s")]
     pub blocks_per_s: f64,
     /// Share of the interval for which calls in the foreground took; a call counts where it ends.
+    #[serde(rename = "gc_share")]
     pub share: f64,
     /// Checkpoints a second.
     pub checkpoints_per_s: f64,
@@ -95,7 +98,7 @@ pub struct CleaningPoint {
 }
 
 /// Migrations of a coupled SSD in an interval.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct MigrationPoint {
     /// Pages a second that collection moved.
     pub moved_per_s: f64,
