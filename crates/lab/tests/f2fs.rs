@@ -10,7 +10,7 @@ use serde_json::Value;
 /// Blocks of a segment.
 const SEGMENT: u32 = 512;
 
-/// What the result of a job on a stack says of its own.
+/// Our key of the result of a job on a stack.
 fn measure(stack: &str, job: &str) -> Value {
     let stack = Stack::load(stack, &["media.sectors=64"]).unwrap();
     let job = parse(job, "f2fs.fio", &HostEnvironment).unwrap();

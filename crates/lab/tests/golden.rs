@@ -70,8 +70,8 @@ fn same_input_same_result() {
     assert_ne!(once, json(2));
 }
 
-/// The whole result is what it was when this hash was written down. Whoever changes a result on
-/// purpose writes down the new hash and says why in the commit.
+/// The whole result is what it was when this hash was written down. A commit that changes a result on
+/// purpose writes down the new hash and states the reason.
 #[test]
 fn golden_hash() {
     let json = json(1);

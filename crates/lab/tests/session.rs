@@ -37,7 +37,7 @@ fn result(sweep: &Sweep) -> serde_json::Value {
     FinishedRow::parse(&row).unwrap().result
 }
 
-/// Each step has the result of its own run; the first is that of the job alone, the second begins on the device
+/// Each step has the result of a separate run; the first is that of the job alone, the second begins on the device
 /// and with the file that the first left; and the session's own figures are those of its last step.
 #[test]
 fn steps_go_on_where_the_step_before_stopped() {

@@ -1,4 +1,4 @@
-//! Device states: a run tells not whether its device was preconditioned here, came from a cache or from
+//! Device states: no result shows whether its device was preconditioned here, came from a cache or from
 //! a file; a sweep preconditions once what it needs once; a run leaves what it wrote; and no file from outside
 //! brings anything down.
 
@@ -195,8 +195,8 @@ fn a_damaged_entry_is_made_again() {
     }
     assert_eq!(json(&stack, StateSource::Cached(&shelf)), made);
     assert_eq!(shelf.made.load(Relaxed), 2);
-    let told = shelf.damaged.lock().unwrap().clone();
-    assert!(told.len() == 1 && told[0].contains("checksum"), "{told:?}");
+    let damaged = shelf.damaged.lock().unwrap().clone();
+    assert!(damaged.len() == 1 && damaged[0].contains("checksum"), "{damaged:?}");
     assert_eq!(json(&stack, StateSource::Cached(&shelf)), made);
     assert_eq!(shelf.made.load(Relaxed), 2);
 }
@@ -285,7 +285,7 @@ fn an_impossible_stack_is_refused_on_any_device() {
     assert!(shelf.damaged.lock().unwrap().is_empty(), "{:?}", shelf.damaged);
 }
 
-/// What is damaged is told with the part of the device from which on it cannot be had.
+/// Damage is reported with the part of the device from which on it cannot be had.
 #[test]
 fn damage_has_a_place() {
     let stack = stack(&["media.sectors=1024"]);
@@ -406,8 +406,8 @@ fn leave(stack: &Stack, text: &str, states: StateSource<'_>) -> (String, Vec<u8>
     (outcome.to_json("test").to_string(), bytes)
 }
 
-/// What a run wrote and nobody synced is in the state that it leaves, whatever buffers, maps and lines the
-/// FTL has; and the result is that of a run whose device nobody wants.
+/// What a run wrote without a sync is in the state that it leaves, whatever buffers, maps and lines the
+/// FTL has; and the result is that of a run whose final state is not wanted.
 #[test]
 fn a_run_leaves_what_it_wrote() {
     const SECTORS: u64 = 301;
@@ -418,11 +418,11 @@ fn a_run_leaves_what_it_wrote() {
         for fill in ["precondition.fill=0.0", "precondition.fill=1.0"] {
             let map: &[&str] = if name == "combined" { &[cached] } else { &[] };
             let stack = Stack::load(name, &[&small[..], &[fill], map].concat()).unwrap();
-            let (told, bytes) = leave(&stack, text, StateSource::Make);
+            let (result, bytes) = leave(&stack, text, StateSource::Make);
             let job = parse(text, "w.fio", &HostEnvironment).unwrap();
             let manner = RunOptions { program: "test", ..RunOptions::default() };
             let plain = run(&stack, &job, 1, manner, &mut NoObserver).unwrap();
-            assert_eq!(told, plain.to_json("test").to_string(), "{name}: the result tells");
+            assert_eq!(result, plain.to_json("test").to_string(), "{name}: the result differs");
 
             let file = TestFile::new(&format!("left-{name}-{}.state", &fill[18..]), &bytes);
             let mut image = Cursor::new(Vec::new());
@@ -470,7 +470,7 @@ fn what_a_trace_leaves_has_a_name() {
     assert_ne!(leave(1), leave(2));
 }
 
-/// A state that a run left is named by what it holds. A run on it tells where it comes from, and what its own
+/// A state that a run left is named by what it holds. A run on it reports where it comes from, and what its own
 /// [precondition] says is no difference.
 #[test]
 fn what_a_run_leaves_has_a_name() {
@@ -480,8 +480,8 @@ fn what_a_run_leaves_has_a_name() {
     };
     let (plain, bytes) = key(&stack(&[]), JOB, StateSource::Make);
     assert_eq!(key(&stack(&[]), JOB, StateSource::Make), (plain, bytes.clone()), "the same again");
-    let told = format!("{JOB}\ngroup_reporting\n");
-    assert_eq!(key(&stack(&[]), &told, StateSource::Make).0, plain, "the same on the device");
+    let grouped = format!("{JOB}\ngroup_reporting\n");
+    assert_eq!(key(&stack(&[]), &grouped, StateSource::Make).0, plain, "the same on the device");
     let file = TestFile::new("left-name.state", &bytes);
     let on_it = key(&stack(&[]), JOB, StateSource::File(&file.0)).0;
     let other_job = key(&stack(&[]), &JOB.replace("3000", "3001"), StateSource::Make).0;
@@ -493,7 +493,7 @@ fn what_a_run_leaves_has_a_name() {
     let bare = stack(&["precondition.recipe=none"]);
     let outcome = outcome(&bare, StateSource::File(&file.0)).unwrap();
     assert_eq!(outcome.state, Some(plain));
-    let told: Vec<_> = outcome.warnings.iter().filter(|w| w.contains("the state")).collect();
-    assert_eq!(told.len(), 1, "{told:?}");
-    assert!(told[0].contains("is what another run left; the run begins on that"), "{told:?}");
+    let found: Vec<_> = outcome.warnings.iter().filter(|w| w.contains("the state")).collect();
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert!(found[0].contains("is what another run left; the run begins on that"), "{found:?}");
 }

@@ -101,7 +101,7 @@ fn stages_have_no_steady_state() {
     assert!(error.is_bad_input() && error.to_string().contains("w.fio:5"), "{error}");
 }
 
-/// A recipe starts its section anew; keys beside it or laid over it win.
+/// A recipe restarts its section; keys beside it or laid over it win.
 #[test]
 fn recipes_and_keys_combine() {
     let plan = |set: &[&str]| {
@@ -124,7 +124,7 @@ fn recipes_and_keys_combine() {
     assert!(wrong.contains(&names.join(" | ")), "{wrong}");
 }
 
-/// Who measures random writes on a device that was not, or not wholly, written before is told so.
+/// A run of random writes on a device that was not, or not wholly, written before has a warning.
 #[test]
 fn a_device_that_is_not_full_is_remarked_upon() {
     let warnings = |set: &[&str], job: &str| {

@@ -69,11 +69,11 @@ fn greedy_with_short_lines() {
         let expected = greedy_amplification(outcome.size.erase_unit_data_sectors, 1.0 / alpha);
         let measured = measured_amplification(&outcome);
         assert_near(&format!("greedy, {op_percent} %"), measured, expected);
-        assert!(fifo_amplification(alpha) / expected - 1.0 > TOLERANCE, "FIFO would be told apart");
+        assert!(fifo_amplification(alpha) / expected - 1.0 > TOLERANCE, "FIFO would be recognized");
     }
 }
 
-/// The shipped conventional SSD: each instance is a log of its own, with data of its own.
+/// The shipped conventional SSD: each instance is a separate log, with separate data.
 #[test]
 fn the_shipped_ssd() {
     let job = "[w]\nrw=randwrite\ndirect=1\nbs=4k\nnorandommap\niodepth=1\n";

@@ -21,7 +21,7 @@ use std::ops::Range;
 
 /// Sectors of a bio of the fill, where the device takes as many.
 const FILL_SECTORS: u32 = 1024;
-/// Bios under way at once.
+/// Bios in flight.
 const DEPTH: u32 = 32;
 /// Sectors between two progress reports.
 const REPORT_SECTORS: u64 = 1 << 16;
@@ -95,7 +95,7 @@ struct Writer<'a, F, P> {
     /// Until when everything has happened.
     now: Nanos,
     is_timed: bool,
-    under_way: u32,
+    in_flight: u32,
     written: u64,
     keeps_content: bool,
     completions: Vec<Completion>,
@@ -104,7 +104,7 @@ struct Writer<'a, F, P> {
 impl<'a, F: Ftl, P: FnMut(f64) -> Result<(), RunError>> Writer<'a, F, P> {
     fn new(device: &'a mut F, total: u64, progress: P) -> Self {
         let (keeps_content, logical) = (device.caps().keeps_content, fillable(device.caps()));
-        let (under_way, written, completions) = (0, 0, Vec::new());
+        let (in_flight, written, completions) = (0, 0, Vec::new());
         let (now, is_timed) = (device.now(), false);
         Self {
             device,
@@ -113,7 +113,7 @@ impl<'a, F: Ftl, P: FnMut(f64) -> Result<(), RunError>> Writer<'a, F, P> {
             progress,
             now,
             is_timed,
-            under_way,
+            in_flight,
             written,
             keeps_content,
             completions,
@@ -205,7 +205,7 @@ impl<'a, F: Ftl, P: FnMut(f64) -> Result<(), RunError>> Writer<'a, F, P> {
         Ok(())
     }
 
-    /// Every sector written gets a tag of its own.
+    /// Every sector written gets a unique tag.
     fn write(&mut self, lba: Lba, sectors: u32) -> Result<(), RunError> {
         let payload = match self.keeps_content {
             true => Payload::Run(Tag::new((1 << 62) + self.written)),
@@ -216,7 +216,7 @@ impl<'a, F: Ftl, P: FnMut(f64) -> Result<(), RunError>> Writer<'a, F, P> {
             (self.progress)((self.written as f64 / self.total as f64).min(1.0))?;
         }
         self.submit(Bio::write(lba, sectors, payload))?;
-        while self.under_way >= DEPTH {
+        while self.in_flight >= DEPTH {
             self.step()?;
         }
         Ok(())
@@ -227,7 +227,7 @@ impl<'a, F: Ftl, P: FnMut(f64) -> Result<(), RunError>> Writer<'a, F, P> {
             Submit::Done(done) => {
                 done.result?;
             }
-            Submit::Pending => self.under_way += 1,
+            Submit::Pending => self.in_flight += 1,
         }
         Ok(())
     }
@@ -241,7 +241,7 @@ impl<'a, F: Ftl, P: FnMut(f64) -> Result<(), RunError>> Writer<'a, F, P> {
         self.now = self.now.max(next);
         self.device.advance(self.now, &mut self.completions);
         for completion in self.completions.drain(..) {
-            self.under_way -= 1;
+            self.in_flight -= 1;
             completion.done.result?;
         }
         Ok(())
@@ -255,7 +255,7 @@ impl<'a, F: Ftl, P: FnMut(f64) -> Result<(), RunError>> Writer<'a, F, P> {
     }
 
     fn drain(&mut self) -> Result<(), RunError> {
-        while self.under_way > 0 {
+        while self.in_flight > 0 {
             self.step()?;
         }
         Ok(())

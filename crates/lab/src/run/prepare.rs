@@ -1,7 +1,7 @@
 //! The device as it is before the measured phase: fresh, or preconditioned here or by another run.
 //!
 //! Preconditioning ends as a power-down in order: everything is flushed, and nothing of the FTL stays
-//! but what is on media. Whoever measures on it mounts it, which is the same whether the media were
+//! but what is on media. A run that measures on it mounts it, which is the same whether the media were
 //! written here or come from a state file, and counts as preconditioning too.
 
 use super::device::{self, Flash, RunFtl};
@@ -164,7 +164,7 @@ pub(super) fn fault_seed(seed: u64) -> u64 {
     Stream::new(seed, "media.faults.mounted").bits()
 }
 
-/// A state that somebody needs.
+/// A state that a run needs.
 struct StateRequest<'a> {
     stack: &'a Stack,
     seed: u64,
@@ -180,7 +180,7 @@ impl StateRequest<'_> {
         Ok(State { header, media })
     }
 
-    /// From the cache, or made here and kept there; whoever needs the same meanwhile waits.
+    /// From the cache, or made here and kept there; other programs that need the same wait meanwhile.
     fn fetch(
         &self,
         cache: &dyn StateCache,
@@ -189,7 +189,7 @@ impl StateRequest<'_> {
         if let CacheLookup::Hit(found) = self.look_up(cache)? {
             return Ok(*found);
         }
-        let mut result = Err(RunError::Failed("the cache of states let nobody in".to_owned()));
+        let mut result = Err(RunError::Failed("cannot lock the state cache".to_owned()));
         cache.with_exclusive_lock(self.key, &mut || {
             result = match self.look_up(cache) {
                 Ok(CacheLookup::Hit(found)) => Ok(*found),
@@ -219,7 +219,7 @@ impl StateRequest<'_> {
         let mut media = blank(self.stack, self.seed)?;
         let found = Header::read(&mut input).and_then(|header| {
             if header.text != self.text {
-                let what = "it is of another state".to_owned();
+                let what = "state key mismatch".to_owned();
                 return Err(SnapshotError::Damaged { at: 0, what });
             }
             media.restore(input, header.bytes())?;

@@ -8,7 +8,7 @@ use nandscape_ftl::{DeviceSize, Rest};
 use nandscape_rt::words::grouped;
 use nandscape_workload::trace::TraceCounts;
 
-/// All remarks on a run, those on the beginning first.
+/// All warnings of a run, those about its initial state first.
 pub(super) fn warnings(
     stack: &Stack,
     (size, rest): (&DeviceSize, Option<Rest>),
@@ -32,17 +32,17 @@ pub(super) fn warnings(
 fn interruption(measured: &Measurement) -> Option<String> {
     let length = measured.length;
     (measured.end == RunEnd::Interrupted)
-        .then(|| format!("the run was interrupted, and all figures are of the {length} before"))
+        .then(|| format!("run interrupted; figures cover the first {length}"))
 }
 
 /// On what the stack says of the host and nothing comes of; `cached` says whether a page cache was used.
 fn host(stack: &Stack, cached: bool) -> impl Iterator<Item = &'static str> {
     let unused = stack.host.memory_bytes.filter(|_| !cached);
-    let memory = unused.map(|_| "[host] memory limits nothing: nothing used a page cache");
+    let memory = unused.map(|_| "[host] memory has no effect: nothing used a page cache");
     // Calls to a page cache use cores; direct jobs and traces on a block device use none.
     let idle = stack.host.cores.filter(|_| !stack.ftl.charges_host() && !cached);
     let cores = idle.map(
-        |_| "[host] cores limit nothing: the stack sets no ftl.cpu, and nothing used a page cache",
+        |_| "[host] cores has no effect: the stack sets no ftl.cpu, and nothing used a page cache",
     );
     memory.into_iter().chain(cores).chain(without_buffers(stack)).chain(without_areas(stack))
 }
@@ -100,7 +100,7 @@ fn initial_state_warnings(
     fresh.into_iter().chain(partly).chain(restless)
 }
 
-/// On reads of sectors that hold nothing. A file system reads a few of its own structures before it wrote them.
+/// On reads of sectors that hold nothing. A file system reads a few structures before it wrote them.
 fn unwritten(stack: &Stack, measured: &Measurement) -> Option<String> {
     let host = &measured.counts.ftl.host;
     let few = if stack.fs.is_some() { host.read / 100 } else { 0 };
@@ -152,7 +152,7 @@ fn defects(measured: &Measurement) -> impl Iterator<Item = String> {
 /// On how a trace was treated.
 fn trace(counts: &TraceCounts) -> Vec<String> {
     let spaces = counts.devices.saturating_sub(1);
-    let told = [
+    let counted = [
         (counts.read.bad_lines, "malformed lines of the trace were skipped"),
         (counts.read.disordered, "requests of the trace were out of order; they ran in file order"),
         (counts.fit.folded, "requests lay beyond the device and were folded onto it"),
@@ -163,8 +163,8 @@ fn trace(counts: &TraceCounts) -> Vec<String> {
         ),
         (spaces, "further devices in the trace share the address space of the first"),
     ];
-    let told = told.into_iter().filter(|(count, _)| *count > 0);
-    told.map(|(count, what)| format!("{count} {what}")).collect()
+    let counted = counted.into_iter().filter(|(count, _)| *count > 0);
+    counted.map(|(count, what)| format!("{count} {what}")).collect()
 }
 
 #[cfg(test)]
@@ -174,15 +174,15 @@ mod tests {
     /// Cores are idle when neither the FTL nor calls of a file system use them; the remark is made only if
     /// the stack sets their number.
     #[test]
-    fn idle_cores_are_told() {
-        let told = |name: &str, set: &[&str]| {
+    fn idle_cores_are_reported() {
+        let reported = |name: &str, set: &[&str]| {
             let stack = Stack::load(name, set).unwrap();
             host(&stack, stack.fs.is_some()).any(|remark| remark.contains("cores"))
         };
-        assert!(told("pblk", &["host.cores=2"]));
-        assert!(!told("ext4-pblk", &["host.cores=2"]), "calls share them");
-        assert!(!told("pblk", &["host.cores=2", "ftl.cpu=qemu"]), "the FTL works on them");
-        assert!(!told("pblk", &[]));
+        assert!(reported("pblk", &["host.cores=2"]));
+        assert!(!reported("ext4-pblk", &["host.cores=2"]), "calls share them");
+        assert!(!reported("pblk", &["host.cores=2", "ftl.cpu=qemu"]), "the FTL works on them");
+        assert!(!reported("pblk", &[]));
     }
 
     /// A number of buffers or areas that nothing uses is remarked upon if the stack sets it.

@@ -3,7 +3,7 @@
 //! The text is the resolved stack without what preconditioning never sees: name, host, hints, timing and
 //! CPU costs (they are off meanwhile) and the limit of RAM. All other keys count, whether they are known to matter
 //! or not. Of the timing only that there is one counts: then random overwrites end with a settling phase, which has
-//! a timing of its own. The program is no part of it; a cache adds its own.
+//! a separate timing. The program is no part of it; a cache adds its own.
 
 use crate::stack::reader::{renamed_key, renamed_word};
 use crate::stack::{DEFAULT_CORES, Stack};

@@ -88,8 +88,8 @@ impl Job {
     pub(super) fn notices(&self, stack: &Stack) -> Vec<String> {
         match &self.load {
             JobLoad::Fio(file) => {
-                let told = file.notices.iter().filter(|notice| stack.applies_to(notice));
-                told.map(ToString::to_string).collect()
+                let notices = file.notices.iter().filter(|notice| stack.applies_to(notice));
+                notices.map(ToString::to_string).collect()
             }
             JobLoad::Filebench(workload) => {
                 workload.notices.iter().map(ToString::to_string).collect()

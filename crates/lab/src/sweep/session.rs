@@ -1,6 +1,6 @@
 //! Sessions: jobs that run one after the other on the same device, each on what the one before left. Between two
 //! of them the file system is unmounted, the device is powered down and mounted again, and no virtual time passes;
-//! files stay. Every step has a result of its own.
+//! files stay. Every step has a separate result.
 
 use super::job::{Job, JobLoad};
 use crate::run::{FinalState, Observer, Outcome, Phase, RunError, RunOptions};

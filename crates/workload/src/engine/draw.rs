@@ -2,7 +2,7 @@
 //! can prefetch. The order of draws is the order of submissions, whatever the order of completions.
 //!
 //! Directions of equal sizes share a random map, as in fio; sequential directions advance each on
-//! its own. Several files take turns, and each has a map and sequences of its own. With
+//! its own. Several files take turns, and each has a separate map and separate sequences. With
 //! `percentage_random` an I/O follows on the one before of its direction, and leaves the map alone; with
 //! `zonemode=strided` all happens in one zone until enough is transferred.
 
@@ -148,7 +148,7 @@ impl Draw {
         })
     }
 
-    /// Begins a pass anew and draws ahead.
+    /// Restarts a pass and draws ahead.
     pub(super) fn restart(&mut self, target: &impl IoTarget) {
         self.begin_pass();
         for _ in 0..AHEAD {
@@ -156,7 +156,7 @@ impl Draw {
         }
     }
 
-    /// Begins a pass anew, without drawing ahead.
+    /// Restarts a pass, without drawing ahead.
     pub(super) fn begin_pass(&mut self) {
         self.addresses.iter_mut().for_each(|addresses| addresses.restart(&mut self.offsets));
         self.detours.iter_mut().for_each(Detours::restart);

@@ -181,7 +181,7 @@ impl<S> Engine<S> {
         {
             return self.submit_to_zone(target, index, &shape);
         }
-        self.tell_shadow(index, &shape);
+        self.inform_shadow(index, &shape);
         if sectors > shape.bio_sectors {
             return self.submit_parts(target, index, &shape);
         }
@@ -215,8 +215,8 @@ impl<S> Engine<S> {
         self.send(target, index, bio);
     }
 
-    /// Tells the shadow of a change; notes whether a read can be checked.
-    fn tell_shadow(&mut self, index: usize, shape: &Shape) {
+    /// Informs the shadow of a change; notes whether a read can be checked.
+    fn inform_shadow(&mut self, index: usize, shape: &Shape) {
         let Some(shadow) = &mut self.shadow else { return };
         let slot = &mut self.slots[index];
         if matches!(slot.kind, Kind::Write | Kind::Trim) {
@@ -325,7 +325,7 @@ impl<S> Engine<S> {
         let job = &mut self.jobs[slot.job as usize];
         job.completed(slot.kind, slot.sectors, latency, self.now);
         if self.recorder.is_some() {
-            self.tell_recorder(index, latency);
+            self.record_completion(index, latency);
         }
     }
 
@@ -338,7 +338,7 @@ impl<S> Engine<S> {
     }
 
     #[cold]
-    fn tell_recorder(&mut self, index: usize, latency: Nanos) {
+    fn record_completion(&mut self, index: usize, latency: Nanos) {
         let slot = &self.slots[index];
         let job = &self.jobs[slot.job()];
         let io = Completed {

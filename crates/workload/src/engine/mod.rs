@@ -2,8 +2,8 @@
 //!
 //! One state machine with its own events (DESIGN decision 1): a slot for each request that may be in
 //! flight and a timer for each job are the leaves of one tournament; a completed I/O frees its slot,
-//! the job says what comes next, and the slot's leaf is set anew. No allocation, no hashing and no
-//! dynamic dispatch an I/O. [`Engine::run_until`] drives the engine and its device alone;
+//! the job says what comes next, and the slot's leaf is set again. No allocation, no hashing and no
+//! dynamic dispatch an I/O. [`Engine::run_until`] drives the engine and its target alone;
 //! [`run`] does so as a task among others.
 //!
 //! fio's semantics, where virtual time leaves a choice:
@@ -102,7 +102,7 @@ pub struct Options {
     /// When the run begins.
     pub began: Nanos,
     /// Number of the last write of an earlier run on the same device ([`Engine::version`]), so that
-    /// its content is told apart from this run's; 0 when there was none.
+    /// its content differs from this run's; 0 when there was none.
     pub version: u32,
     /// The sectors of each file of each clone of each job, in their order; empty: they run on a block
     /// device.
@@ -113,7 +113,7 @@ pub struct Options {
     pub interval: Nanos,
     /// Points at most; an even number.
     pub points_max: usize,
-    /// I/Os without time passing that tell a run without end, where only time could end it.
+    /// I/Os without time passing that show a run without end, where only time could end it.
     pub still_ios_max: u64,
 }
 
@@ -222,7 +222,7 @@ impl<S> Engine<S> {
         Ok(engine)
     }
 
-    /// Lets `recorder` hear of everything that completes from now on.
+    /// Everything that completes from now on is reported to `recorder`.
     pub fn record(&mut self, recorder: Option<Box<dyn Recorder>>) {
         self.recorder = recorder;
     }
@@ -443,7 +443,7 @@ impl<S> Engine<S> {
         }
     }
 
-    /// Every request that is under way, although nothing can happen any more.
+    /// Every request that is in flight, although nothing can happen any more.
     #[cold]
     fn stuck(&self) -> EngineError {
         let busy = self

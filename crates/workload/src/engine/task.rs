@@ -4,8 +4,8 @@ use super::{Engine, EngineError, Probe, RunState};
 use crate::target::IoTarget;
 use nandscape_rt::Handle;
 
-/// Runs all jobs as a task: the clock moves on at once where nobody else has anything to do before
-/// the engine's next event, and the task sleeps where somebody has. The engine's
+/// Runs all jobs as a task: the clock moves on at once where no other task has anything to do before
+/// the engine's next event, and the task sleeps where one has. The engine's
 /// [`began`](super::Options::began) must not lie behind the clock.
 ///
 /// # Errors

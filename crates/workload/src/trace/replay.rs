@@ -191,7 +191,7 @@ impl<S> Replay<S> {
         Ok(replay)
     }
 
-    /// Lets `recorder` hear of everything that completes from now on.
+    /// Everything that completes from now on is reported to `recorder`.
     pub fn record(&mut self, recorder: Option<Box<dyn Recorder>>) {
         self.recorder = recorder;
     }
@@ -219,7 +219,7 @@ impl<S> Replay<S> {
         Ok(RunState::Paused)
     }
 
-    /// What was read so far, to tell how far the replay is.
+    /// What was read so far, for the progress of the replay.
     #[must_use]
     pub const fn read(&self) -> ReadCounts {
         self.reader.counts()
@@ -437,7 +437,7 @@ impl<S> Replay<S> {
         self.count(&slot);
     }
 
-    /// The request counts, and whoever records hears of it.
+    /// The request counts, and is reported to the recorder.
     fn count(&mut self, slot: &Slot) {
         let latency = self.now.saturating_sub(slot.since);
         let extents = slot.extents.into_iter().flatten();
@@ -478,7 +478,7 @@ impl<S> Replay<S> {
         });
     }
 
-    /// Every request that is under way, although nothing can happen any more.
+    /// Every request that is in flight, although nothing can happen any more.
     fn stuck(&self) -> EngineError {
         let waiting = self.slots.iter().flatten().map(|slot| Waiting {
             job: self.result.name.clone(),

@@ -26,9 +26,9 @@ use std::str::FromStr;
 
 /// Rounds of a measurement window.
 pub const WINDOW_ROUNDS: u32 = WINDOWS as u32;
-/// Rounds at most when nobody says; SNIA's own limit.
+/// Rounds at most by default; SNIA's own limit.
 const ROUNDS_MAX: u32 = 25;
-/// A round when nobody says, in percent of the logical space.
+/// A round by default, in percent of the logical space.
 const ROUND_PERCENT: u32 = 25;
 
 /// Until when a load goes on.
@@ -198,7 +198,7 @@ fn restart(jobs: &mut RunningJobs, rig: &mut Rig) -> (Vec<JobResult>, Counts) {
     (jobs.engine.cut(), counts)
 }
 
-/// Totals of a job whose counts have begun anew now and then.
+/// Totals of a job whose counters were reset now and then.
 fn totals(jobs: &RunningJobs, rig: &Rig) -> Totals {
     jobs.totals(jobs.sampler.before.plus(&rig.sample()))
 }
@@ -209,7 +209,7 @@ struct SteadyStateRun {
     until: UntilSteady,
     /// Those that are over.
     rounds: Rounds,
-    /// Totals when the one under way began, and bytes of all directions.
+    /// Totals when the current one began, and bytes of all directions.
     from: Totals,
     from_bytes: u64,
     /// Free sectors then.
@@ -226,7 +226,7 @@ impl SteadyStateRun {
         Self { jobs, until, rounds, from, from_bytes, from_free, round_min }
     }
 
-    /// The round under way has taken so much, and written so much.
+    /// Whether the current round has taken so much, and written so much.
     fn is_round_over(&self, rig: &Rig) -> bool {
         let now = (self.jobs.engine.now(), self.jobs.bytes());
         let written = rig.sectors().user;
@@ -235,7 +235,7 @@ impl SteadyStateRun {
             && (written == 0 || written >= self.round_min)
     }
 
-    /// Ends the round under way, and begins the next.
+    /// Ends the current round, and begins the next.
     fn end_round(&mut self, rig: &mut Rig) {
         let to = totals(&self.jobs, rig);
         let (reports, counts) = restart(&mut self.jobs, rig);

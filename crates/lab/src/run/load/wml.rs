@@ -88,7 +88,7 @@ struct Threads {
     /// When they end at the latest.
     end: Option<Nanos>,
     series: Series<Sample>,
-    /// Distance of figures on the way, when the next are due, and whether they begin anew.
+    /// Distance of figures on the way, when the next are due, and whether they are of the period alone.
     period: Option<(Nanos, bool)>,
     next_period: Nanos,
     snapshots: Vec<Snapshot>,

@@ -23,7 +23,7 @@ pub(in crate::engine) enum Wish {
     Reset(Lba),
     /// Nothing before this instant.
     Wake(Nanos),
-    /// Nothing before something of its own completes.
+    /// Nothing before an I/O of the job completes.
     Nothing,
 }
 
