@@ -7,7 +7,7 @@ use crate::output::{Failure, classify, print};
 use crate::progress::Stopwatch;
 use crate::summary::{bytes, count};
 use nandscape_column::{Column, Pod};
-use nandscape_lab::run::{Manner, Outcome, run as run_in_lab};
+use nandscape_lab::run::{Outcome, RunOptions, run as run_in_lab};
 use nandscape_lab::stack::Stack;
 use nandscape_lab::workload::engine::Latencies;
 use nandscape_lab::workload::fio::{HostEnvironment, parse};
@@ -43,7 +43,7 @@ fn measure(rw: &str, ios: u64, set: &[String]) -> Result<Outcome, Failure> {
         ios.saturating_mul(4096)
     );
     let job = parse(&text, "bench.fio", &HostEnvironment).map_err(Failure::input)?;
-    run_in_lab(&stack, &job, 1, Manner::default(), &mut Watch::new()).map_err(classify)
+    run_in_lab(&stack, &job, 1, RunOptions::default(), &mut Watch::new()).map_err(classify)
 }
 
 fn placed_per_s(outcome: &Outcome) -> f64 {

@@ -9,7 +9,7 @@ use crate::args::CacheArgs;
 use crate::command::COMMIT;
 use crate::output::{Failure, complain};
 use crate::replace::{Part, make_folder};
-use nandscape_lab::state::{SnapshotError, StateCache, StateKey, States};
+use nandscape_lab::state::{SnapshotError, StateCache, StateKey, StateSource};
 use nandscape_lab::sweep::program;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufReader, BufWriter, Read, Write};
@@ -45,8 +45,8 @@ impl Cache {
     }
 
     /// Where a run finds preconditioned devices.
-    pub(crate) fn states(cache: Option<&Self>) -> States<'_> {
-        cache.map_or(States::Make, |cache| States::Cached(cache))
+    pub(crate) fn states(cache: Option<&Self>) -> StateSource<'_> {
+        cache.map_or(StateSource::Make, |cache| StateSource::Cached(cache))
     }
 
     /// The file of an entry. Another program makes another state, perhaps, so it looks elsewhere.
@@ -126,7 +126,7 @@ impl StateCache for Cache {
         Some(Box::new(BufReader::new(file)))
     }
 
-    fn alone(&self, key: StateKey, work: &mut dyn FnMut()) {
+    fn with_exclusive_lock(&self, key: StateKey, work: &mut dyn FnMut()) {
         let path = self.path(key, "lock");
         let lock = OpenOptions::new().write(true).create(true).truncate(false).open(&path);
         let lock = lock.and_then(|file| file.lock().map(|()| file));
@@ -156,8 +156,8 @@ impl StateCache for Cache {
 }
 
 /// Where the preconditioned device comes from: a file that was named, or the cache.
-pub(crate) fn states<'a>(file: Option<&'a Path>, cache: Option<&'a Cache>) -> States<'a> {
-    file.map_or_else(|| Cache::states(cache), States::File)
+pub(crate) fn states<'a>(file: Option<&'a Path>, cache: Option<&'a Cache>) -> StateSource<'a> {
+    file.map_or_else(|| Cache::states(cache), StateSource::File)
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use crate::progress::Progress;
 use crate::rows::Rows;
 use crate::table::Table;
 use anyhow::anyhow;
-use nandscape_lab::run::{Manner, Observer, Phase, RunError, VERSION};
+use nandscape_lab::run::{Observer, Phase, RunError, RunOptions, VERSION};
 use nandscape_lab::sweep::{Case, JobLoad, Sweep, program};
 use nandscape_lab::workload::log::FioLogs;
 use nandscape_rt::words::counted;
@@ -95,7 +95,8 @@ pub(crate) fn complete_all(
     let sweeps: Vec<&Sweep> = sweeps.iter().map(|(sweep, _)| *sweep).collect();
     let missing = missing(&sweeps, &mut all)?;
     let stop = Interrupt::new("the runs under way are finished");
-    let manner = Manner { states: Cache::states(cache), program: &program, ..Manner::default() };
+    let manner =
+        RunOptions { states: Cache::states(cache), program: &program, ..RunOptions::default() };
     let plan = Plan { sweeps: &sweeps, missing: &missing, manner };
     let ran = run_all(&plan, threads(jobs.jobs), &stop, &mut all);
     for one in &mut all {
@@ -175,7 +176,7 @@ struct Plan<'a> {
     sweeps: &'a [&'a Sweep],
     /// Each a run with all places that ask for it.
     missing: &'a [Vec<Place>],
-    manner: Manner<'a>,
+    manner: RunOptions<'a>,
 }
 
 /// Runs what is missing, or a first part of it if stopped; says how many runs that were. The first error

@@ -11,7 +11,7 @@ use crate::progress::Progress;
 use crate::replace::make_folder;
 use crate::sink::{Stream, Streams};
 use crate::timeline::TimelineFile;
-use nandscape_lab::run::{Left, Observer, Phase, RunError};
+use nandscape_lab::run::{FinalState, Observer, Phase, RunError};
 use nandscape_lab::timeline::Timeline;
 use nandscape_lab::workload::engine::{Completed, Recorder};
 use nandscape_lab::workload::log::{FioLogs, LogSink};
@@ -69,7 +69,7 @@ pub(crate) struct Watch {
     /// Whether anything was measured yet.
     has_begun: bool,
     keeps_device: bool,
-    left: Left,
+    left: FinalState,
 }
 
 impl Watch {
@@ -123,7 +123,7 @@ impl Watch {
     }
 
     /// The device as the run left it, unless a signal asked for an end meanwhile.
-    pub(crate) fn take_device(&mut self) -> Left {
+    pub(crate) fn take_device(&mut self) -> FinalState {
         let left = self.left.take()?;
         Some(if self.is_interrupted() { Err(RunError::Interrupted) } else { left })
     }
@@ -162,7 +162,7 @@ impl Observer for Watch {
         self.asked.as_ref().is_some_and(Interrupt::has_come)
     }
 
-    fn left(&mut self) -> Option<&mut Left> {
+    fn final_state(&mut self) -> Option<&mut FinalState> {
         self.keeps_device.then_some(&mut self.left)
     }
 }

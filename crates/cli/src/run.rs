@@ -11,7 +11,7 @@ use crate::output::{Failure, complain};
 use crate::paint::ColorChoice;
 use crate::wml;
 use crate::writable::expect_writable;
-use nandscape_lab::run::{Manner, run as run_in_lab};
+use nandscape_lab::run::{RunOptions, run as run_in_lab};
 use nandscape_lab::stack::Stack;
 use nandscape_lab::sweep::program;
 use nandscape_lab::workload::fio::{HostEnvironment, JobFile, parse_for};
@@ -28,7 +28,7 @@ pub(crate) fn run(args: &RunArgs, color: ColorChoice) -> Result<(), Failure> {
     let logs = FioLogs::new(&job);
     expect_all_writable(args, &job, &logs)?;
     let stack = Stack::load(&args.stack.stack, &args.stack.set).map_err(Failure::input)?;
-    for notice in job.notices.iter().filter(|notice| stack.tells(notice)) {
+    for notice in job.notices.iter().filter(|notice| stack.applies_to(notice)) {
         complain(&format!("{notice}"));
     }
     let cache = Cache::open(&args.cache)?;
@@ -42,7 +42,7 @@ pub(crate) fn run(args: &RunArgs, color: ColorChoice) -> Result<(), Failure> {
     })?;
     let states = states(args.device.state.as_deref(), cache.as_ref());
     let manner =
-        Manner { states, program: &program(COMMIT), until_steady: args.rounds.until_steady };
+        RunOptions { states, program: &program(COMMIT), until_steady: args.rounds.until_steady };
     let outcome = run_in_lab(&stack, &job, args.seed, manner, &mut watch);
     let again = again(args);
     let output = ResultOutput { name: &job_name, again: &again, args: &args.output, color, left };

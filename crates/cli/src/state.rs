@@ -9,7 +9,7 @@ use crate::summary::{before, bytes};
 use crate::writable::expect_writable;
 use anyhow::{Error, anyhow};
 use nandscape_lab::SECTOR_BYTES;
-use nandscape_lab::run::{Left, Observer, RunError, make_state};
+use nandscape_lab::run::{FinalState, Observer, RunError, make_state};
 use nandscape_lab::stack::{Stack, payload_name};
 use nandscape_lab::state::{Header, State, StateSummary, inspect};
 use nandscape_lab::sweep::program;
@@ -50,7 +50,7 @@ fn save(args: &StateSaveArgs) -> Result<(), Failure> {
 }
 
 /// Writes what a run left where it is wanted.
-pub(crate) fn keep(path: Option<&Path>, left: Left) -> Result<(), Failure> {
+pub(crate) fn keep(path: Option<&Path>, left: FinalState) -> Result<(), Failure> {
     let (Some(path), Some(left)) = (path, left) else { return Ok(()) };
     let not_saved = format!("no state is saved to {}", path.display());
     let state = left.map_err(|error| match error {

@@ -15,7 +15,7 @@ use crate::summary::{bytes, count, latencies, time};
 use crate::writable::expect_writable;
 use anyhow::anyhow;
 use nandscape_lab::SECTOR_BYTES;
-use nandscape_lab::run::{Manner, Trace, check_trace, replay};
+use nandscape_lab::run::{RunOptions, Trace, check_trace, replay};
 use nandscape_lab::stack::Stack;
 use nandscape_lab::sweep::program;
 use nandscape_lab::workload::engine::Latencies;
@@ -93,7 +93,7 @@ fn run(args: &TraceRunArgs, color: ColorChoice) -> Result<(), Failure> {
         device: left.is_some(),
     })?;
     let states = states(args.device.state.as_deref(), cache.as_ref());
-    let manner = Manner { states, program: &program(COMMIT), until_steady: None };
+    let manner = RunOptions { states, program: &program(COMMIT), until_steady: None };
     let outcome = replay(&stack, trace, args.seed, manner, &mut watch);
     let again = again(args);
     let output = ResultOutput { name: &name, again: &again, args: &args.output, color, left };

@@ -10,7 +10,7 @@ use crate::output::{Failure, complain};
 use crate::paint::ColorChoice;
 use crate::writable::expect_writable;
 use anyhow::anyhow;
-use nandscape_lab::run::{Manner, run_workload};
+use nandscape_lab::run::{RunOptions, run_workload};
 use nandscape_lab::stack::Stack;
 use nandscape_lab::sweep::program;
 use nandscape_lab::workload::fio::Runtime;
@@ -38,7 +38,7 @@ pub(crate) fn run(args: &RunArgs, file: &Path, color: ColorChoice) -> Result<(),
         device: args.device.save_state.is_some(),
     })?;
     let states = states(args.device.state.as_deref(), cache.as_ref());
-    let manner = Manner { states, program: &program(COMMIT), until_steady: None };
+    let manner = RunOptions { states, program: &program(COMMIT), until_steady: None };
     let outcome = run_workload(&stack, &workload, args.seed, manner, &mut watch);
     let (again, left) = (again(args), args.device.save_state.as_deref());
     let output = ResultOutput { name: &name, again: &again, args: &args.output, color, left };

@@ -51,7 +51,7 @@ fn an_interrupted_run_tells_what_it_has() {
         assert!(!folder.0.join("left.state").exists());
         let result = std::fs::read_to_string(folder.0.join("result")).unwrap();
         if format == "normal" {
-            let warning = "warning: the run was interrupted, and all figures are of the ";
+            let warning = "warning: run interrupted; figures cover the first ";
             assert!(result.contains(warning) && result.contains(" IOPS, "), "{result}");
             continue;
         }

@@ -72,7 +72,7 @@ async fn mounted<D: BlockDevice + 'static>(rt: &Handle, device: D, data: DataMod
     Ext4::mount(rt, device, options).await.expect("a mount").0
 }
 
-/// One thread's part of the mix, in a directory of its own.
+/// One thread's part of the mix, in a separate directory.
 async fn work(fs: Ext4, thread: u16, files: u64, fsync_every: u64) {
     let caller = Caller { thread, core: thread, uid: 0, gid: 0 };
     let name = |file: u64| format!("file{file}").into_bytes();
@@ -125,11 +125,11 @@ async fn run<D: BlockDevice + 'static>(
     );
 }
 
-/// One run of a mix, on a device of its own.
+/// One run of a mix, on a separate device.
 fn measure<D: BlockDevice + 'static>(device: D, mix: &'static Mix, files: u64, cold: bool) {
     let mut executor = Executor::on_virtual_clock();
     let work = run(executor.handle(), device, mix, files, cold);
-    executor.block_on(work).expect("nobody waits for ever");
+    executor.block_on(work).expect("no task waits for ever");
 }
 
 fn on<D: BlockDevice + 'static>(name: &str, device: impl Fn() -> D, asked: &Asked) {

@@ -1,5 +1,5 @@
 //! The laboratory: stack files, runs, sweeps, and what they result in. Everything here runs on the virtual
-//! clock; wall time comes in through [`run::Observer`], from whoever owns a real clock.
+//! clock; wall time comes in through [`run::Observer`], from the owner of a real clock.
 
 pub mod run;
 pub mod stack;

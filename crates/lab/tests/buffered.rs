@@ -1,6 +1,6 @@
 //! Jobs on a block device through its page cache, and past it.
 
-use nandscape_lab::run::{Manner, Outcome, Unobserved, run};
+use nandscape_lab::run::{NoObserver, Outcome, RunOptions, run};
 use nandscape_lab::stack::Stack;
 use nandscape_lab::workload::fio::{Direction, HostEnvironment, parse};
 use serde_json::Value;
@@ -8,14 +8,19 @@ use serde_json::Value;
 /// A small device, on which every run is short.
 const SMALL: [&str; 3] = ["media.chunks=48", "media.sectors=128", "ftl.op_percent=35"];
 
-fn try_run(name: &str, set: &[&str], text: &str, manner: Manner<'_>) -> Result<Outcome, String> {
+fn try_run(
+    name: &str,
+    set: &[&str],
+    text: &str,
+    manner: RunOptions<'_>,
+) -> Result<Outcome, String> {
     let stack = Stack::load(name, &[&SMALL, set].concat()).unwrap();
     let job = parse(text, "b.fio", &HostEnvironment).unwrap();
-    run(&stack, &job, 1, manner, &mut Unobserved).map_err(|error| error.to_string())
+    run(&stack, &job, 1, manner, &mut NoObserver).map_err(|error| error.to_string())
 }
 
 fn outcome(set: &[&str], text: &str) -> Outcome {
-    let outcome = try_run("pblk", set, text, Manner::default()).unwrap();
+    let outcome = try_run("pblk", set, text, RunOptions::default()).unwrap();
     for job in &outcome.workload.jobs {
         assert!(!job.failed(), "{:?}", job.failures);
     }
@@ -69,7 +74,7 @@ fn write_back_is_sorted() {
     let set = ["ftl.map.block=4KiB", "ftl.op_percent=45", "host.memory=16MiB", "ftl.map.cache=8%"];
     let loads = |direct: &str| {
         let text = format!("[w]\nrw=randwrite\nbs=4k\nnorandommap\nio_size=64m\n{direct}");
-        let outcome = try_run("selective-lru", &set, &text, Manner::default()).unwrap();
+        let outcome = try_run("selective-lru", &set, &text, RunOptions::default()).unwrap();
         let json: Value = outcome.to_json("");
         let map = &json["nandscape"]["map"];
         assert!(outcome.ftl.host.written > 8_000, "{}", outcome.ftl.host.written);
@@ -159,16 +164,17 @@ fn writers_are_throttled() {
 #[test]
 fn write_hints_are_refused() {
     let text = "[w]\nrw=write\nsize=1m\nwrite_hint=short\n";
-    let error = try_run("pblk", &[], text, Manner::default()).unwrap_err();
+    let error = try_run("pblk", &[], text, RunOptions::default()).unwrap_err();
     assert!(error.starts_with("b.fio:1:1: job w: write_hint: "), "{error}");
-    assert!(try_run("pblk", &["host.page_cache=false"], text, Manner::default()).is_ok());
+    assert!(try_run("pblk", &["host.page_cache=false"], text, RunOptions::default()).is_ok());
 }
 
 /// Rounds until steady state, and devices that keep no content, work through the cache.
 #[test]
 fn rounds_and_devices_without_content_work() {
     let text = "[w]\nrw=randwrite\nbs=4k\nnorandommap\nsize=100%\n";
-    let manner = Manner { until_steady: Some("round=5%".parse().unwrap()), ..Manner::default() };
+    let manner =
+        RunOptions { until_steady: Some("round=5%".parse().unwrap()), ..RunOptions::default() };
     let set = ["host.memory=4MiB", "media.payload=none", "precondition.recipe=random"];
     let outcome = try_run("pblk", &set, text, manner).unwrap();
     assert!(outcome.rounds.is_some() && outcome.ftl.gc.victims > 0, "{:?}", outcome.rounds);

@@ -2,7 +2,7 @@
 //! what both of them count makes sense.
 
 use nandscape_lab::SECTOR_BYTES;
-use nandscape_lab::run::{Manner, Unobserved, run};
+use nandscape_lab::run::{NoObserver, RunOptions, run};
 use nandscape_lab::stack::Stack;
 use nandscape_lab::workload::fio::{HostEnvironment, parse};
 use serde_json::Value;
@@ -30,10 +30,10 @@ fn stack(upcall: &str) -> Stack {
 
 /// The result of so many MiB of random writes to a file of 70 % of what data may fill: first to each block once, then over
 /// them.
-fn measure(stack: &Stack, mib: u32, manner: Manner<'_>) -> Value {
+fn measure(stack: &Stack, mib: u32, manner: RunOptions<'_>) -> Value {
     let text = format!("[over]\nsize=240m\nio_size={mib}m\nrw=randwrite\nbs=4k\nioengine=psync\n");
     let job = parse(&text, "coupled.fio", &HostEnvironment).unwrap();
-    let outcome = run(stack, &job, 1, manner, &mut Unobserved).unwrap();
+    let outcome = run(stack, &job, 1, manner, &mut NoObserver).unwrap();
     outcome.to_json("coupled")["nandscape"].clone()
 }
 
@@ -97,7 +97,7 @@ fn waiting(result: &Value) -> u64 {
 fn upcalls_reach_the_file_system() {
     for upcall in ["piggyback", "interrupt", "poll-100us"] {
         let stack = stack(upcall);
-        let result = measure(&stack, 480, Manner::default());
+        let result = measure(&stack, 480, RunOptions::default());
         makes_sense(&stack, &result);
         assert!(count(&result, "/gc/victims") > 0, "{upcall}");
         assert!(count(&result, "/fs/append/moved_data_blocks") > 0, "{upcall}");
@@ -111,7 +111,7 @@ fn upcalls_reach_the_file_system() {
 fn records_are_carried_into_rounds() {
     let until_steady = Some("round=48MiB,rounds=14".parse().unwrap());
     let stack = stack("piggyback");
-    let result = measure(&stack, 480, Manner { until_steady, ..Manner::default() });
+    let result = measure(&stack, 480, RunOptions { until_steady, ..RunOptions::default() });
     assert!(count(&result, "/until_steady/rounds") > 5);
     assert!(count(&result, "/coupled/carried") > 0 && count(&result, "/coupled/open") > 0);
     makes_sense(&stack, &result);

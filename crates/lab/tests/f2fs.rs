@@ -1,6 +1,6 @@
 //! What F2FS writes: by an fsync, and by cleaning beside the law of greedy cleaning.
 
-use nandscape_lab::run::{Manner, Unobserved, run};
+use nandscape_lab::run::{NoObserver, RunOptions, run};
 use nandscape_lab::stack::Stack;
 use nandscape_lab::sweep::{FinishedRow, Sweep};
 use nandscape_lab::workload::fio::{HostEnvironment, parse};
@@ -10,11 +10,11 @@ use serde_json::Value;
 /// Blocks of a segment.
 const SEGMENT: u32 = 512;
 
-/// What the result of a job on a stack says of its own.
+/// Our key of the result of a job on a stack.
 fn measure(stack: &str, job: &str) -> Value {
     let stack = Stack::load(stack, &["media.sectors=64"]).unwrap();
     let job = parse(job, "f2fs.fio", &HostEnvironment).unwrap();
-    let outcome = run(&stack, &job, 1, Manner::default(), &mut Unobserved).unwrap();
+    let outcome = run(&stack, &job, 1, RunOptions::default(), &mut NoObserver).unwrap();
     outcome.to_json("f2fs")["nandscape"].clone()
 }
 
@@ -72,7 +72,7 @@ fn a_volume_that_is_read_only_says_why() {
     let stack = Stack::load("f2fs-ssd", &[&worn[..], &["media.endurance_erases=1"]].concat());
     let job = "[w]\nrw=randwrite\nbs=4k\nsize=24m\nio_size=1g\nfsync=32\n";
     let job = parse(job, "wear.fio", &HostEnvironment).unwrap();
-    let outcome = run(&stack.unwrap(), &job, 1, Manner::default(), &mut Unobserved).unwrap();
+    let outcome = run(&stack.unwrap(), &job, 1, RunOptions::default(), &mut NoObserver).unwrap();
     let why = "the file system was not unmounted: the file system is read-only: \
                the device is read-only: no free erase unit, and nothing to collect";
     assert!(outcome.warnings.iter().any(|warning| warning == why), "{:?}", outcome.warnings);
@@ -128,7 +128,7 @@ impl Overwrites {
             job("measure", [measured, &format!("{random}{distribution}")]),
         );
         let sweep = Sweep::parse("cleaning.toml", &text, &HostEnvironment).unwrap();
-        let row = sweep.run(0, "test", Manner::default(), &mut Unobserved).unwrap();
+        let row = sweep.run(0, "test", RunOptions::default(), &mut NoObserver).unwrap();
         FinishedRow::parse(&row).unwrap().result["nandscape"].clone()
     }
 }

@@ -2,11 +2,13 @@
 
 mod common;
 
-use common::Told;
+use common::Fractions;
 use nandscape_fs::FsDetail;
 use nandscape_fs::cache::Lookups;
 use nandscape_fs::ext4::Counts;
-use nandscape_lab::run::{FileCounts, Manner, Outcome, RunError, Trace, Unobserved, replay, run};
+use nandscape_lab::run::{
+    FileCounts, NoObserver, Outcome, RunError, RunOptions, Trace, replay, run,
+};
 use nandscape_lab::stack::Stack;
 use nandscape_lab::workload::fio::{Direction, HostEnvironment, JobFile, parse};
 use nandscape_lab::workload::trace::{Footprint, Format, How, Pace, ReadOptions, TraceReader};
@@ -24,12 +26,12 @@ fn job(text: &str) -> JobFile {
 }
 
 fn outcome(name: &str, set: &[&str], text: &str) -> Outcome {
-    run(&stack(name, set), &job(text), 1, Manner::default(), &mut Unobserved).unwrap()
+    run(&stack(name, set), &job(text), 1, RunOptions::default(), &mut NoObserver).unwrap()
 }
 
 fn refused(name: &str, set: &[&str], text: &str) -> String {
     let error =
-        run(&stack(name, set), &job(text), 1, Manner::default(), &mut Unobserved).unwrap_err();
+        run(&stack(name, set), &job(text), 1, RunOptions::default(), &mut NoObserver).unwrap_err();
     assert!(error.is_bad_input(), "{error}");
     error.to_string()
 }
@@ -86,7 +88,7 @@ fn the_journal_is_separated() {
     assert!(journal <= counts.log_blocks + counts.superblocks, "nothing else carries it");
 }
 
-/// Overwrites that nobody syncs die in the page cache: the device sees fewer than the files. With an
+/// Overwrites that no job syncs die in the page cache: the device sees fewer than the files. With an
 /// fsync behind each, it sees more, the journal's too.
 #[test]
 fn the_page_cache_absorbs_overwrites() {
@@ -112,7 +114,7 @@ fn a_full_volume_loses_no_write() {
     assert!(!job.failed() && job.verified_sectors == 109_888 / 4, "{:?}", job.failures);
 }
 
-/// A durable write syncs the file that it wrote, and nothing else, however many are under way; with
+/// A durable write syncs the file that it wrote, and nothing else, however many are in flight; with
 /// `dsync` what reading does not need can wait.
 #[test]
 fn durable_writes_sync_what_they_wrote() {
@@ -151,9 +153,10 @@ fn readers_do_not_sync_at_the_end() {
 fn progress_reaches_the_end() {
     for size in ["filesize=1m", "size=4m", "filesize=2m\nsize=4m", "filesize=4m\nio_size=50%"] {
         let text = format!("[w]\nrw=write\ndirect=1\nnumjobs=4\nnrfiles=4\n{size}\n");
-        let mut told = Told::default();
-        run(&stack("ext4-pblk", &[]), &job(&text), 1, Manner::default(), &mut told).unwrap();
-        let Told(fractions) = told;
+        let mut observer = Fractions::default();
+        run(&stack("ext4-pblk", &[]), &job(&text), 1, RunOptions::default(), &mut observer)
+            .unwrap();
+        let Fractions(fractions) = observer;
         assert!(fractions.len() > 4, "{size}: {fractions:?}");
         assert!(fractions.is_sorted() && fractions.last() == Some(&1.0), "{size}: {fractions:?}");
         let middle = fractions[fractions.len() / 2];
@@ -161,7 +164,7 @@ fn progress_reaches_the_end() {
     }
 }
 
-/// The time of fsyncs is the sum of its parts, at any depth: where a thread has other calls under way, an
+/// The time of fsyncs is the sum of its parts, at any depth: where a thread has other calls in flight, an
 /// fsync waits for it.
 #[test]
 fn the_time_of_fsyncs_has_parts() {
@@ -211,7 +214,7 @@ fn write_buffers_begin_empty() {
 }
 
 /// Files on an aged device: collection is at work from the beginning, unless mkfs discards what the device
-/// holds; content is right either way, and the bytes of before are nobody's.
+/// holds; content is right either way, and the earlier bytes are not visible.
 #[test]
 fn a_file_system_is_made_on_an_aged_device() {
     let text = "[w]\nrw=randwrite\nbs=4k\nsize=4m\nloops=3\ndirect=1\nverify=crc32c\n\
@@ -318,7 +321,7 @@ fn traces_do_not_go_to_files() {
     let reader = TraceReader::new("x.csv", &b""[..], options).unwrap();
     let how = How { pace: Pace::AsFastAsPossible, iodepth: 1, fold: false, runtime: None };
     let trace = Trace { reader, bytes: 0, how, prefill: Footprint::NOTHING };
-    let error = replay(&stack("ext4-pblk", &[]), trace, 1, Manner::default(), &mut Unobserved);
+    let error = replay(&stack("ext4-pblk", &[]), trace, 1, RunOptions::default(), &mut NoObserver);
     assert!(matches!(error, Err(RunError::Stack(error)) if error.key == "fs"));
 }
 

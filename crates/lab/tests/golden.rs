@@ -1,7 +1,7 @@
 //! Determinism: the result of a run is a function of stack, job and seed, down to the last digit, on
 //! every machine.
 
-use nandscape_lab::run::{Manner, Outcome, Unobserved, run};
+use nandscape_lab::run::{NoObserver, Outcome, RunOptions, run};
 use nandscape_lab::stack::Stack;
 use nandscape_lab::workload::fio::{HostEnvironment, parse};
 
@@ -55,7 +55,7 @@ ramp_time=5ms
 fn outcome(seed: u64) -> Outcome {
     let stack = Stack::parse("golden.toml", STACK, &[] as &[&str]).unwrap();
     let job = parse(JOB, "golden.fio", &HostEnvironment).unwrap();
-    run(&stack, &job, seed, Manner::default(), &mut Unobserved).unwrap()
+    run(&stack, &job, seed, RunOptions::default(), &mut NoObserver).unwrap()
 }
 
 fn json(seed: u64) -> String {
@@ -70,8 +70,8 @@ fn same_input_same_result() {
     assert_ne!(once, json(2));
 }
 
-/// The whole result is what it was when this hash was written down. Whoever changes a result on
-/// purpose writes down the new hash and says why in the commit.
+/// The whole result is what it was when this hash was written down. A commit that changes a result on
+/// purpose writes down the new hash and states the reason.
 #[test]
 fn golden_hash() {
     let json = json(1);

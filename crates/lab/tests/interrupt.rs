@@ -2,7 +2,7 @@
 //! so.
 
 use nandscape_lab::run::{
-    Manner, Observer, Outcome, Phase, RunError, Trace, Unobserved, replay, run, run_workload,
+    NoObserver, Observer, Outcome, Phase, RunError, RunOptions, Trace, replay, run, run_workload,
 };
 use nandscape_lab::stack::Stack;
 use nandscape_lab::workload::fio::{HostEnvironment, JobFile, parse};
@@ -26,7 +26,7 @@ fn job(text: &str) -> JobFile {
     parse(text, "i.fio", &HostEnvironment).unwrap()
 }
 
-/// Who wants a run to end when it was told so often how far this phase is.
+/// An observer that interrupts a run after so many reports of progress in this phase.
 struct Impatient(Phase, u32);
 
 impl Observer for Impatient {
@@ -45,10 +45,7 @@ impl Observer for Impatient {
 fn is_marked(outcome: &Outcome) {
     assert!(outcome.interrupted);
     let warning = &outcome.warnings[0];
-    assert!(
-        warning.starts_with("the run was interrupted, and all figures are of the "),
-        "{warning}"
-    );
+    assert!(warning.starts_with("run interrupted; figures cover the first "), "{warning}");
     assert_eq!(outcome.to_json("i")["nandscape"]["interrupted"], true);
 }
 
@@ -59,10 +56,10 @@ fn jobs_tell_what_they_have() {
         "[w]\nrw=randwrite\nbs=4k\nsize=4m\niodepth=4\ndirect=1\ntime_based\nruntime=100ms\n";
     for name in ["pblk", "ext4-pblk"] {
         let stack = stack(name, &[]);
-        let whole = run(&stack, &job(text), 1, Manner::default(), &mut Unobserved).unwrap();
+        let whole = run(&stack, &job(text), 1, RunOptions::default(), &mut NoObserver).unwrap();
         assert!(!whole.interrupted && whole.to_json("i")["nandscape"]["interrupted"].is_null());
         let part =
-            run(&stack, &job(text), 1, Manner::default(), &mut Impatient(Phase::Measure, 40))
+            run(&stack, &job(text), 1, RunOptions::default(), &mut Impatient(Phase::Measure, 40))
                 .unwrap();
         is_marked(&part);
         assert_eq!(part.virtual_time.0, 40_000_000, "{name}");
@@ -78,7 +75,7 @@ fn jobs_tell_what_they_have() {
 #[test]
 fn rounds_tell_what_they_have() {
     let until_steady = Some("round=10ms".parse().unwrap());
-    let manner = Manner { until_steady, ..Manner::default() };
+    let manner = RunOptions { until_steady, ..RunOptions::default() };
     let job = job("[w]\nrw=randread\nbs=4k\niodepth=4\nsize=4m\n");
     for (ms, rounds) in [(20, 2), (25, 3)] {
         let watch = &mut Impatient(Phase::Measure, ms);
@@ -99,7 +96,7 @@ fn workloads_tell_what_they_have() {
     let workload = wml::parse(text, "i.f", &[]).unwrap();
     let stack = stack("ext4-pblk", &[]);
     let watch = &mut Impatient(Phase::Measure, 40);
-    let part = run_workload(&stack, &workload, 1, Manner::default(), watch).unwrap();
+    let part = run_workload(&stack, &workload, 1, RunOptions::default(), watch).unwrap();
     is_marked(&part);
     assert_eq!(part.virtual_time.0, 40_000_000);
     let report = part.flowops.unwrap();
@@ -117,7 +114,7 @@ fn traces_tell_what_they_have() {
     let how = How { pace: Pace::AsFastAsPossible, iodepth: 8, fold: false, runtime: None };
     let trace = Trace { reader, bytes: 1, how, prefill: Footprint::NOTHING };
     let watch = &mut Impatient(Phase::Measure, 1);
-    let part = replay(&stack("pblk", &[]), trace, 1, Manner::default(), watch).unwrap();
+    let part = replay(&stack("pblk", &[]), trace, 1, RunOptions::default(), watch).unwrap();
     is_marked(&part);
     let ios = part.workload.jobs[0].directions[1].ios;
     assert!(ios > 0 && ios < requests, "{ios}");
@@ -130,7 +127,7 @@ fn preconditioning_ends_without_figures() {
     let stack = stack("pblk", &["precondition.fill=9"]);
     for times in [0, 1] {
         let watch = &mut Impatient(Phase::Precondition, times);
-        let error = run(&stack, &job, 1, Manner::default(), watch).unwrap_err();
+        let error = run(&stack, &job, 1, RunOptions::default(), watch).unwrap_err();
         assert_eq!(error, RunError::Interrupted);
         assert!(!error.is_bad_input());
     }

@@ -4,7 +4,7 @@
 mod complete;
 
 use complete::{MEDIA, NONE, error};
-use nandscape_lab::run::{Manner, Unobserved, run};
+use nandscape_lab::run::{NoObserver, RunOptions, run};
 use nandscape_lab::stack::Stack;
 use nandscape_lab::sweep::Sweep;
 use nandscape_lab::workload::fio::{HostEnvironment, parse};
@@ -36,8 +36,8 @@ fn a_file_system_may_be_on_the_device() {
     }
     let load = |set: &[&str]| Stack::load("ext4-pblk", set).unwrap();
     let job = parse("[w]\nrw=write\nsize=1m\n", "w.fio", &HostEnvironment).unwrap();
-    let alone =
-        run(&load(&["fs.format=false"]), &job, 1, Manner::default(), &mut Unobserved).unwrap_err();
+    let alone = run(&load(&["fs.format=false"]), &job, 1, RunOptions::default(), &mut NoObserver)
+        .unwrap_err();
     assert!(alone.is_bad_input() && alone.to_string().contains("fs.format: false needs a device"));
     let grid = "stacks = [\"ext4-pblk\"]\nseeds = 1\n[jobs]\nw = \"[w]\\nrw=write\\nsize=1m\\n\"\n\
                 [set]\nfs.format = false\n";

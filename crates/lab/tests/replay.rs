@@ -1,7 +1,7 @@
 //! Traces on a whole stack: a trace of what a job does results in what the job results in, and the
 //! result is a function of stack, trace and seed.
 
-use nandscape_lab::run::{Manner, Outcome, RunError, Trace, Unobserved, replay, run};
+use nandscape_lab::run::{NoObserver, Outcome, RunError, RunOptions, Trace, replay, run};
 use nandscape_lab::stack::Stack;
 use nandscape_lab::workload::fio::{Direction, HostEnvironment, parse};
 use nandscape_lab::workload::trace::{Footprint, How, Pace, ReadOptions, TraceReader};
@@ -45,8 +45,8 @@ fn replayed(text: &str, how: How, seed: u64) -> Result<Outcome, RunError> {
         &stack(),
         Trace { reader, bytes: text.len() as u64, how, prefill: Footprint::NOTHING },
         seed,
-        Manner::default(),
-        &mut Unobserved,
+        RunOptions::default(),
+        &mut NoObserver,
     )
 }
 
@@ -55,7 +55,7 @@ fn replayed(text: &str, how: How, seed: u64) -> Result<Outcome, RunError> {
 fn a_trace_of_a_job_is_the_job() {
     let job = "[w]\nrw=write\ndirect=1\nbs=16k\niodepth=8\nnumber_ios=2000\n";
     let job = parse(job, "w.fio", &HostEnvironment).unwrap();
-    let expected = run(&stack(), &job, 1, Manner::default(), &mut Unobserved).unwrap();
+    let expected = run(&stack(), &job, 1, RunOptions::default(), &mut NoObserver).unwrap();
     let outcome = replayed(&writes(), FAST, 1).unwrap();
     assert_eq!(outcome.virtual_time, expected.virtual_time);
     assert_eq!(outcome.ftl, expected.ftl);

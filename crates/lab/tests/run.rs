@@ -2,9 +2,9 @@
 
 mod common;
 
-use common::Told;
+use common::Fractions;
 use nandscape_block::BlockError;
-use nandscape_lab::run::{Manner, Outcome, Unobserved, run};
+use nandscape_lab::run::{NoObserver, Outcome, RunOptions, run};
 use nandscape_lab::stack::Stack;
 use nandscape_lab::workload::engine::FailureKind;
 use nandscape_lab::workload::fio::{Direction, HostEnvironment, JobFile, parse};
@@ -31,7 +31,7 @@ fn job(text: &str) -> JobFile {
 }
 
 fn outcome(set: &[&str], text: &str, seed: u64) -> Outcome {
-    run(&stack(set), &job(text), seed, Manner::default(), &mut Unobserved).unwrap()
+    run(&stack(set), &job(text), seed, RunOptions::default(), &mut NoObserver).unwrap()
 }
 
 /// A sector that the media cannot correct is an I/O error at its address when it is read, and never
@@ -97,10 +97,10 @@ fn progress_rises_with_the_bytes() {
         "[a]\nrw=write\ndirect=1\nbs=4k\nruntime=20ms\ntime_based\n[b]\nstonewall\nrw=read\ndirect=1\nbs=4k\nruntime=20ms\ntime_based\nramp_time=10ms\n",
     ];
     for text in jobs {
-        let mut heard = Told::default();
-        run(&stack(&["precondition.fill=1"]), &job(text), 1, Manner::default(), &mut heard)
+        let mut observer = Fractions::default();
+        run(&stack(&["precondition.fill=1"]), &job(text), 1, RunOptions::default(), &mut observer)
             .unwrap();
-        let Told(fractions) = heard;
+        let Fractions(fractions) = observer;
         assert!(fractions.is_sorted(), "{text}: {fractions:?}");
         assert!((0.95..=1.0).contains(fractions.last().unwrap()), "{text}: {fractions:?}");
         let middle = fractions[fractions.len() / 2];
@@ -108,7 +108,7 @@ fn progress_rises_with_the_bytes() {
     }
 }
 
-/// Who sets host resources of which nothing comes is told so; nobody else is.
+/// Host resources that have no effect are reported if the stack sets them.
 #[test]
 fn host_resources_are_remarked_upon_when_set() {
     let write = "[w]\nrw=write\ndirect=1\nbs=64k\nsize=1m\n";
@@ -123,7 +123,7 @@ fn host_resources_are_remarked_upon_when_set() {
 }
 
 /// What costs nothing changes nothing: a result differs from one without `ftl.cpu` in the stack's own
-/// text only. What costs something tells where it went.
+/// text only. What costs something is reported with where it went.
 #[test]
 fn a_host_that_costs_nothing_changes_nothing() {
     let load = "[w]\nrw=randwrite\ndirect=1\nbs=4k\niodepth=4\nsize=2m\nfsync=8\nnumjobs=3\n";

@@ -1,6 +1,6 @@
 //! Sessions: the jobs of a sweep one after the other on the same device.
 
-use nandscape_lab::run::{Manner, Unobserved};
+use nandscape_lab::run::{NoObserver, RunOptions};
 use nandscape_lab::sweep::{FinishedRow, Sweep};
 use nandscape_lab::workload::fio::Environment;
 use std::io;
@@ -33,11 +33,11 @@ fn sweep(session: &str, jobs: &str) -> Result<Sweep, String> {
 }
 
 fn result(sweep: &Sweep) -> serde_json::Value {
-    let row = sweep.run(0, "test", Manner::default(), &mut Unobserved).unwrap();
+    let row = sweep.run(0, "test", RunOptions::default(), &mut NoObserver).unwrap();
     FinishedRow::parse(&row).unwrap().result
 }
 
-/// Each step has the result of its own run; the first is that of the job alone, the second begins on the device
+/// Each step has the result of a separate run; the first is that of the job alone, the second begins on the device
 /// and with the file that the first left; and the session's own figures are those of its last step.
 #[test]
 fn steps_go_on_where_the_step_before_stopped() {

@@ -441,7 +441,7 @@ fn file_systems_that_cannot_be_are_refused() {
 }
 
 /// A file system laid over a stack takes the place of what that stack says in its stead; the device is
-/// fresh unless somebody asks for more than the stack below does.
+/// fresh unless a stack asks for more than the stack below does.
 #[test]
 fn a_file_system_replaces_hints_and_preconditioning() {
     let stack = Stack::load("js-pblk", &["fs.kind=ext4"]).unwrap();

@@ -1,14 +1,14 @@
-//! Device states: a run tells not whether its device was preconditioned here, came from a cache or from
+//! Device states: no result shows whether its device was preconditioned here, came from a cache or from
 //! a file; a sweep preconditions once what it needs once; a run leaves what it wrote; and no file from outside
 //! brings anything down.
 
 use nandscape_block::{SectorData, Tag};
 use nandscape_lab::run::{
-    Left, Manner, Observer, Outcome, Phase, RunError, Trace, Unobserved, export_image, make_state,
-    replay, run,
+    FinalState, NoObserver, Observer, Outcome, Phase, RunError, RunOptions, Trace, export_image,
+    make_state, replay, run,
 };
 use nandscape_lab::stack::Stack;
-use nandscape_lab::state::{FORMAT_VERSION, Header, StateCache, StateKey, States};
+use nandscape_lab::state::{FORMAT_VERSION, Header, StateCache, StateKey, StateSource};
 use nandscape_lab::sweep::Sweep;
 use nandscape_lab::workload::fio::{HostEnvironment, JobFile, parse};
 use nandscape_lab::workload::trace::{Footprint, How, Pace, ReadOptions, TraceReader};
@@ -41,12 +41,12 @@ fn job() -> JobFile {
     parse(JOB, "w.fio", &HostEnvironment).unwrap()
 }
 
-fn outcome(stack: &Stack, states: States<'_>) -> Result<Outcome, RunError> {
-    let manner = Manner { states, program: "test", ..Manner::default() };
-    run(stack, &job(), 1, manner, &mut Unobserved)
+fn outcome(stack: &Stack, states: StateSource<'_>) -> Result<Outcome, RunError> {
+    let manner = RunOptions { states, program: "test", ..RunOptions::default() };
+    run(stack, &job(), 1, manner, &mut NoObserver)
 }
 
-fn json(stack: &Stack, states: States<'_>) -> String {
+fn json(stack: &Stack, states: StateSource<'_>) -> String {
     let json = outcome(stack, states).unwrap().to_json("test");
     serde_json::to_string_pretty(&json).unwrap()
 }
@@ -66,7 +66,7 @@ impl StateCache for Shelf {
         self.taken.fetch_add(1, Relaxed);
         Some(Box::new(Cursor::new(bytes)))
     }
-    fn alone(&self, _: StateKey, work: &mut dyn FnMut()) {
+    fn with_exclusive_lock(&self, _: StateKey, work: &mut dyn FnMut()) {
         work();
     }
     fn keep(
@@ -107,7 +107,7 @@ fn saved(stack: &Stack) -> Vec<u8> {
 
 fn saved_by(stack: &Stack, seed: u64) -> Vec<u8> {
     let mut bytes = Vec::new();
-    make_state(stack, seed, "test", &mut Unobserved).unwrap().write(&mut bytes).unwrap();
+    make_state(stack, seed, "test", &mut NoObserver).unwrap().write(&mut bytes).unwrap();
     bytes
 }
 
@@ -126,17 +126,17 @@ fn a_result_never_tells_where_its_device_came_from() {
     {
         let set: Vec<&str> = set.iter().copied().chain(["media.ws_min=2"]).collect();
         let stack = stack(&set);
-        let made = json(&stack, States::Make);
+        let made = json(&stack, StateSource::Make);
         let shelf = Shelf::default();
-        assert_eq!(json(&stack, States::Cached(&shelf)), made, "{set:?}: made for the cache");
-        assert_eq!(json(&stack, States::Cached(&shelf)), made, "{set:?}: from the cache");
+        assert_eq!(json(&stack, StateSource::Cached(&shelf)), made, "{set:?}: made for the cache");
+        assert_eq!(json(&stack, StateSource::Cached(&shelf)), made, "{set:?}: from the cache");
         assert_eq!((shelf.made.load(Relaxed), shelf.taken.load(Relaxed)), (1, 1));
         let file = TestFile::new(&format!("equal-{index}.state"), &saved(&stack));
-        assert_eq!(json(&stack, States::File(&file.0)), made, "{set:?}: from a file");
+        assert_eq!(json(&stack, StateSource::File(&file.0)), made, "{set:?}: from a file");
     }
 }
 
-/// States are the same bytes whenever and wherever they are made.
+/// StateSource are the same bytes whenever and wherever they are made.
 #[test]
 fn a_state_follows_from_stack_and_seed() {
     let stack = stack(&[]);
@@ -166,20 +166,20 @@ fn a_sweep_preconditions_once() {
                 [set]\nmedia.chunks = 48\nmedia.sectors = 512\nftl.op_percent = 35\n\
                 [grid]\nmedia.timing.program_ns = [500000, 900000]\nftl.gc.victim = [\"greedy\", \"fifo\"]\n";
     let sweep = Sweep::parse("grid.toml", text, &HostEnvironment).unwrap();
-    let rows = |states: States<'_>| {
+    let rows = |states: StateSource<'_>| {
         let row = |index| {
             let mut ear = Ear::default();
-            let manner = Manner { states, program: "test", ..Manner::default() };
+            let manner = RunOptions { states, program: "test", ..RunOptions::default() };
             (sweep.run(index, "commit", manner, &mut ear).unwrap(), ear.0)
         };
         (0..sweep.runs()).map(row).collect::<Vec<_>>()
     };
     let shelf = Shelf::default();
-    let shared = rows(States::Cached(&shelf));
+    let shared = rows(StateSource::Cached(&shelf));
     assert_eq!(sweep.runs(), 16);
     assert_eq!(shelf.made.load(Relaxed), 4, "two victims and two seeds");
     assert_eq!(shared.iter().filter(|(_, preconditioned)| *preconditioned).count(), 4);
-    let alone = rows(States::Make);
+    let alone = rows(StateSource::Make);
     assert!(alone.iter().all(|(_, preconditioned)| *preconditioned));
     assert!(shared.iter().zip(&alone).all(|(shared, alone)| shared.0 == alone.0));
 }
@@ -188,16 +188,16 @@ fn a_sweep_preconditions_once() {
 #[test]
 fn a_damaged_entry_is_made_again() {
     let (stack, shelf) = (stack(&[]), Shelf::default());
-    let made = json(&stack, States::Cached(&shelf));
+    let made = json(&stack, StateSource::Cached(&shelf));
     for bytes in shelf.kept.lock().unwrap().values_mut() {
         let middle = bytes.len() / 2;
         bytes[middle] ^= 4;
     }
-    assert_eq!(json(&stack, States::Cached(&shelf)), made);
+    assert_eq!(json(&stack, StateSource::Cached(&shelf)), made);
     assert_eq!(shelf.made.load(Relaxed), 2);
-    let told = shelf.damaged.lock().unwrap().clone();
-    assert!(told.len() == 1 && told[0].contains("checksum"), "{told:?}");
-    assert_eq!(json(&stack, States::Cached(&shelf)), made);
+    let damaged = shelf.damaged.lock().unwrap().clone();
+    assert!(damaged.len() == 1 && damaged[0].contains("checksum"), "{damaged:?}");
+    assert_eq!(json(&stack, StateSource::Cached(&shelf)), made);
     assert_eq!(shelf.made.load(Relaxed), 2);
 }
 
@@ -205,7 +205,7 @@ fn a_damaged_entry_is_made_again() {
 #[test]
 fn states_of_other_stacks_are_told_apart() {
     let file = TestFile::new("other.state", &saved(&stack(&[])));
-    let error = |set: &[&str]| outcome(&stack(set), States::File(&file.0)).unwrap_err();
+    let error = |set: &[&str]| outcome(&stack(set), StateSource::File(&file.0)).unwrap_err();
     for (set, expected) in [
         (
             "media.chunks=64",
@@ -218,11 +218,15 @@ fn states_of_other_stacks_are_told_apart() {
         assert!(error.is_bad_input() && error.to_string().contains(expected), "{error}");
         assert!(error.to_string().contains("other.state: "), "{error}");
     }
-    let other = outcome(&stack(&["ftl.gc.victim=fifo"]), States::File(&file.0)).unwrap();
+    let other = outcome(&stack(&["ftl.gc.victim=fifo"]), StateSource::File(&file.0)).unwrap();
     let warning = "ftl.gc.victim is \"pblk-lists\" in the state, \"fifo\" in the stack";
     assert!(other.warnings.iter().any(|text| text.ends_with(warning)), "{:?}", other.warnings);
-    let manner = Manner { states: States::File(&file.0), program: "later", ..Manner::default() };
-    let later = run(&stack(&[]), &job(), 1, manner, &mut Unobserved).unwrap();
+    let manner = RunOptions {
+        states: StateSource::File(&file.0),
+        program: "later",
+        ..RunOptions::default()
+    };
+    let later = run(&stack(&[]), &job(), 1, manner, &mut NoObserver).unwrap();
     let warning = "another program: test, not later";
     assert!(later.warnings.iter().any(|text| text.contains(warning)), "{:?}", later.warnings);
 }
@@ -242,7 +246,7 @@ proptest! {
         let at = at.index(bytes.len());
         if cut { bytes.truncate(at) } else { bytes[at] ^= mask }
         let file = TestFile::new("damaged.state", &bytes);
-        let error = outcome(&stack, States::File(&file.0)).unwrap_err();
+        let error = outcome(&stack, StateSource::File(&file.0)).unwrap_err();
         prop_assert!(error.is_bad_input(), "byte {}: {}", at, error);
         prop_assert!(error.to_string().contains("damaged.state: byte "), "{}", error);
         prop_assert!(nandscape_lab::state::inspect(&file.0).is_err());
@@ -261,7 +265,7 @@ proptest! {
 fn an_impossible_stack_is_refused_on_any_device() {
     let bytes = saved(&stack(&[]));
     let (file, shelf) = (TestFile::new("impossible.state", &bytes), Shelf::default());
-    json(&stack(&[]), States::Cached(&shelf));
+    json(&stack(&[]), StateSource::Cached(&shelf));
     let map = ["ftl.map.kind=cached", "ftl.map.cache=4KiB", "ftl.map.block=4KiB"];
     let impossible: [(&[&str], &str); 4] = [
         (&map, "ftl.map.cache: with so few mapping blocks in RAM"),
@@ -271,24 +275,24 @@ fn an_impossible_stack_is_refused_on_any_device() {
     ];
     for (set, expected) in impossible {
         let stack = stack(set);
-        let fresh = outcome(&stack, States::Make).unwrap_err();
+        let fresh = outcome(&stack, StateSource::Make).unwrap_err();
         assert!(fresh.is_bad_input() && fresh.to_string().contains(expected), "{fresh}");
-        assert_eq!(outcome(&stack, States::File(&file.0)).unwrap_err(), fresh);
-        assert_eq!(outcome(&stack, States::Cached(&shelf)).unwrap_err(), fresh);
+        assert_eq!(outcome(&stack, StateSource::File(&file.0)).unwrap_err(), fresh);
+        assert_eq!(outcome(&stack, StateSource::Cached(&shelf)).unwrap_err(), fresh);
         let image = export_image(&stack, &file.0, "test", &mut Cursor::new(Vec::new()));
         assert_eq!(image.unwrap_err(), fresh);
     }
     assert!(shelf.damaged.lock().unwrap().is_empty(), "{:?}", shelf.damaged);
 }
 
-/// What is damaged is told with the part of the device from which on it cannot be had.
+/// Damage is reported with the part of the device from which on it cannot be had.
 #[test]
 fn damage_has_a_place() {
     let stack = stack(&["media.sectors=1024"]);
     let mut bytes = saved(&stack);
     let file = |bytes: &[u8]| TestFile::new("placed.state", bytes);
     let error = |bytes: &[u8]| {
-        let error = outcome(&stack, States::File(&file(bytes).0)).unwrap_err().to_string();
+        let error = outcome(&stack, StateSource::File(&file(bytes).0)).unwrap_err().to_string();
         error.split_once("placed.state: ").unwrap().1.to_owned()
     };
     let length =
@@ -318,7 +322,7 @@ fn damage_has_a_place() {
 fn something_behind_a_state_is_noticed() {
     let stack = tiny();
     let file = TestFile::new("longer.state", &[saved(&stack), vec![0]].concat());
-    let error = outcome(&stack, States::File(&file.0)).unwrap_err().to_string();
+    let error = outcome(&stack, StateSource::File(&file.0)).unwrap_err().to_string();
     assert!(error.contains("something follows the state"), "{error}");
 }
 
@@ -380,21 +384,21 @@ fn the_header_is_as_documented() {
 
 /// Wants the device as a run leaves it.
 #[derive(Default)]
-struct Keeper(Left);
+struct Keeper(FinalState);
 
 impl Observer for Keeper {
     fn wall_s(&self) -> f64 {
         0.0
     }
     fn progress(&mut self, _: Phase, _: f64) {}
-    fn left(&mut self) -> Option<&mut Left> {
+    fn final_state(&mut self) -> Option<&mut FinalState> {
         Some(&mut self.0)
     }
 }
 
 /// The result of a run, and the state that it leaves.
-fn leave(stack: &Stack, text: &str, states: States<'_>) -> (String, Vec<u8>) {
-    let manner = Manner { states, program: "test", ..Manner::default() };
+fn leave(stack: &Stack, text: &str, states: StateSource<'_>) -> (String, Vec<u8>) {
+    let manner = RunOptions { states, program: "test", ..RunOptions::default() };
     let (job, mut keeper) = (parse(text, "w.fio", &HostEnvironment).unwrap(), Keeper::default());
     let outcome = run(stack, &job, 1, manner, &mut keeper).unwrap();
     let mut bytes = Vec::new();
@@ -402,8 +406,8 @@ fn leave(stack: &Stack, text: &str, states: States<'_>) -> (String, Vec<u8>) {
     (outcome.to_json("test").to_string(), bytes)
 }
 
-/// What a run wrote and nobody synced is in the state that it leaves, whatever buffers, maps and lines the
-/// FTL has; and the result is that of a run whose device nobody wants.
+/// What a run wrote without a sync is in the state that it leaves, whatever buffers, maps and lines the
+/// FTL has; and the result is that of a run whose final state is not wanted.
 #[test]
 fn a_run_leaves_what_it_wrote() {
     const SECTORS: u64 = 301;
@@ -414,11 +418,11 @@ fn a_run_leaves_what_it_wrote() {
         for fill in ["precondition.fill=0.0", "precondition.fill=1.0"] {
             let map: &[&str] = if name == "combined" { &[cached] } else { &[] };
             let stack = Stack::load(name, &[&small[..], &[fill], map].concat()).unwrap();
-            let (told, bytes) = leave(&stack, text, States::Make);
+            let (result, bytes) = leave(&stack, text, StateSource::Make);
             let job = parse(text, "w.fio", &HostEnvironment).unwrap();
-            let manner = Manner { program: "test", ..Manner::default() };
-            let plain = run(&stack, &job, 1, manner, &mut Unobserved).unwrap();
-            assert_eq!(told, plain.to_json("test").to_string(), "{name}: the result tells");
+            let manner = RunOptions { program: "test", ..RunOptions::default() };
+            let plain = run(&stack, &job, 1, manner, &mut NoObserver).unwrap();
+            assert_eq!(result, plain.to_json("test").to_string(), "{name}: the result differs");
 
             let file = TestFile::new(&format!("left-{name}-{}.state", &fill[18..]), &bytes);
             let mut image = Cursor::new(Vec::new());
@@ -451,7 +455,7 @@ fn what_a_trace_leaves_has_a_name() {
         let reader = TraceReader::open(&file.0, ReadOptions::default()).unwrap();
         let how = How { pace: Pace::AsFastAsPossible, iodepth: 32, fold: false, runtime: None };
         let mut keeper = Keeper::default();
-        let manner = Manner { program: "test", ..Manner::default() };
+        let manner = RunOptions { program: "test", ..RunOptions::default() };
         replay(
             &stack(&[]),
             Trace { reader, bytes: 0, how, prefill: Footprint::NOTHING },
@@ -466,7 +470,7 @@ fn what_a_trace_leaves_has_a_name() {
     assert_ne!(leave(1), leave(2));
 }
 
-/// A state that a run left is named by what it holds. A run on it tells where it comes from, and what its own
+/// A state that a run left is named by what it holds. A run on it reports where it comes from, and what its own
 /// [precondition] says is no difference.
 #[test]
 fn what_a_run_leaves_has_a_name() {
@@ -474,22 +478,22 @@ fn what_a_run_leaves_has_a_name() {
         let bytes = leave(stack, text, states).1;
         (Header::read(&mut &bytes[..]).unwrap().key, bytes)
     };
-    let (plain, bytes) = key(&stack(&[]), JOB, States::Make);
-    assert_eq!(key(&stack(&[]), JOB, States::Make), (plain, bytes.clone()), "the same again");
-    let told = format!("{JOB}\ngroup_reporting\n");
-    assert_eq!(key(&stack(&[]), &told, States::Make).0, plain, "the same on the device");
+    let (plain, bytes) = key(&stack(&[]), JOB, StateSource::Make);
+    assert_eq!(key(&stack(&[]), JOB, StateSource::Make), (plain, bytes.clone()), "the same again");
+    let grouped = format!("{JOB}\ngroup_reporting\n");
+    assert_eq!(key(&stack(&[]), &grouped, StateSource::Make).0, plain, "the same on the device");
     let file = TestFile::new("left-name.state", &bytes);
-    let on_it = key(&stack(&[]), JOB, States::File(&file.0)).0;
-    let other_job = key(&stack(&[]), &JOB.replace("3000", "3001"), States::Make).0;
+    let on_it = key(&stack(&[]), JOB, StateSource::File(&file.0)).0;
+    let other_job = key(&stack(&[]), &JOB.replace("3000", "3001"), StateSource::Make).0;
     let mut keys = vec![plain, on_it, other_job];
     keys.sort();
     keys.dedup();
     assert_eq!(keys.len(), 3);
 
     let bare = stack(&["precondition.recipe=none"]);
-    let outcome = outcome(&bare, States::File(&file.0)).unwrap();
+    let outcome = outcome(&bare, StateSource::File(&file.0)).unwrap();
     assert_eq!(outcome.state, Some(plain));
-    let told: Vec<_> = outcome.warnings.iter().filter(|w| w.contains("the state")).collect();
-    assert_eq!(told.len(), 1, "{told:?}");
-    assert!(told[0].contains("is what another run left; the run begins on that"), "{told:?}");
+    let found: Vec<_> = outcome.warnings.iter().filter(|w| w.contains("the state")).collect();
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert!(found[0].contains("is what another run left; the run begins on that"), "{found:?}");
 }

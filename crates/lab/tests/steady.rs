@@ -1,7 +1,9 @@
 //! Running until steady state: what is reported is the last five rounds and nothing before them; and
 //! preconditioning recipes by name.
 
-use nandscape_lab::run::{Manner, Outcome, RunError, Unobserved, UntilSteady, run as run_in_lab};
+use nandscape_lab::run::{
+    NoObserver, Outcome, RunError, RunOptions, UntilSteady, run as run_in_lab,
+};
 use nandscape_lab::stack::{Stack, recipes};
 use nandscape_lab::workload::fio::{Direction, HostEnvironment, parse};
 
@@ -27,8 +29,8 @@ fn stack(set: &[&str]) -> Stack {
 fn run(set: &[&str], job: &str, until: &str) -> Result<Outcome, RunError> {
     let job = parse(job, "w.fio", &HostEnvironment).unwrap();
     let until_steady: UntilSteady = until.parse().unwrap();
-    let manner = Manner { until_steady: Some(until_steady), ..Manner::default() };
-    run_in_lab(&stack(set), &job, 1, manner, &mut Unobserved)
+    let manner = RunOptions { until_steady: Some(until_steady), ..RunOptions::default() };
+    run_in_lab(&stack(set), &job, 1, manner, &mut NoObserver)
 }
 
 /// On a fresh device write amplification starts low and rises; the run goes on until it has settled,
@@ -99,7 +101,7 @@ fn stages_have_no_steady_state() {
     assert!(error.is_bad_input() && error.to_string().contains("w.fio:5"), "{error}");
 }
 
-/// A recipe starts its section anew; keys beside it or laid over it win.
+/// A recipe restarts its section; keys beside it or laid over it win.
 #[test]
 fn recipes_and_keys_combine() {
     let plan = |set: &[&str]| {
@@ -122,12 +124,13 @@ fn recipes_and_keys_combine() {
     assert!(wrong.contains(&names.join(" | ")), "{wrong}");
 }
 
-/// Who measures random writes on a device that was not, or not wholly, written before is told so.
+/// A run of random writes on a device that was not, or not wholly, written before has a warning.
 #[test]
 fn a_device_that_is_not_full_is_remarked_upon() {
     let warnings = |set: &[&str], job: &str| {
         let job = parse(job, "w.fio", &HostEnvironment).unwrap();
-        let outcome = run_in_lab(&stack(set), &job, 1, Manner::default(), &mut Unobserved).unwrap();
+        let outcome =
+            run_in_lab(&stack(set), &job, 1, RunOptions::default(), &mut NoObserver).unwrap();
         outcome.warnings.join("\n")
     };
     assert!(warnings(&[], WRITE).contains("the device was fresh"));

@@ -1,6 +1,6 @@
-//! Sweep files: which runs they stand for, and that what is wrong with one is told with its place.
+//! Sweep files: which runs they stand for, and that what is wrong with one is reported with its place.
 
-use nandscape_lab::run::{Manner, Unobserved};
+use nandscape_lab::run::{NoObserver, RunOptions};
 use nandscape_lab::sweep::{FinishedRow, Sweep};
 use nandscape_lab::workload::fio::{Environment, HostEnvironment};
 use std::io;
@@ -84,8 +84,8 @@ fn runs_are_named_by_what_they_follow_from() {
 #[test]
 fn a_row_follows_from_its_run_alone() {
     let sweep = parse(GRID).unwrap();
-    let row = sweep.run(5, "commit", Manner::default(), &mut Unobserved).unwrap();
-    assert_eq!(row, sweep.run(5, "commit", Manner::default(), &mut Unobserved).unwrap());
+    let row = sweep.run(5, "commit", RunOptions::default(), &mut NoObserver).unwrap();
+    assert_eq!(row, sweep.run(5, "commit", RunOptions::default(), &mut NoObserver).unwrap());
     assert!(!row.contains('\n') && !row.contains("wall_s"), "{row}");
     let read = FinishedRow::parse(&row).unwrap();
     assert_eq!(read.id, sweep.ids(&nandscape_lab::sweep::program("commit"))[5]);
@@ -93,7 +93,7 @@ fn a_row_follows_from_its_run_alone() {
     assert_eq!(read.result["jobs"][0]["write"]["total_ios"], 100);
 }
 
-/// Whatever is wrong is told with file, line, column and key.
+/// Whatever is wrong is reported with file, line, column and key.
 #[test]
 fn what_is_wrong_is_told_with_its_place() {
     let cases = [
@@ -146,9 +146,9 @@ fn variables_change_jobs_and_stacks_together() {
         ",
     )
     .expect("sound");
-    let told: Vec<_> = sweep.cases.iter().map(|case| case.label()).collect();
+    let labels: Vec<_> = sweep.cases.iter().map(|case| case.label()).collect();
     assert_eq!(
-        told,
+        labels,
         [
             "pblk a var.both.size=\"1m\" var.both.count=3",
             "pblk a var.both.size=\"2m\" var.both.count=5"
@@ -161,7 +161,7 @@ fn variables_change_jobs_and_stacks_together() {
     assert_ne!(sweep.cases[0].job, sweep.cases[1].job);
 }
 
-/// One variable may be two things of one name, to a job of fio's and to a workload: that is told, and not
+/// One variable may be two things of one name, to a job of fio's and to a workload: that is reported, and not
 /// where only one of them reads it.
 #[test]
 fn one_name_for_two_things_is_told() {
@@ -179,13 +179,13 @@ fn one_name_for_two_things_is_told() {
         .replace("name=p\n", "name=p")
     };
     for set in ["set $size=4k", "define randvar name=$size,type=uniform,mean=4k"] {
-        let told = parse(&text(set)).unwrap().notices();
+        let notices = parse(&text(set)).unwrap().notices();
         let expected = "notice: var.size stands for ${size} in a and takes the place of $size in a.f; if \
                         these are two things, one needs another name";
-        assert!(told.contains(&expected.to_owned()), "{told:?}");
+        assert!(notices.contains(&expected.to_owned()), "{notices:?}");
     }
     let other = text("set $bytes=4k").replace("size=$size", "size=$bytes");
-    assert!(!parse(&other).unwrap().notices().iter().any(|told| told.contains("var.size")));
+    assert!(!parse(&other).unwrap().notices().iter().any(|notice| notice.contains("var.size")));
 }
 
 /// A workload of Filebench is a job like any other: its variables are the sweep's where they have the same
@@ -220,7 +220,7 @@ fn workloads_are_jobs() {
     let ids = sweep.ids("1");
     assert_ne!(ids[0], ids[1]);
     let read = |index| {
-        let row = sweep.run(index, "", Manner::default(), &mut Unobserved).expect("a row");
+        let row = sweep.run(index, "", RunOptions::default(), &mut NoObserver).expect("a row");
         let row = FinishedRow::parse(&row).expect("a row");
         assert!(!row.failed());
         row.result["nandscape"]["wml"]["filesets"][0]["files"].as_u64()

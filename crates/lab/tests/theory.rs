@@ -1,7 +1,7 @@
 //! Write amplification against theory: uniform random 4 KiB writes, one stream, no timing, victims started at once
 //! (the laws: crates/theory).
 
-use nandscape_lab::run::{Manner, Outcome, Unobserved, run};
+use nandscape_lab::run::{NoObserver, Outcome, RunOptions, run};
 use nandscape_lab::stack::Stack;
 use nandscape_lab::workload::fio::{HostEnvironment, parse};
 use nandscape_theory::{TOLERANCE, assert_near, fifo_amplification, greedy_amplification};
@@ -27,7 +27,7 @@ fn measure(
     let stack = Stack::parse("theory", &text, &[] as &[&str]).unwrap();
     let job = "[w]\nrw=randwrite\ndirect=1\nbs=4k\nnorandommap\niodepth=1\nloops=2\n";
     let job = parse(job, "theory.fio", &HostEnvironment).unwrap();
-    run(&stack, &job, 1, Manner::default(), &mut Unobserved).unwrap()
+    run(&stack, &job, 1, RunOptions::default(), &mut NoObserver).unwrap()
 }
 
 fn measured_amplification(outcome: &Outcome) -> f64 {
@@ -69,11 +69,11 @@ fn greedy_with_short_lines() {
         let expected = greedy_amplification(outcome.size.erase_unit_data_sectors, 1.0 / alpha);
         let measured = measured_amplification(&outcome);
         assert_near(&format!("greedy, {op_percent} %"), measured, expected);
-        assert!(fifo_amplification(alpha) / expected - 1.0 > TOLERANCE, "FIFO would be told apart");
+        assert!(fifo_amplification(alpha) / expected - 1.0 > TOLERANCE, "FIFO would be recognized");
     }
 }
 
-/// The shipped conventional SSD: each instance is a log of its own, with data of its own.
+/// The shipped conventional SSD: each instance is a separate log, with separate data.
 #[test]
 fn the_shipped_ssd() {
     let job = "[w]\nrw=randwrite\ndirect=1\nbs=4k\nnorandommap\niodepth=1\n";
@@ -88,7 +88,7 @@ fn the_shipped_ssd() {
             format!("ftl.gc.victim={victim}"),
         ];
         let stack = Stack::load("ssd", &set).unwrap();
-        let outcome = run(&stack, &job, 1, Manner::default(), &mut Unobserved).unwrap();
+        let outcome = run(&stack, &job, 1, RunOptions::default(), &mut NoObserver).unwrap();
         let (alpha, line) = (alpha(&outcome), outcome.size.erase_unit_sectors);
         let expected = match *victim {
             "fifo" => fifo_amplification(alpha),

@@ -2,7 +2,7 @@
 //! the same time, and the same commands that the counters count.
 
 use nandscape_ftl::Detail;
-use nandscape_lab::run::{Manner, Observer, Outcome, Phase, RunError, run};
+use nandscape_lab::run::{Observer, Outcome, Phase, RunError, RunOptions, run};
 use nandscape_lab::stack::Stack;
 use nandscape_lab::timeline::{Timeline, Window, Written};
 use nandscape_lab::workload::fio::{HostEnvironment, parse};
@@ -106,7 +106,7 @@ fn trace_job(
     let timeline = Timeline::new(Box::new(file.clone()), window).unwrap();
     file.document();
     let mut watcher = Watcher { timeline, file: file.clone(), looks: 0 };
-    let outcome = run(&stack, &job, 1, Manner::default(), &mut watcher);
+    let outcome = run(&stack, &job, 1, RunOptions::default(), &mut watcher);
     let written = watcher.timeline.finish().unwrap();
     (outcome, file.document(), written)
 }
@@ -286,7 +286,7 @@ fn a_timeline_changes_no_result() {
     let stack = Stack::parse("timeline.toml", STACK, &[] as &[&str]).unwrap();
     let job = parse(JOB, "timeline.fio", &HostEnvironment).unwrap();
     let plain =
-        run(&stack, &job, 1, Manner::default(), &mut nandscape_lab::run::Unobserved).unwrap();
+        run(&stack, &job, 1, RunOptions::default(), &mut nandscape_lab::run::NoObserver).unwrap();
     assert_eq!(json(&plain), json(&all));
 }
 

@@ -1,7 +1,7 @@
 //! Figures that mislead: reads of what was never written, rates of jobs that end early, preconditioning that leaves
 //! the device in another state than that in which it is used, steady states that are none.
 
-use nandscape_lab::run::{Manner, Outcome, Trace, Unobserved, check_trace, replay, run};
+use nandscape_lab::run::{NoObserver, Outcome, RunOptions, Trace, check_trace, replay, run};
 use nandscape_lab::stack::{SHIPPED, Stack};
 use nandscape_lab::workload::fio::{Direction, HostEnvironment, parse};
 use nandscape_lab::workload::trace::{Footprint, How, Pace, ReadOptions, TraceReader};
@@ -27,7 +27,7 @@ fn small(set: &[&str]) -> Stack {
 
 fn job_on(stack: &Stack, job: &str) -> Outcome {
     let job = parse(job, "job.fio", &HostEnvironment).unwrap();
-    run(stack, &job, 1, Manner::default(), &mut Unobserved).unwrap()
+    run(stack, &job, 1, RunOptions::default(), &mut NoObserver).unwrap()
 }
 
 fn warns(outcome: &Outcome, text: &str) -> bool {
@@ -74,7 +74,8 @@ fn time_that_stands_still_is_explained() {
     let stack = small(&["media.timing=none", "precondition.recipe=none"]);
     let job = "[r]\nrw=randread\nbs=4k\nruntime=1s\ntime_based\n";
     let job = parse(job, "job.fio", &HostEnvironment).unwrap();
-    let error = run(&stack, &job, 1, Manner::default(), &mut Unobserved).unwrap_err().to_string();
+    let error =
+        run(&stack, &job, 1, RunOptions::default(), &mut NoObserver).unwrap_err().to_string();
     assert!(
         error.contains("sectors that they read hold nothing: precondition.recipe=fill"),
         "{error}"
@@ -91,7 +92,7 @@ fn traced(stack: &Stack, prefilled: bool) -> Outcome {
     assert_eq!(footprint.sectors(), 8 + 2);
     let prefill = if prefilled { footprint } else { Footprint::NOTHING };
     let trace = Trace { reader: reader(), bytes: 0, how, prefill };
-    replay(stack, trace, 1, Manner::default(), &mut Unobserved).unwrap()
+    replay(stack, trace, 1, RunOptions::default(), &mut NoObserver).unwrap()
 }
 
 /// The footprint of a trace is written before it, so that its reads come from media.
@@ -160,7 +161,8 @@ fn no_rate_without_time() {
 fn faults_that_end_preconditioning_are_named() {
     let stack = small(&["media.faults.program_rate=0.2"]);
     let job = parse("[w]\nrw=randwrite\nnumber_ios=1\n", "job.fio", &HostEnvironment).unwrap();
-    let error = run(&stack, &job, 1, Manner::default(), &mut Unobserved).unwrap_err().to_string();
+    let error =
+        run(&stack, &job, 1, RunOptions::default(), &mut NoObserver).unwrap_err().to_string();
     assert!(error.contains("media.faults.program_rate = 0.2"), "{error}");
 }
 

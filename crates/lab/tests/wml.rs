@@ -1,7 +1,7 @@
 //! Filebench workloads on stacks: what a result holds, and what is refused.
 
 use nandscape_ftl::Detail;
-use nandscape_lab::run::{Manner, Outcome, RunError, Unobserved, run_workload};
+use nandscape_lab::run::{NoObserver, Outcome, RunError, RunOptions, run_workload};
 use nandscape_lab::stack::Stack;
 use nandscape_lab::workload::wml::{Workload, parse};
 use std::path::Path;
@@ -27,7 +27,7 @@ fn text(text: &str) -> Workload {
 }
 
 fn run(stack_name: &str, workload: &Workload) -> Result<Outcome, RunError> {
-    run_workload(&stack(stack_name), workload, 1, Manner::default(), &mut Unobserved)
+    run_workload(&stack(stack_name), workload, 1, RunOptions::default(), &mut NoObserver)
 }
 
 fn mail() -> Workload {
@@ -160,8 +160,7 @@ fn early_ends_have_reasons() {
     let (why, ops) = failure("deletefile name=d,filesetname=a } }\nrun 5");
     assert!(why.contains("use more entries, fewer seconds") && ops == 10, "{why}, {ops}");
     let (why, _) = failure("block name=b } }\nset mode quit firstdone\nrun");
-    let hung =
-        "no thread has done anything since 0ns, and none would within an hour: task `thread` waits";
+    let hung = "no flowop completed since 0ns, and none would within an hour: task `thread` waits";
     assert!(why.starts_with(hung), "{why}");
     let (why, ops) = failure("statfile name=s,filesetname=a flowop block name=b } }\nrun 5");
     assert!(why.contains("none would within an hour: task `thread` waits") && ops == 1, "{why}");
@@ -213,7 +212,8 @@ fn a_filebench_thread_and_the_writer_thread_share_a_core() {
     ));
     let charged = [&SMALL[..], &["host.cores=1", "ftl.cpu=qemu"]].concat();
     let stack = Stack::load("ext4-pblk", &charged).unwrap();
-    let outcome = run_workload(&stack, &workload, 1, Manner::default(), &mut Unobserved).unwrap();
+    let outcome =
+        run_workload(&stack, &workload, 1, RunOptions::default(), &mut NoObserver).unwrap();
     let rows = outcome.flowops.as_ref().unwrap().rows.iter();
     let hogs = rows.filter(|row| row.name == "h").map(|row| row.count).sum::<u64>();
     let Detail::Pblk(pblk) = &outcome.ftl.detail else { panic!("a pblk") };

@@ -3,19 +3,26 @@
 
 use nandscape_block::zone::ZoneState;
 use nandscape_ftl::Detail;
-use nandscape_lab::run::{Manner, Outcome, RunError, Unobserved, ZoneReport, run as run_in_lab};
+use nandscape_lab::run::{
+    NoObserver, Outcome, RunError, RunOptions, ZoneReport, run as run_in_lab,
+};
 use nandscape_lab::stack::Stack;
 use nandscape_lab::workload::fio::{Direction, HostEnvironment, parse};
 
-fn run_in(stack: &str, set: &[&str], job: &str, manner: Manner<'_>) -> Result<Outcome, RunError> {
+fn run_in(
+    stack: &str,
+    set: &[&str],
+    job: &str,
+    manner: RunOptions<'_>,
+) -> Result<Outcome, RunError> {
     let set: Vec<String> = set.iter().map(|set| (*set).to_owned()).collect();
     let stack = Stack::load(stack, &set).unwrap_or_else(|error| panic!("{error}"));
     let job = parse(job, "z.fio", &HostEnvironment).unwrap_or_else(|error| panic!("{error}"));
-    run_in_lab(&stack, &job, 1, manner, &mut Unobserved)
+    run_in_lab(&stack, &job, 1, manner, &mut NoObserver)
 }
 
 fn run(set: &[&str], job: &str) -> Outcome {
-    run_in("zns", set, job, Manner::default()).unwrap_or_else(|error| panic!("{error}"))
+    run_in("zns", set, job, RunOptions::default()).unwrap_or_else(|error| panic!("{error}"))
 }
 
 /// Resets that the device served, and commands that it refused.
@@ -116,11 +123,11 @@ fn write_units_of_the_device_count() {
     let job = |block: &str| {
         format!("[w]\ndirect=1\nzonemode=zbd\nrw=write\nbs={block}\nsize=10%\nio_size=1g\n")
     };
-    let outcome = run_in("zns-prototype", &[], &job("256k"), Manner::default()).expect("fits");
+    let outcome = run_in("zns-prototype", &[], &job("256k"), RunOptions::default()).expect("fits");
     assert!(!outcome.workload.failed());
     assert_eq!(device_counts(&outcome).1, 0);
     let error =
-        run_in("zns-prototype", &[], &job("64k"), Manner::default()).expect_err("too small");
+        run_in("zns-prototype", &[], &job("64k"), RunOptions::default()).expect_err("too small");
     assert!(
         error.is_bad_input() && error.to_string().contains("z.fio:1:1: job w: bs of writes"),
         "{error}"
@@ -131,7 +138,7 @@ fn write_units_of_the_device_count() {
 #[test]
 fn writes_without_the_zonemode_are_bad_input() {
     let job = "[w]\nrw=randwrite\ndirect=1\n";
-    let error = run_in("zns", &[], job, Manner::default()).expect_err("zones");
+    let error = run_in("zns", &[], job, RunOptions::default()).expect_err("zones");
     assert!(error.is_bad_input() && error.to_string().contains("zonemode=zbd"), "{error}");
     let front = run(&[], "[w]\nrw=randwrite\ndirect=1\nsize=192m\nio_size=16m\n");
     assert!(!front.workload.failed());
@@ -153,10 +160,10 @@ fn file_systems_refuse_zones_that_they_cannot_use() {
         ("f2fs-zns", &["ftl.zone.max_open=4", "ftl.zone.max_active=5"], "6 logs on a device of 5"),
         ("f2fs-gcj-zns", &few, journalled),
     ] {
-        let error = run_in(stack, set, job, Manner::default()).expect_err(expected).to_string();
+        let error = run_in(stack, set, job, RunOptions::default()).expect_err(expected).to_string();
         assert!(error.contains(": fs") && error.contains(expected), "{stack}: {error}");
     }
-    let mounts = run_in("f2fs-zns", &few, job, Manner::default());
+    let mounts = run_in("f2fs-zns", &few, job, RunOptions::default());
     assert!(!mounts.unwrap_or_else(|error| panic!("{error}")).workload.failed());
 }
 
@@ -165,9 +172,9 @@ fn file_systems_refuse_zones_that_they_cannot_use() {
 fn rounds_count_their_zones() {
     let job = "[w]\ndirect=1\nzonemode=zbd\nrw=randwrite\nnorandommap\nbs=128k\niodepth=8\noffset=192m\nsize=1g\n\
                io_size=1m\n";
-    let manner = Manner {
+    let manner = RunOptions {
         until_steady: Some("round=5%,rounds=12".parse().expect("rounds")),
-        ..Manner::default()
+        ..RunOptions::default()
     };
     let outcome = run_in("zns", &[], job, manner).unwrap_or_else(|error| panic!("{error}"));
     let job = &outcome.workload.jobs[0];

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{changed, tiny};
-use nandscape_lab::run::{Manner, Unobserved};
+use nandscape_lab::run::{NoObserver, RunOptions};
 use nandscape_lab::stack::document::Table;
 use nandscape_lab::sweep::{FinishedRow, Sweep};
 use nandscape_paper::verdict::Verdict;
@@ -15,7 +15,7 @@ use std::path::Path;
 fn answers(sweep: &Sweep) -> Answers {
     let mut answers = Answers::new(sweep);
     for index in 0..sweep.runs() {
-        let row = sweep.run(index, "test", Manner::default(), &mut Unobserved).unwrap();
+        let row = sweep.run(index, "test", RunOptions::default(), &mut NoObserver).unwrap();
         let (_, seed) = sweep.at(index);
         answers.add(index / sweep.seeds.len(), seed, FinishedRow::parse(&row).unwrap().result);
     }

@@ -7,5 +7,6 @@
 pub mod engine;
 pub mod fio;
 pub mod log;
+pub mod target;
 pub mod trace;
 pub mod wml;

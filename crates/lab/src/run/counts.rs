@@ -1,10 +1,19 @@
-//! What was counted: by the FTL, its media, and a file system and the calls to it.
+//! What is counted of a run: by the FTL, its media, a file system and the calls to it; what its series samples of
+//! that; and the zones of the device.
 
-use nandscape_fs::{FsCounts, FsSpace};
-use nandscape_ftl::FtlReport;
+use super::device::{RunFtl, serve};
+use super::error::RunError;
+use nandscape_block::zone::{ZoneInfo, ZoneState};
+use nandscape_block::{Bio, BlockDevice, Lba, Op, Reply};
+use nandscape_fs::FsDetail;
+use nandscape_ftl::coupled::CoupledCounts;
+use nandscape_ftl::{Detail, Ftl, FtlKind, FtlReport, SectorCounts};
 use nandscape_media::{LinkUse, Utilisation};
+use nandscape_rt::counts;
 use nandscape_rt::counts::Counts as _;
 use nandscape_rt::host::CoreTimes;
+use nandscape_workload::target::FileCounts;
+use serde_json::{Map, Value, json};
 
 /// What file system, FTL and media counted.
 #[derive(Default)]
@@ -14,7 +23,7 @@ pub(super) struct Counts {
     pub(super) link: LinkUse,
     /// For what each core of the host was used.
     pub(super) cores: Vec<CoreTimes>,
-    /// `None`: there is no file system.
+    /// `None`: there is no page cache.
     pub(super) fs: Option<FileCounts>,
 }
 
@@ -31,48 +40,140 @@ impl Counts {
     }
 }
 
-/// Counts of calls to a file system, and its own, since the measured phase began.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct FileCounts {
-    /// Sectors of files that jobs read.
-    pub read_sectors: u64,
-    /// Sectors of files that jobs wrote.
-    pub written_sectors: u64,
-    /// Calls of fsync and fdatasync.
-    pub fsyncs: u64,
-    /// Time of theirs until the file system began: their threads had to be free, and calls take some of them.
-    pub fsync_thread_ns: u64,
-    /// What the file system itself counted.
-    pub fs: FsCounts,
-    /// Pages of files in memory at the end.
-    pub cached_pages: u64,
-    /// Segments and blocks at the end.
-    pub space: Option<FsSpace>,
+counts! {
+    /// What was counted until an instant.
+    #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+    pub struct Sample {
+        /// Sectors placed.
+        pub(super) sectors: SectorCounts,
+        /// Of an F2FS.
+        pub(super) cleaning: Option<Cleaning>,
+        /// Of a coupled SSD.
+        pub(super) migrations: Option<CoupledCounts>,
+    }
 }
 
-impl FileCounts {
-    /// The counts of calls, each with its counterpart.
-    fn pairs<'a>(&'a mut self, other: &'a Self) -> [(&'a mut u64, u64); 4] {
+counts! {
+    /// Cleaning of an F2FS.
+    #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+    pub(super) struct Cleaning {
+        /// Blocks that it moved.
+        pub(super) blocks: u64,
+        /// Time of calls in the foreground.
+        pub(super) ns: u64,
+        /// Checkpoints, also those that cleaning did not ask for.
+        pub(super) checkpoints: u64,
+        /// Segments that are free now.
+        pub(super) free_segments: u64 = last,
+    }
+}
+
+impl Sample {
+    /// Of an FTL, and of the file system over it.
+    pub(super) fn of(ftl: &RunFtl, fs: Option<&FileCounts>) -> Self {
+        let cleaning = fs.and_then(|fs| match fs.fs.detail {
+            FsDetail::F2fs(counts) => Some(Cleaning {
+                blocks: counts.moved_blocks(),
+                ns: counts.gc_calls.ns,
+                checkpoints: counts.checkpoints,
+                free_segments: fs.space.map_or(0, |space| space.free_segments),
+            }),
+            _ => None,
+        });
+        Self { sectors: ftl.sectors(), cleaning, migrations: migrations(ftl) }
+    }
+}
+
+/// What only a coupled SSD counts. Others are not asked for a whole report.
+fn migrations(ftl: &RunFtl) -> Option<CoupledCounts> {
+    if ftl.kind() != FtlKind::Coupled {
+        return None;
+    }
+    match ftl.report().detail {
+        Detail::Coupled(counts) => Some(counts),
+        _ => None,
+    }
+}
+
+/// What every zone is of type.
+pub const ZONE_TYPE: &str = "SEQWRITE_REQ";
+
+/// All states, in the order of their codes.
+const STATES: [ZoneState; 7] = [
+    ZoneState::Empty,
+    ZoneState::ImplicitlyOpened,
+    ZoneState::ExplicitlyOpened,
+    ZoneState::Closed,
+    ZoneState::ReadOnly,
+    ZoneState::Full,
+    ZoneState::Offline,
+];
+
+/// The zones of a device at an instant, as `nvme zns report-zones` shows them; sizes and addresses in sectors of 4 KiB.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ZoneReport {
+    /// From one zone to the next.
+    pub zone_sectors: u64,
+    /// Of the region in front of the zones that is written at random.
+    pub random_sectors: u64,
+    /// In order of address.
+    pub zones: Vec<ZoneInfo>,
+}
+
+impl ZoneReport {
+    /// That of a device which has zones.
+    pub(super) fn of(ftl: &mut RunFtl) -> Result<Self, RunError> {
+        let Reply::Zones(zones) = serve(ftl, Bio::new(Op::ZoneReport, Lba(0), u32::MAX))? else {
+            return Err(RunError::Failed("defect: a zone report without zones".to_owned()));
+        };
+        let caps = ftl.caps();
+        let zone_sectors =
+            caps.zone(Default::default()).map_or(0, |(_, limits)| limits.zone_sectors);
+        let random = caps.random_range();
+        Ok(Self { zone_sectors, random_sectors: random.end - random.start, zones })
+    }
+
+    /// What can be written of a zone.
+    #[must_use]
+    pub fn capacity(&self) -> u64 {
+        self.zones.first().map_or(0, |zone| zone.capacity)
+    }
+
+    /// How many zones are in each state that occurs.
+    pub fn states(&self) -> impl Iterator<Item = (&'static str, usize)> + '_ {
+        let count = |state: ZoneState| self.zones.iter().filter(|zone| zone.state == state).count();
+        STATES
+            .into_iter()
+            .map(move |state| (state.name(), count(state)))
+            .filter(|(_, count)| *count > 0)
+    }
+
+    /// Counts, without the zones themselves.
+    pub(super) fn json(&self) -> [(&'static str, Value); 5] {
+        let states: Map<_, _> =
+            self.states().map(|(name, count)| (name.to_owned(), count.into())).collect();
         [
-            (&mut self.read_sectors, other.read_sectors),
-            (&mut self.written_sectors, other.written_sectors),
-            (&mut self.fsyncs, other.fsyncs),
-            (&mut self.fsync_thread_ns, other.fsync_thread_ns),
+            ("count", self.zones.len().into()),
+            ("zone_sectors", self.zone_sectors.into()),
+            ("capacity_sectors", self.capacity().into()),
+            ("random_sectors", self.random_sectors.into()),
+            ("states", states.into()),
         ]
     }
 
-    /// What was counted since `earlier`.
-    pub(super) fn since(mut self, earlier: &Self) -> Self {
-        self.pairs(earlier).into_iter().for_each(|(sum, before)| *sum = sum.saturating_sub(before));
-        self.fs = self.fs.since(&earlier.fs);
-        self
-    }
-
-    /// Adds what the same file system counted later.
-    pub(super) fn extend(&mut self, later: &Self) {
-        self.pairs(later).into_iter().for_each(|(sum, more)| *sum += more);
-        self.fs.extend(&later.fs);
-        self.cached_pages = later.cached_pages;
-        self.space = later.space;
+    /// Each zone, under the keys of `nvme zns report-zones`.
+    #[must_use]
+    pub fn list(&self) -> Value {
+        let zone = |zone: &ZoneInfo| {
+            json!({
+                "slba": zone.start.0,
+                "wp": zone.write_pointer.0,
+                "cap": zone.capacity,
+                "state": zone.state.name(),
+                "type": ZONE_TYPE,
+                "attrs": 0,
+            })
+        };
+        self.zones.iter().map(zone).collect()
     }
 }

@@ -1,24 +1,17 @@
 //! The device under a run: an FTL over media, with or without injected faults, and the hint
 //! that stands between it and the workload.
 
-use super::counts::{Counts, FileCounts};
 use super::error::RunError;
-use super::free::free_sectors;
-use super::observer::Observer;
 use crate::stack::{Fsync, Hints, Stack};
-use crate::timeline::{LOG_ROOM, Request, Requests};
+use crate::timeline::{Request, Requests};
 use nandscape_block::{
     Attention, Bio, BlockDevice, Completion, DeviceCaps, Flags, FlushScope, Lba, Op, Reply, Submit,
     Token,
 };
-use nandscape_fs::MountedFs;
-use nandscape_fs::contract::CallCost;
-use nandscape_ftl::{AnyFtl, Detail, Ftl, FtlRun, SectorCounts};
-use nandscape_media::{FaultInjector, Faults, Layer, LinkTiming, Media, OpenChannel, PayloadMode};
-use nandscape_rt::{Handle, Host, Nanos};
-use nandscape_workload::wml::engine::Planted;
+use nandscape_ftl::{AnyFtl, EraseUnitState, Ftl, FtlRun};
+use nandscape_media::{FaultInjector, Faults, Layer, LinkTiming, Media, PayloadMode};
+use nandscape_rt::{Host, Nanos};
 use std::ops::Range;
-use std::rc::Rc;
 
 /// The media of every run: without faults where the stack injects none, so that everything above is
 /// compiled once.
@@ -33,7 +26,7 @@ pub(super) fn flash(stack: &Stack, media: Media, seed: u64) -> Flash {
 }
 
 /// `media` without faults.
-pub(super) fn sound(media: Media) -> Flash {
+pub(super) fn without_faults(media: Media) -> Flash {
     FaultInjector::new(media, Faults::default(), 0)
 }
 
@@ -54,7 +47,7 @@ pub(super) fn serve(ftl: &mut RunFtl, bio: Bio) -> Result<Reply, RunError> {
     done.result.map_err(|error| RunError::Failed(error.to_string()))
 }
 
-/// The media once power is gone: what the FTL did not flush is lost, what is under way is done.
+/// The media once power is gone: what the FTL did not flush is lost, what is in flight is done.
 pub(super) fn power_off(ftl: RunFtl) -> Flash {
     let mut media = ftl.power_off();
     media.inner_mut().power_cycle();
@@ -72,20 +65,33 @@ pub(super) fn format(stack: &Stack, media: Flash, seed: u64) -> Result<RunFtl, R
     made.map_err(|error| RunError::ftl(stack, error))
 }
 
+/// Data sectors that can be written to free and open erase units, and to those that only wait to be erased.
+pub(super) fn free_sectors(ftl: &impl Ftl) -> u64 {
+    let unit_sectors = ftl.size().erase_unit_data_sectors;
+    let units = ftl.erase_units().into_iter();
+    let free = units.map(|unit| match unit.state {
+        EraseUnitState::Free => unit_sectors,
+        EraseUnitState::Open => unit_sectors.saturating_sub(unit.written),
+        EraseUnitState::Full if unit.valid == 0 => unit_sectors,
+        EraseUnitState::Full | EraseUnitState::Corrupt | EraseUnitState::Bad => 0,
+    });
+    free.map(u64::from).sum()
+}
+
 /// An FTL behind the hints of a stack: writes that begin in the journal's range carry JOURNAL, and
 /// flushes ask for their job's file only, if that is wanted.
-pub(super) struct Hinted {
+pub(super) struct HintedDevice {
     pub(super) ftl: RunFtl,
     /// The host of the run.
-    host: Host,
+    pub(super) host: Host,
     /// Empty where nothing was hinted.
     journal: Range<u64>,
     fsync: Fsync,
-    /// Kept for a timeline.
-    requests: Option<Box<Requests>>,
+    /// CacheLookup for a timeline.
+    pub(super) requests: Option<Box<Requests>>,
 }
 
-impl Hinted {
+impl HintedDevice {
     /// `ftl` of a run on `host` behind these hints.
     pub(super) fn new(ftl: RunFtl, hints: &Hints, host: &Host) -> Self {
         let journal = hints.journal_range.clone().unwrap_or(0..0);
@@ -94,167 +100,7 @@ impl Hinted {
     }
 }
 
-/// A file system over a device, and what a workload needs to run on it.
-pub(super) struct Mounted {
-    pub(super) rt: Handle,
-    pub(super) host: Host,
-    pub(super) fs: Rc<dyn MountedFs>,
-    /// Filesets that are there, once.
-    pub(super) planted: Vec<Planted>,
-    /// What calls take of a core.
-    pub(super) cost: CallCost,
-}
-
-/// What a load runs on: an FTL behind hints, or files of a file system over one.
-pub(super) trait LabDevice: BlockDevice {
-    /// Changes the FTL, or the requests that are noted for a timeline.
-    fn with<R>(&mut self, look: impl FnOnce(&mut RunFtl, &mut Option<Box<Requests>>) -> R) -> R;
-
-    /// Looks at the FTL.
-    fn look<R>(&self, look: impl FnOnce(&RunFtl) -> R) -> R;
-
-    /// The host of the run.
-    fn host(&self) -> &Host;
-
-    /// The time that it has reached.
-    fn now(&self) -> Nanos {
-        self.look(Ftl::now)
-    }
-
-    /// Whether a timeline is being written.
-    fn is_logged(&self) -> bool;
-
-    /// The parts of the address space that the files of each clone of a job are; none: this is a block
-    /// device.
-    fn files(&self) -> Vec<Vec<Range<u64>>> {
-        Vec::new()
-    }
-
-    /// What the file system counted since the last reset, if there is one.
-    fn fs_counts(&self) -> Option<FileCounts> {
-        None
-    }
-
-    /// Bytes of memory that the parts of the file system take, if there is one that can say.
-    fn fs_memory(&self) -> Vec<(&'static str, u64)> {
-        Vec::new()
-    }
-
-    /// The file system counts anew.
-    fn reset_fs_counts(&mut self) {}
-
-    /// The file system, for whoever calls it himself.
-    fn mounted(&mut self) -> Option<Mounted> {
-        None
-    }
-
-    /// What tasks of a file system wait for now, in words, if there is one.
-    fn waiting(&self) -> Option<String> {
-        None
-    }
-
-    /// The run is over: a file system is unmounted.
-    fn close(&mut self) -> Result<(), String> {
-        Ok(())
-    }
-
-    /// The FTL, once everything above it is gone; `None`: something is not.
-    fn release(self) -> Option<RunFtl>;
-
-    /// Sectors placed since the last reset.
-    fn sectors(&self) -> SectorCounts {
-        self.look(Ftl::sectors)
-    }
-
-    /// Data sectors that can be written without reclaiming anything.
-    fn free_sectors(&self) -> u64 {
-        self.look(free_sectors)
-    }
-
-    /// What was counted since the last reset.
-    fn counts(&self) -> Counts {
-        let (cores, fs) = (self.host().busy(self.now()), self.fs_counts());
-        self.look(|ftl| Counts {
-            ftl: ftl.report(),
-            utilisation: ftl.media().inner().utilisation(),
-            link: ftl.link().counts(),
-            cores,
-            fs,
-        })
-    }
-
-    /// Counts begin anew.
-    fn reset_counts(&mut self) {
-        self.reset_fs_counts();
-        self.host().reset_busy(self.now());
-        self.with(|ftl, _| {
-            ftl.reset_counts();
-            ftl.media_mut().inner_mut().reset_utilisation();
-        });
-    }
-
-    /// The run begins: its engine has slots of these jobs.
-    fn begin_timeline<'a>(
-        &mut self,
-        observer: &mut dyn Observer,
-        slots: impl Iterator<Item = (usize, &'a str)>,
-    ) {
-        let Some(timeline) = observer.timeline() else { return };
-        self.with(|ftl, requests| {
-            timeline.begin(ftl.media().geometry(), slots);
-            if let Detail::Pblk(detail) = ftl.report().detail {
-                timeline.name_host(detail.cpu.as_ref());
-            }
-            timeline.start(ftl.media_mut().inner_mut(), requests);
-            ftl.cpu_spans(Some(LOG_ROOM));
-        });
-    }
-
-    /// The run pauses.
-    fn attend_timeline(&mut self, observer: &mut dyn Observer, now: Nanos) {
-        let Some(timeline) = observer.timeline().filter(|_| self.is_logged()) else { return };
-        self.with(|ftl, requests| {
-            timeline.write_host(ftl.cpu_spans(Some(LOG_ROOM)));
-            timeline.attend(now, ftl.media_mut().inner_mut(), requests);
-            if requests.is_none() {
-                ftl.cpu_spans(None);
-            }
-        });
-    }
-
-    /// The run has ended, well or not.
-    fn end_timeline(&mut self, observer: &mut dyn Observer) {
-        let Some(timeline) = observer.timeline().filter(|_| self.is_logged()) else { return };
-        self.with(|ftl, requests| {
-            timeline.write_host(ftl.cpu_spans(None));
-            timeline.end(ftl.media_mut().inner_mut(), requests);
-        });
-    }
-}
-
-impl LabDevice for Hinted {
-    fn with<R>(&mut self, look: impl FnOnce(&mut RunFtl, &mut Option<Box<Requests>>) -> R) -> R {
-        look(&mut self.ftl, &mut self.requests)
-    }
-
-    fn look<R>(&self, look: impl FnOnce(&RunFtl) -> R) -> R {
-        look(&self.ftl)
-    }
-
-    fn host(&self) -> &Host {
-        &self.host
-    }
-
-    fn is_logged(&self) -> bool {
-        self.requests.is_some()
-    }
-
-    fn release(self) -> Option<RunFtl> {
-        Some(self.ftl)
-    }
-}
-
-impl Hinted {
+impl HintedDevice {
     /// Submits a bio, and notes it.
     #[cold]
     fn submit_noted(&mut self, now: Nanos, bio: Bio, token: Token) -> Submit {
@@ -270,7 +116,7 @@ impl Hinted {
     }
 }
 
-impl BlockDevice for Hinted {
+impl BlockDevice for HintedDevice {
     #[inline]
     fn caps(&self) -> &DeviceCaps {
         self.ftl.caps()

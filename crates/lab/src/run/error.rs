@@ -39,13 +39,13 @@ pub enum RunError {
     /// The device failed a request of the preconditioning.
     #[error("preconditioning: {0}")]
     Precondition(BlockError),
-    /// Requests are under way and the device has nothing to do: a defect.
-    #[error("defect: requests are under way, but the device waits for nothing")]
+    /// Requests are in flight and the device has nothing to do: a defect.
+    #[error("internal error: requests outstanding but the device has no pending event")]
     Stuck,
     /// Without timing, something took time: a defect.
     #[error("defect: virtual time passed on a device without timing")]
     TimePassed,
-    /// Somebody wanted it to end before anything was measured.
+    /// The observer interrupted it before anything was measured.
     #[error("interrupted before anything was measured")]
     Interrupted,
     /// The workload stopped early.

@@ -3,7 +3,7 @@
 
 use super::device::{self, RunFtl};
 use super::error::RunError;
-use super::prepare::{self, Prepared};
+use super::prepare::{self, PreparedMedia};
 use crate::stack::Stack;
 use crate::state::{self, Header, Origin, Preconditioned, State};
 use nandscape_block::{Bio, BlockDevice, Lba, Payload, Reply, SECTOR_BYTES, SectorData, Tag};
@@ -38,8 +38,9 @@ pub fn export_image(
 ) -> Result<Copied, RunError> {
     must_keep_content(stack)?;
     let (prepared, header) = prepare::from_file(stack, None, state, program)?;
-    let Prepared { media, file, warnings, .. } = prepared;
-    let mut ftl = prepare::mount(stack, device::sound(media), header.seed, file.as_deref())?;
+    let PreparedMedia { media, file, warnings, .. } = prepared;
+    let mut ftl =
+        prepare::mount(stack, device::without_faults(media), header.seed, file.as_deref())?;
     let sectors = ftl.caps().sectors;
     let regions: Vec<_> = ftl.caps().regions().collect();
     let runs = regions.into_iter().flat_map(|region| {
@@ -78,7 +79,8 @@ pub fn import_image(
     image: &mut impl Read,
 ) -> Result<(State, Copied), RunError> {
     must_keep_content(stack)?;
-    let mut ftl = device::format(stack, device::sound(prepare::fresh(stack, seed)?), seed)?;
+    let mut ftl =
+        device::format(stack, device::without_faults(prepare::fresh(stack, seed)?), seed)?;
     let sectors = ftl.caps().sectors;
     if length.is_some_and(|bytes| bytes.div_ceil(SECTOR_BYTES) > sectors) {
         return Err(too_large(length, sectors));

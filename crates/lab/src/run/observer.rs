@@ -1,4 +1,4 @@
-//! Who watches a run: what it is told, and what it wants of the run beside the result.
+//! The observer of a run: what is reported to it, and what it wants of the run beside the result.
 
 use super::error::RunError;
 use crate::state::State;
@@ -26,15 +26,15 @@ impl Phase {
 }
 
 /// The device that a run left, or why it cannot be had; nothing before the run has ended with a result.
-pub type Left = Option<Result<State, RunError>>;
+pub type FinalState = Option<Result<State, RunError>>;
 
-/// Whoever watches a run from the real world. The lab itself knows no wall clock.
+/// The observer of a run in the real world. The lab itself knows no wall clock.
 pub trait Observer {
     /// Seconds of real time since some fixed instant.
     fn wall_s(&self) -> f64;
     /// A phase is done to this fraction.
     fn progress(&mut self, phase: Phase, fraction: f64);
-    /// Who wants to hear of every I/O that completes in the measured phase, if anybody does.
+    /// The recorder of every I/O that completes in the measured phase, if there is one.
     fn recorder(&mut self) -> Option<Box<dyn Recorder>> {
         None
     }
@@ -47,23 +47,23 @@ pub trait Observer {
         false
     }
     /// Where the device goes as the run leaves it, if it is wanted.
-    fn left(&mut self) -> Option<&mut Left> {
+    fn final_state(&mut self) -> Option<&mut FinalState> {
         None
     }
 }
 
-/// Nobody watches: wall times are zero.
+/// No observer: wall times are zero.
 #[derive(Clone, Copy, Default, Debug)]
-pub struct Unobserved;
+pub struct NoObserver;
 
-impl Observer for Unobserved {
+impl Observer for NoObserver {
     fn wall_s(&self) -> f64 {
         0.0
     }
     fn progress(&mut self, _: Phase, _: f64) {}
 }
 
-/// Goes on, unless somebody wants the run to end, of which there are no figures yet.
-pub(super) fn go_on(observer: &dyn Observer) -> Result<(), RunError> {
+/// An error if the observer interrupts the run, of which there are no figures yet.
+pub(super) fn check_interrupt(observer: &dyn Observer) -> Result<(), RunError> {
     if observer.is_interrupted() { Err(RunError::Interrupted) } else { Ok(()) }
 }

@@ -1,22 +1,22 @@
 //! What a run found out. Everything but wall times and the commit is a function of stack, job and
 //! seed. All figures are of the measured phase.
 
-use super::amplification::{self, WriteAmplification};
-use super::counts::FileCounts;
-use super::course::Point;
-use super::rounds::RoundsRun;
-use super::sample::Sample;
-use super::zones::ZoneReport;
-use crate::stack::Stack;
+use super::counts::{Sample, ZoneReport};
+use super::load::RoundsRun;
+use super::series::{self, Point, WriteAmplification};
+use crate::stack::{FsStack, Stack};
 use crate::state::{Origin, Preconditioned, StateKey};
 use nandscape_ftl::{DeviceSize, EraseUnit, EraseUnitState, FtlReport, MemoryUse};
 use nandscape_media::{LinkUse, Utilisation, Wear};
 use nandscape_rt::Nanos;
 use nandscape_rt::host::CoreTimes;
-use nandscape_workload::engine::Results;
+use nandscape_workload::engine::{JobResult, Results};
+use nandscape_workload::target::FileCounts;
 use nandscape_workload::trace::TraceCounts;
 use nandscape_workload::wml::engine::Report;
 use serde::Serialize;
+use serde_json::{Value, json};
+use std::fmt;
 
 /// Classes of [`Outcome::line_valid`].
 pub const VALID_CLASSES: usize = 20;
@@ -164,7 +164,7 @@ impl Outcome {
     /// [`WriteAmplification::media`].
     #[must_use]
     pub fn amplification_parts(&self) -> [(&'static str, f64); 6] {
-        amplification::parts(&self.ftl.sectors)
+        series::amplification_parts(&self.ftl.sectors)
     }
 
     /// Sectors that the device took from a file system for each that jobs wrote to files.
@@ -179,6 +179,57 @@ impl Outcome {
     pub fn victim_valid_ratio(&self) -> Option<f64> {
         let gc = &self.ftl.gc;
         (gc.victim_data > 0).then(|| gc.victim_valid as f64 / gc.victim_data as f64)
+    }
+
+    /// The way of a job's I/O. Without a page cache, and for traces, it is direct.
+    #[must_use]
+    pub fn io_path(&self, job: &JobResult) -> IoPath {
+        let cache = self.host_memory.iter().find(|(name, _)| *name == "page_cache");
+        let cache_bytes = cache.map_or(0, |(_, bytes)| *bytes);
+        // With data=journal, direct I/O goes through the cache, too.
+        let bypasses = |fs: &FsStack| !fs.config.choices().contains(&("data", "journal"));
+        let direct = match self.stack.fs.as_ref().map(bypasses) {
+            _ if cache_bytes == 0 => job.jobs,
+            Some(false) => 0,
+            _ => job.direct_jobs.min(job.jobs),
+        };
+        IoPath { direct, buffered: job.jobs - direct, cache_bytes }
+    }
+}
+
+/// The way of the I/O of a job, or of the jobs that report together.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct IoPath {
+    /// Jobs that bypassed the page cache.
+    pub direct: u32,
+    /// Jobs that went through it.
+    pub buffered: u32,
+    /// Its limit in bytes.
+    pub cache_bytes: u64,
+}
+
+impl IoPath {
+    /// As part of a result (docs/formats/result.md).
+    pub(super) fn json(self, job: &str) -> Value {
+        let word = match (self.direct, self.buffered) {
+            (_, 0) => "direct",
+            (0, _) => "buffered",
+            _ => "direct and buffered",
+        };
+        let cache = (self.buffered > 0).then_some(self.cache_bytes);
+        json!({ "job": job, "io": word, "page_cache_bytes": cache })
+    }
+}
+
+impl fmt::Display for IoPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { direct, buffered, cache_bytes } = *self;
+        let cache = format!("page cache of {} MiB", cache_bytes >> 20);
+        match (direct, buffered) {
+            (_, 0) => f.write_str("direct"),
+            (0, _) => write!(f, "buffered ({cache})"),
+            _ => write!(f, "{direct} direct, {buffered} buffered ({cache})"),
+        }
     }
 }
 
@@ -195,5 +246,15 @@ mod tests {
             assert_eq!(counts.chunks.iter().sum::<u64>(), u64::from(max - min) + 1);
             assert!(counts.chunks.len() <= ERASE_CLASSES as usize, "{counts:?}");
         }
+    }
+
+    /// A group of jobs says how many went which way.
+    #[test]
+    fn paths_are_named() {
+        let path =
+            |direct, buffered| IoPath { direct, buffered, cache_bytes: 64 << 20 }.to_string();
+        assert_eq!(path(2, 0), "direct");
+        assert_eq!(path(0, 2), "buffered (page cache of 64 MiB)");
+        assert_eq!(path(1, 3), "1 direct, 3 buffered (page cache of 64 MiB)");
     }
 }

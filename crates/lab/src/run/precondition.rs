@@ -8,9 +8,9 @@
 //! longer falls. The NAND of that phase is the same for all stacks, since the division does not depend on it;
 //! stacks that differ in timing alone share their states. A stack without timing needs no such phase.
 
-use super::course;
+use super::criterion;
+use super::device::free_sectors;
 use super::error::RunError;
-use super::free::free_sectors;
 use crate::stack::Precondition;
 use crate::state::Preconditioned;
 use nandscape_block::{Bio, Completion, DeviceCaps, Lba, Payload, Submit, Tag, Token};
@@ -21,7 +21,7 @@ use std::ops::Range;
 
 /// Sectors of a bio of the fill, where the device takes as many.
 const FILL_SECTORS: u32 = 1024;
-/// Bios under way at once.
+/// Bios in flight.
 const DEPTH: u32 = 32;
 /// Sectors between two progress reports.
 const REPORT_SECTORS: u64 = 1 << 16;
@@ -34,13 +34,13 @@ const SETTLING_ROUNDS: u64 = 4;
 /// Spare spaces that the settling phase writes at most.
 const SETTLING_MAX: u64 = 4;
 
-/// Writes what `plan` asks for and drains it. After random overwrites `take_time`, if given, switches the NAND's
+/// Writes what `plan` asks for and drains it. After random overwrites `enable_timing`, if given, switches the NAND's
 /// timing on, and they go on until the device has settled. `progress` receives the fraction done, and may end it.
 pub(super) fn precondition<F: Ftl>(
     ftl: &mut F,
     plan: Precondition,
     seed: u64,
-    take_time: Option<impl FnOnce(&mut F)>,
+    enable_timing: Option<impl FnOnce(&mut F)>,
     progress: impl FnMut(f64) -> Result<(), RunError>,
 ) -> Result<Preconditioned, RunError> {
     let logical = fillable(ftl.caps());
@@ -56,8 +56,8 @@ pub(super) fn precondition<F: Ftl>(
         0 => None,
         most => Some(writer.overwrite_until_steady(most, &mut addresses)?),
     };
-    if let Some(take_time) = take_time.filter(|_| plan.overwrites()) {
-        writer.take_time(take_time)?;
+    if let Some(enable_timing) = enable_timing.filter(|_| plan.overwrites()) {
+        writer.enable_timing(enable_timing)?;
         writer.settle(&mut addresses)?;
     }
     let overwrite_sectors = writer.written - fill_sectors;
@@ -95,7 +95,7 @@ struct Writer<'a, F, P> {
     /// Until when everything has happened.
     now: Nanos,
     is_timed: bool,
-    under_way: u32,
+    in_flight: u32,
     written: u64,
     keeps_content: bool,
     completions: Vec<Completion>,
@@ -104,7 +104,7 @@ struct Writer<'a, F, P> {
 impl<'a, F: Ftl, P: FnMut(f64) -> Result<(), RunError>> Writer<'a, F, P> {
     fn new(device: &'a mut F, total: u64, progress: P) -> Self {
         let (keeps_content, logical) = (device.caps().keeps_content, fillable(device.caps()));
-        let (under_way, written, completions) = (0, 0, Vec::new());
+        let (in_flight, written, completions) = (0, 0, Vec::new());
         let (now, is_timed) = (device.now(), false);
         Self {
             device,
@@ -113,7 +113,7 @@ impl<'a, F: Ftl, P: FnMut(f64) -> Result<(), RunError>> Writer<'a, F, P> {
             progress,
             now,
             is_timed,
-            under_way,
+            in_flight,
             written,
             keeps_content,
             completions,
@@ -121,9 +121,9 @@ impl<'a, F: Ftl, P: FnMut(f64) -> Result<(), RunError>> Writer<'a, F, P> {
     }
 
     /// From now on the device takes time. It is at rest then.
-    fn take_time(&mut self, take_time: impl FnOnce(&mut F)) -> Result<(), RunError> {
+    fn enable_timing(&mut self, enable_timing: impl FnOnce(&mut F)) -> Result<(), RunError> {
         self.drain()?;
-        take_time(self.device);
+        enable_timing(self.device);
         self.is_timed = true;
         Ok(())
     }
@@ -181,7 +181,7 @@ impl<'a, F: Ftl, P: FnMut(f64) -> Result<(), RunError>> Writer<'a, F, P> {
             let copies = (now.gc - before.gc) as f64;
             amplification.push(1.0 + copies / (now.user - before.user).max(1) as f64);
             before = now;
-            if course::settled("write amplification", &amplification).is_ok() {
+            if criterion::settled("write amplification", &amplification).is_ok() {
                 return Ok(true);
             }
         }
@@ -205,7 +205,7 @@ impl<'a, F: Ftl, P: FnMut(f64) -> Result<(), RunError>> Writer<'a, F, P> {
         Ok(())
     }
 
-    /// Every sector written gets a tag of its own.
+    /// Every sector written gets a unique tag.
     fn write(&mut self, lba: Lba, sectors: u32) -> Result<(), RunError> {
         let payload = match self.keeps_content {
             true => Payload::Run(Tag::new((1 << 62) + self.written)),
@@ -216,7 +216,7 @@ impl<'a, F: Ftl, P: FnMut(f64) -> Result<(), RunError>> Writer<'a, F, P> {
             (self.progress)((self.written as f64 / self.total as f64).min(1.0))?;
         }
         self.submit(Bio::write(lba, sectors, payload))?;
-        while self.under_way >= DEPTH {
+        while self.in_flight >= DEPTH {
             self.step()?;
         }
         Ok(())
@@ -227,7 +227,7 @@ impl<'a, F: Ftl, P: FnMut(f64) -> Result<(), RunError>> Writer<'a, F, P> {
             Submit::Done(done) => {
                 done.result?;
             }
-            Submit::Pending => self.under_way += 1,
+            Submit::Pending => self.in_flight += 1,
         }
         Ok(())
     }
@@ -241,7 +241,7 @@ impl<'a, F: Ftl, P: FnMut(f64) -> Result<(), RunError>> Writer<'a, F, P> {
         self.now = self.now.max(next);
         self.device.advance(self.now, &mut self.completions);
         for completion in self.completions.drain(..) {
-            self.under_way -= 1;
+            self.in_flight -= 1;
             completion.done.result?;
         }
         Ok(())
@@ -255,7 +255,7 @@ impl<'a, F: Ftl, P: FnMut(f64) -> Result<(), RunError>> Writer<'a, F, P> {
     }
 
     fn drain(&mut self) -> Result<(), RunError> {
-        while self.under_way > 0 {
+        while self.in_flight > 0 {
             self.step()?;
         }
         Ok(())

@@ -1,16 +1,16 @@
 //! The device as it is before the measured phase: fresh, or preconditioned here or by another run.
 //!
 //! Preconditioning ends as a power-down in order: everything is flushed, and nothing of the FTL stays
-//! but what is on media. Whoever measures on it mounts it, which is the same whether the media were
+//! but what is on media. A run that measures on it mounts it, which is the same whether the media were
 //! written here or come from a state file, and counts as preconditioning too.
 
 use super::device::{self, Flash, RunFtl};
 use super::error::RunError;
-use super::observer::{Observer, Phase, go_on};
+use super::observer::{Observer, Phase, check_interrupt};
 use super::precondition::precondition;
 use crate::stack::Stack;
 use crate::state::{
-    self, Header, Origin, Preconditioned, State, StateCache, StateError, StateKey, States,
+    self, Header, Origin, Preconditioned, State, StateCache, StateError, StateKey, StateSource,
 };
 use nandscape_ftl::{Attach, Ftl};
 use nandscape_media::{
@@ -26,25 +26,25 @@ const SETTLING_NAND: &str = "nvmevirt-970pro";
 const BYTES: &str = "the device as the step before left it";
 
 /// Media at rest and without timing.
-pub(super) struct Prepared {
+pub(super) struct PreparedMedia {
     pub(super) media: Media,
     /// How they were preconditioned; `None`: they are fresh.
-    pub(super) by: Option<Before>,
+    pub(super) initial: Option<InitialState>,
     /// The file that they come from.
     pub(super) file: Option<String>,
     /// What a reader should know about it.
     pub(super) warnings: Vec<String>,
 }
 
-impl Prepared {
-    fn new(media: Media, by: Option<Before>) -> Self {
-        Self { media, by, file: None, warnings: Vec::new() }
+impl PreparedMedia {
+    fn new(media: Media, initial: Option<InitialState>) -> Self {
+        Self { media, initial, file: None, warnings: Vec::new() }
     }
 }
 
 /// What happened to a device before it was measured.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Before {
+pub struct InitialState {
     /// What was written.
     pub done: Preconditioned,
     /// Names the state that this left.
@@ -57,34 +57,35 @@ pub struct Before {
 pub(super) fn prepare(
     stack: &Stack,
     seed: u64,
-    states: States<'_>,
+    states: StateSource<'_>,
     program: &str,
     observer: &mut dyn Observer,
-) -> Result<Prepared, RunError> {
-    if !matches!(states, States::File(_) | States::Bytes(_)) {
+) -> Result<PreparedMedia, RunError> {
+    if !matches!(states, StateSource::File(_) | StateSource::Bytes(_)) {
         stack.check_makes_fs("--state FILE names one")?;
     }
     let text = state::text(stack, seed);
     let key = StateKey::of(&text);
-    let prepared =
-        |(media, done)| Ok(Prepared::new(media, Some(Before { done, state: key, origin: None })));
+    let prepared = |(media, done)| {
+        Ok(PreparedMedia::new(media, Some(InitialState { done, state: key, origin: None })))
+    };
     match states {
-        States::File(path) => Ok(warned(stack, from_file(stack, Some(seed), path, program)?)),
-        States::Bytes(bytes) => {
+        StateSource::File(path) => Ok(warned(stack, from_file(stack, Some(seed), path, program)?)),
+        StateSource::Bytes(bytes) => {
             let opened = state::opened(BYTES, bytes)?;
             Ok(warned(stack, from_state(stack, Some(seed), BYTES, opened, program)?))
         }
-        _ if stack.precondition.is_none() => Ok(Prepared::new(fresh(stack, seed)?, None)),
-        States::Make => preconditioned(stack, seed, observer).and_then(prepared),
-        States::Cached(cache) => {
-            let wanted = Wanted { stack, seed, text, key, program };
+        _ if stack.precondition.is_none() => Ok(PreparedMedia::new(fresh(stack, seed)?, None)),
+        StateSource::Make => preconditioned(stack, seed, observer).and_then(prepared),
+        StateSource::Cached(cache) => {
+            let wanted = StateRequest { stack, seed, text, key, program };
             wanted.fetch(cache, observer).and_then(prepared)
         }
     }
 }
 
 /// A device of a state, with what its origin asks a reader to know.
-fn warned(stack: &Stack, (mut prepared, header): (Prepared, Header)) -> Prepared {
+fn warned(stack: &Stack, (mut prepared, header): (PreparedMedia, Header)) -> PreparedMedia {
     let origin = header.origin().and_then(|origin| origin_warning(stack, origin));
     prepared.warnings.extend(origin);
     prepared
@@ -101,7 +102,7 @@ pub fn make_state(
     observer: &mut dyn Observer,
 ) -> Result<State, RunError> {
     let text = state::text(stack, seed);
-    Wanted { stack, seed, key: StateKey::of(&text), text, program }.state(observer)
+    StateRequest { stack, seed, key: StateKey::of(&text), text, program }.state(observer)
 }
 
 /// Media that were never written.
@@ -119,10 +120,10 @@ fn preconditioned(
     let mut ftl = device::format(stack, media, seed)?;
     let report = |fraction| {
         observer.progress(Phase::Precondition, fraction);
-        go_on(observer)
+        check_interrupt(observer)
     };
-    let take_time = (!stack.timing().nand.is_instant()).then_some(settling_timing);
-    let done = precondition(&mut ftl, stack.precondition, seed, take_time, report)
+    let enable_timing = (!stack.timing().nand.is_instant()).then_some(settling_timing);
+    let done = precondition(&mut ftl, stack.precondition, seed, enable_timing, report)
         .map_err(|error| RunError::precondition(stack, error))?;
     let mut media = device::power_off(ftl).into_inner();
     media.set_timing(NandTiming::none());
@@ -138,7 +139,7 @@ fn settling_timing(ftl: &mut RunFtl) {
 }
 
 /// The same FTL after its power was off, in order: what it had flushed is there, and nothing in RAM.
-pub(super) fn off_and_on(stack: &Stack, ftl: RunFtl, seed: u64) -> Result<RunFtl, RunError> {
+pub(super) fn power_cycle(stack: &Stack, ftl: RunFtl, seed: u64) -> Result<RunFtl, RunError> {
     mount(stack, device::power_off(ftl), seed, None)
 }
 
@@ -163,8 +164,8 @@ pub(super) fn fault_seed(seed: u64) -> u64 {
     Stream::new(seed, "media.faults.mounted").bits()
 }
 
-/// A state that somebody needs.
-struct Wanted<'a> {
+/// A state that a run needs.
+struct StateRequest<'a> {
     stack: &'a Stack,
     seed: u64,
     text: String,
@@ -172,28 +173,28 @@ struct Wanted<'a> {
     program: &'a str,
 }
 
-impl Wanted<'_> {
+impl StateRequest<'_> {
     fn state(&self, observer: &mut dyn Observer) -> Result<State, RunError> {
         let (media, done) = preconditioned(self.stack, self.seed, observer)?;
         let header = Header::new(self.stack, self.seed, self.text.clone(), done, self.program);
         Ok(State { header, media })
     }
 
-    /// From the cache, or made here and kept there; whoever needs the same meanwhile waits.
+    /// From the cache, or made here and kept there; other programs that need the same wait meanwhile.
     fn fetch(
         &self,
         cache: &dyn StateCache,
         observer: &mut dyn Observer,
     ) -> Result<(Media, Preconditioned), RunError> {
-        if let Kept::Whole(found) = self.look_up(cache)? {
+        if let CacheLookup::Hit(found) = self.look_up(cache)? {
             return Ok(*found);
         }
-        let mut result = Err(RunError::Failed("the cache of states let nobody in".to_owned()));
-        cache.alone(self.key, &mut || {
+        let mut result = Err(RunError::Failed("cannot lock the state cache".to_owned()));
+        cache.with_exclusive_lock(self.key, &mut || {
             result = match self.look_up(cache) {
-                Ok(Kept::Whole(found)) => Ok(*found),
-                Ok(Kept::Damaged(why)) => self.make_and_keep(cache, Some(&why), observer),
-                Ok(Kept::Nothing) => self.make_and_keep(cache, None, observer),
+                Ok(CacheLookup::Hit(found)) => Ok(*found),
+                Ok(CacheLookup::Corrupt(why)) => self.make_and_keep(cache, Some(&why), observer),
+                Ok(CacheLookup::Miss) => self.make_and_keep(cache, None, observer),
                 Err(error) => Err(error),
             };
         });
@@ -213,31 +214,31 @@ impl Wanted<'_> {
         Ok((state.media, state.header.preconditioned))
     }
 
-    fn look_up(&self, cache: &dyn StateCache) -> Result<Kept, RunError> {
-        let Some(mut input) = cache.open(self.key) else { return Ok(Kept::Nothing) };
+    fn look_up(&self, cache: &dyn StateCache) -> Result<CacheLookup, RunError> {
+        let Some(mut input) = cache.open(self.key) else { return Ok(CacheLookup::Miss) };
         let mut media = blank(self.stack, self.seed)?;
         let found = Header::read(&mut input).and_then(|header| {
             if header.text != self.text {
-                let what = "it is of another state".to_owned();
+                let what = "state key mismatch".to_owned();
                 return Err(SnapshotError::Damaged { at: 0, what });
             }
             media.restore(input, header.bytes())?;
             Ok(header.preconditioned)
         });
         match found {
-            Ok(done) => Ok(Kept::Whole(Box::new((media, done)))),
+            Ok(done) => Ok(CacheLookup::Hit(Box::new((media, done)))),
             Err(SnapshotError::MemoryCap) => Err(RunError::memory_cap(self.stack)),
-            Err(error) => Ok(Kept::Damaged(error.to_string())),
+            Err(error) => Ok(CacheLookup::Corrupt(error.to_string())),
         }
     }
 }
 
 /// What a cache has of a state.
-enum Kept {
-    Whole(Box<(Media, Preconditioned)>),
+enum CacheLookup {
+    Hit(Box<(Media, Preconditioned)>),
     /// Something that is not it, and why.
-    Damaged(String),
-    Nothing,
+    Corrupt(String),
+    Miss,
 }
 
 /// A device that takes on what a state holds, bad chunks included.
@@ -253,7 +254,7 @@ pub(super) fn from_file(
     seed: Option<u64>,
     path: &Path,
     program: &str,
-) -> Result<(Prepared, Header), RunError> {
+) -> Result<(PreparedMedia, Header), RunError> {
     from_state(stack, seed, &path.display().to_string(), state::open(path)?, program)
 }
 
@@ -264,13 +265,14 @@ fn from_state(
     name: &str,
     (header, input): (Header, impl Read),
     program: &str,
-) -> Result<(Prepared, Header), RunError> {
+) -> Result<(PreparedMedia, Header), RunError> {
     let error = |problem: String| StateError::new(name, problem);
     let origin = header.origin();
     let text = state::text(stack, seed.unwrap_or(header.seed));
     let mut differences = state::differences(&header.text, &text);
-    differences.retain(|found| origin.is_none_or(|origin| !origin.makes_up_for(&found.key)));
-    if let Some(binding) = differences.iter().find(|difference| difference.is_binding(&stack.ftl)) {
+    differences.retain(|found| origin.is_none_or(|origin| !origin.explains(&found.key)));
+    if let Some(binding) = differences.iter().find(|difference| difference.is_required(&stack.ftl))
+    {
         return Err(error(format!("does not fit the stack {}: {binding}", stack.name)).into());
     }
     let mut media = blank(stack, header.seed)?;
@@ -284,8 +286,8 @@ fn from_state(
         let (theirs, ours) = (&header.program, program);
         warnings.push(format!("the state was made by another program: {theirs}, not {ours}"));
     }
-    let by = Some(Before { done: header.preconditioned, state: header.key, origin });
-    Ok((Prepared { media, by, file: Some(name.to_owned()), warnings }, header))
+    let initial = Some(InitialState { done: header.preconditioned, state: header.key, origin });
+    Ok((PreparedMedia { media, initial, file: Some(name.to_owned()), warnings }, header))
 }
 
 /// What a reader should know about a run on a device of this origin.
@@ -308,7 +310,7 @@ fn origin_warning(stack: &Stack, origin: Origin) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::run::Unobserved;
+    use crate::run::NoObserver;
     use crate::stack::recipes;
     use nandscape_ftl::Ftl;
 
@@ -319,8 +321,8 @@ mod tests {
             let recipe_key = format!("precondition.recipe={recipe}");
             let set = ["media.chunks=48", "media.sectors=128", "ftl.op_percent=35", &recipe_key];
             let stack = Stack::load("pblk", &set).unwrap();
-            let (media, done) = preconditioned(&stack, 1, &mut Unobserved).unwrap();
-            let ftl = mount(&stack, device::sound(media), 1, None).unwrap();
+            let (media, done) = preconditioned(&stack, 1, &mut NoObserver).unwrap();
+            let ftl = mount(&stack, device::without_faults(media), 1, None).unwrap();
             let valid: u64 = ftl.erase_units().iter().map(|unit| u64::from(unit.valid)).sum();
             assert_eq!(valid, ftl.size().logical_sectors, "{recipe}");
             assert_eq!(done.steady, (recipe == "steady").then_some(true), "{recipe}");

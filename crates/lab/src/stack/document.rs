@@ -41,7 +41,7 @@ pub enum Value {
     Datetime,
     /// A list.
     Array(Vec<Node>),
-    /// Keys of its own.
+    /// Keys in the layer itself.
     Table(Table),
 }
 
@@ -302,7 +302,7 @@ mod tests {
     }
 
     /// A layer that makes a section something else begins it again; one that repeats what it is, or says what
-    /// it is without being told, keeps all keys below.
+    /// it is without need, keeps all keys below.
     #[test]
     fn sections_restart_when_their_kind_changes() {
         let pblk = "[ftl]\nop_percent = 20\n[ftl.gc]\nvictim = \"fifo\"\n";

@@ -156,7 +156,7 @@ pub struct MediaFaults {
 }
 
 impl MediaFaults {
-    /// The chunks that are bad from the start, drawn from a stream of their own.
+    /// The chunks that are bad from the start, drawn from a dedicated stream.
     fn bad_chunks(&self, geometry: &Geometry, seed: u64) -> Vec<ChunkId> {
         if self.bad_chunk_rate == 0.0 {
             return Vec::new();
@@ -314,7 +314,7 @@ impl Stack {
 
     /// Whether a notice about a job is worth telling where the job runs on this stack.
     #[must_use]
-    pub fn tells(&self, notice: &Notice) -> bool {
+    pub fn applies_to(&self, notice: &Notice) -> bool {
         self.fs.is_none() || notice.holds_on_files()
     }
 

@@ -1,4 +1,4 @@
-//! The typed reader of a stack's tables. Reading *is* the grammar: a key that nobody asked for is an
+//! The typed reader of a stack's tables. Reading *is* the grammar: a key that no reader asked for is an
 //! error when its section closes, and what was read, defaults included, is written down as the
 //! resolved stack in the same pass.
 
@@ -428,7 +428,7 @@ impl<'a> Section<'a> {
     /// Ends the section: every key in it must have been asked for. Returns the resolved lines.
     ///
     /// # Errors
-    /// The first key that nobody asked for.
+    /// The first key that no reader asked for.
     pub fn close(self) -> Result<String, StackError> {
         let unknown = |(key, _): &(&String, &Node)| !self.asked.contains(&key.as_str());
         let Some((key, node)) = self.table.into_iter().flatten().find(unknown) else {
@@ -455,13 +455,13 @@ impl<'a> Section<'a> {
         })
     }
 
-    /// Writes down `key = text`, which somebody chose, as part of the resolved stack.
+    /// Writes down `key = text`, which was chosen, as part of the resolved stack.
     pub(super) fn write(&mut self, key: &'static str, text: &str) {
         self.chosen.push(key);
         self.line(key, text);
     }
 
-    /// The same for a key that is `plain` when nobody chooses.
+    /// The same for a key that is `plain` when it is not chosen.
     pub(super) fn write_unless(&mut self, plain: &str, key: &'static str, text: &str) {
         if text == plain { self.line(key, text) } else { self.write(key, text) }
     }
@@ -470,7 +470,7 @@ impl<'a> Section<'a> {
         self.lines.push_str(&format!("{key} = {text}\n"));
     }
 
-    /// Keys that somebody chose so far: given, and not as they would be without that.
+    /// Keys that were chosen so far: given, and not as they would be without that.
     pub(super) fn chosen(&self) -> &[&'static str] {
         &self.chosen
     }

@@ -3,7 +3,7 @@
 //! The text is the resolved stack without what preconditioning never sees: name, host, hints, timing and
 //! CPU costs (they are off meanwhile) and the limit of RAM. All other keys count, whether they are known to matter
 //! or not. Of the timing only that there is one counts: then random overwrites end with a settling phase, which has
-//! a timing of its own. The program is no part of it; a cache adds its own.
+//! a separate timing. The program is no part of it; a cache adds its own.
 
 use crate::stack::reader::{renamed_key, renamed_word};
 use crate::stack::{DEFAULT_CORES, Stack};
@@ -88,7 +88,7 @@ pub struct Difference {
 impl Difference {
     /// Whether a stack with this FTL cannot run on the state.
     #[must_use]
-    pub fn is_binding(&self, ftl: &FtlConfig) -> bool {
+    pub fn is_required(&self, ftl: &FtlConfig) -> bool {
         let key = self.key.as_str();
         BINDING.contains(&key) || ftl.binding_keys().contains(&key)
     }
@@ -205,7 +205,7 @@ mod tests {
             "a = 1\nb = 2\nmedia.groups = 2\nftl.op_percent = 11\nftl.cpu = 1\n",
             "a = 1\nmedia.groups = 4\nc = 3\nftl.op_percent = 12\n",
         );
-        let found: Vec<_> = found.iter().map(|d| (d.to_string(), d.is_binding(&ftl))).collect();
+        let found: Vec<_> = found.iter().map(|d| (d.to_string(), d.is_required(&ftl))).collect();
         let text = |text: &str, binding| (text.to_owned(), binding);
         assert_eq!(
             found,

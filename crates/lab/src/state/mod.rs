@@ -1,10 +1,10 @@
 //! Device states: a preconditioned device as a file (docs/formats/state.md), named by what it follows
-//! from, so that whoever needs the same state takes it instead of making it again. What an image or a run
+//! from, so that runs that need the same state take it instead of making it again. What an image or a run
 //! left on a device is kept in the same form.
 //!
 //! A state is the virtual media after the FTL was powered down in order. Whether a device is
 //! preconditioned here or comes from a state, the run mounts it by the FTL's own recovery, so that no
-//! figure tells which it was.
+//! figure depends on which it was.
 
 mod header;
 mod key;
@@ -44,8 +44,8 @@ pub trait StateCache: Sync {
     /// What is kept under `key`, to be read.
     fn open(&self, key: StateKey) -> Option<Box<dyn Read>>;
 
-    /// Calls `work` while nobody else is at work under this key.
-    fn alone(&self, key: StateKey, work: &mut dyn FnMut());
+    /// Calls `work` while no other program works under this key.
+    fn with_exclusive_lock(&self, key: StateKey, work: &mut dyn FnMut());
 
     /// Keeps what `write` writes, whole or not at all.
     fn keep(
@@ -60,7 +60,7 @@ pub trait StateCache: Sync {
 
 /// Where a preconditioned device comes from.
 #[derive(Clone, Copy, Default)]
-pub enum States<'a> {
+pub enum StateSource<'a> {
     /// It is made for this run.
     #[default]
     Make,
@@ -88,7 +88,7 @@ pub(crate) fn opened<R: Read>(name: &str, mut input: R) -> Result<(Header, R), S
     Ok((header, input))
 }
 
-/// What the chunks of a state tell.
+/// What the chunks of a state show.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct StateSummary {
     /// Wear of all chunks.
@@ -119,7 +119,7 @@ impl LineCounts {
     }
 }
 
-/// Reads the state at `path` whole, checks it, and tells what it is of.
+/// Reads the state at `path` whole, checks it, and returns what it is of.
 ///
 /// # Errors
 /// A file that cannot be read or is damaged.

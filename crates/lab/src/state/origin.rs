@@ -28,7 +28,7 @@ impl Origin {
 
     /// Whether a device of this origin is no other for a difference in `key`: what preconditioning would
     /// have written, and which image or run it was.
-    pub(crate) fn makes_up_for(self, key: &str) -> bool {
+    pub(crate) fn explains(self, key: &str) -> bool {
         key == self.key() || key.starts_with("precondition.")
     }
 }

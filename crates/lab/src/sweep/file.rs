@@ -1,6 +1,6 @@
 //! The grammar of sweep files (docs/formats/sweep.md). Strict, and with the reader of stack files: a
 //! value of the grid is laid over a stack together with its place, so that whatever is wrong with it
-//! there is told with file, line and column of the sweep.
+//! there is reported with file, line and column of the sweep.
 
 use super::question::read_lines;
 use super::vars::{JobText, Readers, TABLE, Vars};
@@ -121,7 +121,7 @@ fn inline_job(name: &str, node: &Node, files: &Files<'_>) -> Result<JobText, Sta
         let message = format!("expected the text of a job, found {}", node.value.describe());
         return Err(StackError::new(&node.place, key, message));
     };
-    // A path of its own kind, so that includes are found and lines are those of the text.
+    // A separate kind of path, so that includes are found and lines are those of the text.
     let path = files.folder.join(format!("{key} (inline)"));
     let path = path.to_string_lossy().into_owned();
     Ok(JobText { name: name.to_owned(), text: text.clone(), path, place: node.place.clone(), key })
@@ -186,8 +186,8 @@ fn read_runtime(root: &mut Section<'_>) -> Result<Option<Runtime>, StackError> {
         Some(Value::String(text)) => text.clone(),
         Some(other) => other.describe(),
     };
-    let told = |why| root.reject("runtime", format!("{why}; found {text}"));
-    text.parse().map(Some).map_err(told)
+    let refuse = |why| root.reject("runtime", format!("{why}; found {text}"));
+    text.parse().map(Some).map_err(refuse)
 }
 
 /// The keys of the grid, in the order in which they stand in the file.
@@ -275,7 +275,7 @@ impl Jobs<'_> {
 /// A point of the grid before its stack is resolved.
 type Point = (Base, Vec<(String, Json)>);
 
-/// Every combination: stacks slowest, then jobs, then the keys of the grid; and what is to be told of
+/// Every combination: stacks slowest, then jobs, then the keys of the grid; and the notices about
 /// them. A job is read once for each set of variables.
 fn cases(
     bases: Vec<Base>,

@@ -1,7 +1,7 @@
 //! A job of a sweep, with a hash of all that it was read from: its text, the files that it includes, and
 //! the variables that it asks for. Same hash, same job.
 
-use crate::run::{Manner, Observer, Outcome, RunError, run, run_workload};
+use crate::run::{Observer, Outcome, RunError, RunOptions, run, run_workload};
 use crate::stack::Stack;
 use nandscape_workload::fio::{self, Environment, JobFile, JobFileError, Runtime};
 use nandscape_workload::wml::{self, WmlError, Workload};
@@ -88,8 +88,8 @@ impl Job {
     pub(super) fn notices(&self, stack: &Stack) -> Vec<String> {
         match &self.load {
             JobLoad::Fio(file) => {
-                let told = file.notices.iter().filter(|notice| stack.tells(notice));
-                told.map(ToString::to_string).collect()
+                let notices = file.notices.iter().filter(|notice| stack.applies_to(notice));
+                notices.map(ToString::to_string).collect()
             }
             JobLoad::Filebench(workload) => {
                 workload.notices.iter().map(ToString::to_string).collect()
@@ -103,7 +103,7 @@ impl Job {
         &self,
         stack: &Stack,
         seed: u64,
-        manner: Manner<'_>,
+        manner: RunOptions<'_>,
         observer: &mut dyn Observer,
     ) -> Result<Outcome, RunError> {
         match &self.load {

@@ -1,6 +1,6 @@
 //! Sweeps: the same question asked of many stacks, jobs and seeds.
 //!
-//! A [`Sweep`] is a plan, and nothing here runs more than one run at a time: whoever owns threads
+//! A [`Sweep`] is a plan, and nothing here runs more than one run at a time: the owner of threads
 //! calls [`Sweep::run`] with each index, in any order. A run's row is a function of the run alone, so
 //! rows put in the order of their indices are the same however they came about. [`Sweep::ids`] names
 //! each run by what its result follows from (resolved stack, job text, seed, program), so that
@@ -17,7 +17,7 @@ pub use job::{Job, JobLoad};
 pub use question::{Line, Named, Report};
 pub use row::{FinishedRow, program};
 
-use crate::run::{Manner, Observer, RunError, UntilSteady};
+use crate::run::{Observer, RunError, RunOptions, UntilSteady};
 use crate::stack::document::{Node, Table, Value};
 use crate::stack::{Place, Stack, StackError, source};
 use nandscape_workload::fio::{Environment, Runtime};
@@ -28,7 +28,7 @@ use std::sync::Arc;
 const RUNS_MAX: usize = 100_000;
 /// Why the runs of a sweep have no states.
 const STATES: &str = "`nandscape run --state FILE` takes one, and runs that are set beside each other begin \
-                      on file systems of their own: leave this out";
+                      on separate file systems: leave this out";
 
 /// A planned sweep: every case runs with every seed.
 #[derive(Clone, PartialEq, Debug)]
@@ -64,7 +64,7 @@ pub struct Case {
 
 impl Sweep {
     /// Reads the sweep file at `path`; the files that it names are relative to its folder. `runtime` of the
-    /// command line takes the place of its own.
+    /// command line takes the place of that of the file.
     ///
     /// # Errors
     /// The first thing wrong with it or with a file that it names, and where.
@@ -242,11 +242,11 @@ impl Sweep {
         &self,
         index: usize,
         commit: &str,
-        manner: Manner<'_>,
+        manner: RunOptions<'_>,
         observer: &mut dyn Observer,
     ) -> Result<String, RunError> {
         let (case, seed) = self.at(index);
-        let manner = Manner { until_steady: case.until_steady, ..manner };
+        let manner = RunOptions { until_steady: case.until_steady, ..manner };
         let outcomes = case.job.run_all(&case.stack, seed, manner, observer)?;
         Ok(row::row(case, seed, commit, &outcomes))
     }
@@ -272,7 +272,7 @@ impl Sweep {
 }
 
 impl Case {
-    /// What tells this case from others, in words.
+    /// What distinguishes this case from others, in words.
     #[must_use]
     pub fn label(&self) -> String {
         let keys = self.keys.iter().map(|(key, value)| format!(" {key}={value}"));

@@ -1,5 +1,5 @@
 //! What a sweep asks: figures to report, and lines to set beside them. The lab keeps them as texts
-//! with their places, for whoever reads results to understand; no run depends on them.
+//! with their places, for readers of results; no run depends on them.
 
 use crate::stack::reader::Section;
 use crate::stack::{Place, StackError};
@@ -8,7 +8,7 @@ use std::fmt::Display;
 /// The figures that a sweep asks for.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Report {
-    /// Nobody said; a selection.
+    /// Not stated; a selection.
     Usual,
     /// As the sweep says.
     Chosen(Vec<Named>),

@@ -1,11 +1,11 @@
 //! Sessions: jobs that run one after the other on the same device, each on what the one before left. Between two
 //! of them the file system is unmounted, the device is powered down and mounted again, and no virtual time passes;
-//! files stay. Every step has a result of its own.
+//! files stay. Every step has a separate result.
 
 use super::job::{Job, JobLoad};
-use crate::run::{Left, Manner, Observer, Outcome, Phase, RunError};
+use crate::run::{FinalState, Observer, Outcome, Phase, RunError, RunOptions};
 use crate::stack::Stack;
-use crate::state::{State, States};
+use crate::state::{State, StateSource};
 use nandscape_workload::engine::Recorder;
 use std::sync::Arc;
 use xxhash_rust::xxh3::xxh3_128;
@@ -48,7 +48,7 @@ impl Job {
         &self,
         stack: &Stack,
         seed: u64,
-        manner: Manner<'_>,
+        manner: RunOptions<'_>,
         observer: &mut dyn Observer,
     ) -> Result<Vec<Outcome>, RunError> {
         match self.steps() {
@@ -62,7 +62,7 @@ fn run_steps(
     steps: &[Arc<Job>],
     stack: &Stack,
     seed: u64,
-    manner: Manner<'_>,
+    manner: RunOptions<'_>,
     observer: &mut dyn Observer,
 ) -> Result<Vec<Outcome>, RunError> {
     let later = stack.on_its_file_system();
@@ -73,7 +73,7 @@ fn run_steps(
         let outcome = match &left {
             None => job.run(stack, seed, manner, &mut step)?,
             Some(bytes) => {
-                let manner = Manner { states: States::Bytes(bytes), ..manner };
+                let manner = RunOptions { states: StateSource::Bytes(bytes), ..manner };
                 job.run(&later, seed, manner, &mut step)?
             }
         };
@@ -87,7 +87,7 @@ fn run_steps(
 }
 
 /// The device that a step left, as the bytes of a state file.
-fn bytes(left: Left) -> Result<Vec<u8>, RunError> {
+fn bytes(left: FinalState) -> Result<Vec<u8>, RunError> {
     let nothing = || RunError::Failed("a step of the session left no device".to_owned());
     let state: State = left.ok_or_else(nothing)??;
     let mut bytes = Vec::new();
@@ -100,7 +100,7 @@ struct Step<'a> {
     inner: &'a mut dyn Observer,
     at: usize,
     of: usize,
-    left: Left,
+    left: FinalState,
 }
 
 impl Observer for Step<'_> {
@@ -126,7 +126,7 @@ impl Observer for Step<'_> {
         self.inner.is_interrupted()
     }
 
-    fn left(&mut self) -> Option<&mut Left> {
+    fn final_state(&mut self) -> Option<&mut FinalState> {
         Some(&mut self.left)
     }
 }

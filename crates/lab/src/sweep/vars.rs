@@ -1,7 +1,7 @@
 //! Variables of a sweep: `var.NAME` in `[set]` or `[grid]` stands for `${NAME}` in the texts of jobs and
 //! in the strings of stack keys, and takes the place of what a Filebench workload sets `$NAME` to, so
 //! that one axis can change a job and its stack together. One that nothing reads is an error; one that
-//! `${NAME}` names somewhere and a workload sets may be two things of one name, which is told.
+//! `${NAME}` names somewhere and a workload sets may be two things of one name, which is reported.
 
 use super::Job;
 use crate::stack::document::{Node, Table, Value};
@@ -115,7 +115,7 @@ impl Readers {
         }
     }
 
-    /// A variable that nobody reads.
+    /// A variable that no job reads.
     pub(super) fn unread<'a>(&self, vars: &'a Vars) -> Option<&'a str> {
         let is_read =
             |name: &&String| self.named.contains_key(*name) || self.set.contains_key(*name);

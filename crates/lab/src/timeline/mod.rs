@@ -179,7 +179,7 @@ impl Timeline {
     }
 
     /// The run pauses at `now`: writes what was logged, and ends behind the window.
-    pub(crate) fn attend(
+    pub(crate) fn sample(
         &mut self,
         now: Nanos,
         media: &mut Media,
@@ -199,7 +199,7 @@ impl Timeline {
         }
     }
 
-    /// Ends: writes what was logged and what is under way.
+    /// Ends: writes what was logged and what is in flight.
     pub(crate) fn end(&mut self, media: &mut Media, requests: &mut Option<Box<Requests>>) {
         if let Some(log) = media.end_log() {
             self.write_log(log);
@@ -248,9 +248,9 @@ impl Timeline {
         let (ts, dur) = (Micros(start), Micros(end - start));
         let (cause, number) = (command.cause, span.command);
         let (kind, status) = (names::kind(command.action), names::status(command.status));
-        let (submitted, told) = (Micros(command.submitted), Micros(command.done));
+        let (submitted, done) = (Micros(command.submitted), Micros(command.done));
         self.sink.push(format_args!(
-            r#"{{"ph":"X","pid":{pid},"tid":{tid},"ts":{ts},"dur":{dur},"name":"{name}","cat":"{category}","cname":"{colour}","args":{{"command":{number},"chunk":{},"sector":{},"sectors":{},"kind":"{kind}","user":{},"gc":{},"pad":{},"submitted_us":{submitted},"done_us":{told},"status":"{status}"}}}}"#,
+            r#"{{"ph":"X","pid":{pid},"tid":{tid},"ts":{ts},"dur":{dur},"name":"{name}","cat":"{category}","cname":"{colour}","args":{{"command":{number},"chunk":{},"sector":{},"sectors":{},"kind":"{kind}","user":{},"gc":{},"pad":{},"submitted_us":{submitted},"done_us":{done},"status":"{status}"}}}}"#,
             command.chunk.chunk, command.sector, command.sectors, cause.user, cause.gc, cause.pad
         ));
     }

@@ -1,4 +1,4 @@
-//! What commands and requests are called on a timeline, and how they are told apart: by name, category
+//! What commands and requests are called on a timeline, and what distinguishes them: name, category
 //! and colour (of Chrome's trace viewer; Perfetto colours by name).
 
 use nandscape_block::{Flags, Op};

@@ -37,7 +37,7 @@ impl Request {
     }
 }
 
-/// Requests under way, and those that completed since they were last taken.
+/// Requests in flight, and those that completed since they were last taken.
 #[derive(Default, Debug)]
 pub(crate) struct Requests {
     open: BTreeMap<Token, Request>,

@@ -4,9 +4,9 @@ use nandscape_lab::run::{Observer, Phase};
 
 /// Who notes how far a run said that its measured phase is.
 #[derive(Default)]
-pub(crate) struct Told(pub(crate) Vec<f64>);
+pub(crate) struct Fractions(pub(crate) Vec<f64>);
 
-impl Observer for Told {
+impl Observer for Fractions {
     fn wall_s(&self) -> f64 {
         0.0
     }

@@ -2,7 +2,7 @@
 
 use nandscape_corpus::Keys;
 
-/// Whoever renames a key of a result adds the recorded name and the new one to `renamed`; whoever adds a key
+/// A change that renames a key of a result adds the recorded name and the new one to `renamed`; one that adds a key
 /// that recorded rows do not have adds it to `skipped`, until rows are recorded again.
 pub(crate) const KEYS: Keys<'static> = Keys {
     skipped: &[

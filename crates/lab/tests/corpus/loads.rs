@@ -3,11 +3,11 @@
 
 use crate::SMALL;
 use nandscape_lab::run::{
-    Left, Manner, Observer, Outcome, Phase, Trace, Unobserved, make_state, replay, run,
+    FinalState, NoObserver, Observer, Outcome, Phase, RunOptions, Trace, make_state, replay, run,
     run_workload,
 };
 use nandscape_lab::stack::Stack;
-use nandscape_lab::state::{State, States};
+use nandscape_lab::state::{State, StateSource};
 use nandscape_lab::workload::fio::{HostEnvironment, parse};
 use nandscape_lab::workload::trace::{Footprint, How, Pace, ReadOptions, TraceReader};
 use nandscape_lab::workload::wml;
@@ -134,10 +134,10 @@ impl Load {
     /// The fio job of this name.
     pub(crate) fn job(&self, load: &str) -> Outcome {
         let text = JOBS.iter().chain(&ZONED_JOBS).find(|(name, _)| *name == load).unwrap().1;
-        self.run(text, Manner::default(), &mut Unobserved)
+        self.run(text, RunOptions::default(), &mut NoObserver)
     }
 
-    fn run(&self, text: &str, manner: Manner<'_>, observer: &mut dyn Observer) -> Outcome {
+    fn run(&self, text: &str, manner: RunOptions<'_>, observer: &mut dyn Observer) -> Outcome {
         let size = if self.0.fs.is_some() { "size=4m" } else { "size=100%\ndirect=1" };
         let job = parse(&text.replace("SIZE", size), "corpus.fio", &HostEnvironment).unwrap();
         let outcome = run(&self.0, &job, SEED, manner, observer)
@@ -154,7 +154,7 @@ impl Load {
         let set: Vec<(String, String)> =
             set.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
         let workload = wml::parse(&text, file, &set).unwrap();
-        run_workload(&self.0, &workload, SEED, Manner::default(), &mut Unobserved).unwrap()
+        run_workload(&self.0, &workload, SEED, RunOptions::default(), &mut NoObserver).unwrap()
     }
 
     /// A trace of all kinds of requests, some faster than the device, some past its end.
@@ -164,49 +164,52 @@ impl Load {
         let reader = TraceReader::new("corpus.log", input, ReadOptions::default()).unwrap();
         let how = How { pace: Pace::Timed(2.0), iodepth: 32, fold: true, runtime: None };
         let trace = Trace { reader, bytes, how, prefill: Footprint::NOTHING };
-        replay(&self.0, trace, SEED, Manner::default(), &mut Unobserved).unwrap()
+        replay(&self.0, trace, SEED, RunOptions::default(), &mut NoObserver).unwrap()
     }
 
     /// Random writes until write amplification is steady.
     pub(crate) fn until_steady(&self) -> Outcome {
         let until_steady = Some("".parse().unwrap());
-        let manner = Manner { until_steady, ..Manner::default() };
+        let manner = RunOptions { until_steady, ..RunOptions::default() };
         let text =
             "[global]\ndirect=1\n[w]\nrw=randwrite\nbs=4k\niodepth=8\nsize=100%\nio_size=1m\n";
-        self.run(text, manner, &mut Unobserved)
+        self.run(text, manner, &mut NoObserver)
     }
 
     /// A run on a device that was saved and loaded, which is the run on a new one; and a run on a device as
     /// another run left it.
     pub(crate) fn saved_and_loaded(&self) -> [(&'static str, Outcome); 3] {
         let from = |file: &Path, observer: &mut dyn Observer| {
-            let manner =
-                Manner { states: States::File(file), program: PROGRAM, ..Manner::default() };
+            let manner = RunOptions {
+                states: StateSource::File(file),
+                program: PROGRAM,
+                ..RunOptions::default()
+            };
             self.run(JOBS[1].1, manner, observer)
         };
-        let made = make_state(&self.0, SEED, PROGRAM, &mut Unobserved).unwrap();
+        let made = make_state(&self.0, SEED, PROGRAM, &mut NoObserver).unwrap();
         let file = save("made", &made);
-        let loaded = from(&file, &mut Unobserved);
+        let loaded = from(&file, &mut NoObserver);
         let new = self.job(JOBS[1].0);
         assert!(crate::row(&loaded) == crate::row(&new), "a loaded device is not as a new one");
         let mut keeper = Keeper::default();
         let left = from(&file, &mut keeper);
         let file = save("left", &keeper.0.unwrap().unwrap());
-        let next = from(&file, &mut Unobserved);
+        let next = from(&file, &mut NoObserver);
         [("state-loaded", loaded), ("state-left", left), ("state-next", next)]
     }
 }
 
 /// Wants the device as a run leaves it.
 #[derive(Default)]
-struct Keeper(Left);
+struct Keeper(FinalState);
 
 impl Observer for Keeper {
     fn wall_s(&self) -> f64 {
         0.0
     }
     fn progress(&mut self, _: Phase, _: f64) {}
-    fn left(&mut self) -> Option<&mut Left> {
+    fn final_state(&mut self) -> Option<&mut FinalState> {
         Some(&mut self.0)
     }
 }

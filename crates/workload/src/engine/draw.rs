@@ -2,7 +2,7 @@
 //! can prefetch. The order of draws is the order of submissions, whatever the order of completions.
 //!
 //! Directions of equal sizes share a random map, as in fio; sequential directions advance each on
-//! its own. Several files take turns, and each has a map and sequences of its own. With
+//! its own. Several files take turns, and each has a separate map and separate sequences. With
 //! `percentage_random` an I/O follows on the one before of its direction, and leaves the map alone; with
 //! `zonemode=strided` all happens in one zone until enough is transferred.
 
@@ -12,7 +12,8 @@ use super::kind::Next;
 use super::plan::{self, Plan, Range, Strides};
 use super::turns::Turns;
 use crate::fio::{Direction, JobSpec, Mix};
-use nandscape_block::{BlockDevice, Lba};
+use crate::target::IoTarget;
+use nandscape_block::Lba;
 use nandscape_rt::Stream;
 
 /// How far ahead of submission addresses are known.
@@ -147,15 +148,15 @@ impl Draw {
         })
     }
 
-    /// Begins a pass anew and draws ahead.
-    pub(super) fn restart(&mut self, device: &impl BlockDevice) {
+    /// Restarts a pass and draws ahead.
+    pub(super) fn restart(&mut self, target: &impl IoTarget) {
         self.begin_pass();
         for _ in 0..AHEAD {
-            self.take(device);
+            self.take(target);
         }
     }
 
-    /// Begins a pass anew, without drawing ahead.
+    /// Restarts a pass, without drawing ahead.
     pub(super) fn begin_pass(&mut self) {
         self.addresses.iter_mut().for_each(|addresses| addresses.restart(&mut self.offsets));
         self.detours.iter_mut().for_each(Detours::restart);
@@ -187,11 +188,11 @@ impl Draw {
 
     /// Takes the next I/O, and draws one more in its place.
     #[inline]
-    pub(super) fn take(&mut self, device: &impl BlockDevice) {
+    pub(super) fn take(&mut self, target: &impl IoTarget) {
         let (drawn, sectors) = self.draw();
-        device.prefetch_far(drawn.lba);
+        target.prefetch_far(drawn.lba);
         let near = self.ahead[(self.at + AHEAD / 2) % AHEAD];
-        device.prefetch_near(near.direction.op(), near.lba);
+        target.prefetch_near(near.direction.op(), near.lba);
         self.ahead[self.at] = drawn;
         self.sectors[self.at] = sectors;
         self.at = (self.at + 1) % AHEAD;

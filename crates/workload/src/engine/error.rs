@@ -28,7 +28,7 @@ pub enum EngineError {
         /// The limit.
         max: u64,
     },
-    /// Requests are under way, but the device has nothing left to do.
+    /// Requests are in flight, but the device has nothing left to do.
     #[error("at {at} the device has nothing left to do, but {} requests wait: {}",
         waiting.len(), list(waiting))]
     Stuck {
@@ -49,7 +49,7 @@ pub enum EngineError {
         ios: u64,
     },
     /// The device completed a request that it does not have.
-    #[error("defect: the device completed {token:?}, which is not under way")]
+    #[error("defect: the device completed {token:?}, which is not in flight")]
     UnknownCompletion {
         /// What it named.
         token: Token,

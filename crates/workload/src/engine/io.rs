@@ -14,10 +14,11 @@ use super::results::FailureKind;
 use super::shadow::{self, Content};
 use super::shape::{Shape, Then};
 use super::zbd::Command;
+use crate::target::IoTarget;
 use nandscape_block::zone::ZoneAction;
 use nandscape_block::{
-    Bio, BlockDevice, BlockError, Completion, Done, FlushScope, Lba, Op, Payload, Reply,
-    SECTOR_BYTES, SectorData, Submit, Tag, Token,
+    Bio, BlockError, Completion, Done, FlushScope, Lba, Op, Payload, Reply, SECTOR_BYTES,
+    SectorData, Submit, Tag, Token,
 };
 use nandscape_rt::Nanos;
 
@@ -84,11 +85,11 @@ impl Slot {
 impl<S> Engine<S> {
     /// Issues all that the job wants to issue now and has slots for.
     #[inline(never)]
-    pub(super) fn issue<D: BlockDevice>(&mut self, device: &mut D, index: usize) {
+    pub(super) fn issue<T: IoTarget>(&mut self, target: &mut T, index: usize) {
         while !self.jobs[index].free.is_empty() {
             let job = &mut self.jobs[index];
-            let wish = job.wish(device, self.shadow.as_ref(), &mut self.shared, self.now);
-            if !self.grant(device, index, wish) {
+            let wish = job.wish(target, self.shadow.as_ref(), &mut self.shared, self.now);
+            if !self.grant(target, index, wish) {
                 break;
             }
         }
@@ -104,7 +105,7 @@ impl<S> Engine<S> {
     }
 
     /// Does what the job wishes, in one of its free slots; whether it may have more wishes.
-    fn grant<D: BlockDevice>(&mut self, device: &mut D, index: usize, wish: Wish) -> bool {
+    fn grant<T: IoTarget>(&mut self, target: &mut T, index: usize, wish: Wish) -> bool {
         let (kind, lba) = match wish {
             Wish::Io(next) => (next.direction.into(), next.lba),
             Wish::Reread(lba) => (Kind::Reread, lba),
@@ -120,15 +121,15 @@ impl<S> Engine<S> {
         let Some(slot) = job.free.pop() else { return false };
         let sectors = job.sectors;
         job.in_flight += 1;
-        self.begin(device, slot as usize, kind, lba, sectors);
+        self.begin(target, slot as usize, kind, lba, sectors);
         true
     }
 
     /// Puts an I/O into a slot and submits it.
     #[inline(always)]
-    fn begin<D: BlockDevice>(
+    fn begin<T: IoTarget>(
         &mut self,
-        device: &mut D,
+        target: &mut T,
         index: usize,
         kind: Kind,
         lba: Lba,
@@ -139,28 +140,28 @@ impl<S> Engine<S> {
         slot.lba = lba;
         slot.sectors = sectors;
         slot.kind = kind;
-        self.submit(device, index);
+        self.submit(target, index);
     }
 
     /// Submits what the slot describes.
     #[inline(always)]
-    fn submit<D: BlockDevice>(&mut self, device: &mut D, index: usize) {
+    fn submit<T: IoTarget>(&mut self, target: &mut T, index: usize) {
         let slot = &mut self.slots[index];
         let shape = &self.jobs[slot.job as usize].shapes[slot.kind as usize];
         slot.plain = shape.plain;
         if !shape.plain {
-            return self.submit_rare(device, index);
+            return self.submit_rare(target, index);
         }
         if shape.tagged {
             self.version = shadow::next_version(self.version);
         }
         let bio = bio(shape, slot.lba, slot.sectors, self.version);
-        self.send(device, index, bio);
+        self.send(target, index, bio);
     }
 
     /// Submits what is not plain.
     #[cold]
-    fn submit_rare<D: BlockDevice>(&mut self, device: &mut D, index: usize) {
+    fn submit_rare<T: IoTarget>(&mut self, target: &mut T, index: usize) {
         let slot = &mut self.slots[index];
         let shape = self.jobs[slot.job as usize].shapes[slot.kind as usize];
         slot.then = shape.then;
@@ -178,18 +179,18 @@ impl<S> Engine<S> {
         if matches!(kind, Kind::Trim | Kind::Reset)
             && self.jobs[self.slots[index].job()].zoned.is_some()
         {
-            return self.submit_to_zone(device, index, &shape);
+            return self.submit_to_zone(target, index, &shape);
         }
-        self.tell_shadow(index, &shape);
+        self.inform_shadow(index, &shape);
         if sectors > shape.bio_sectors {
-            return self.submit_parts(device, index, &shape);
+            return self.submit_parts(target, index, &shape);
         }
         let bio = bio(&shape, lba, sectors, self.version);
-        self.send(device, index, bio);
+        self.send(target, index, bio);
     }
 
     /// Submits a trim of a job with `zonemode=zbd`, or a reset.
-    fn submit_to_zone<D: BlockDevice>(&mut self, device: &mut D, index: usize, shape: &Shape) {
+    fn submit_to_zone<T: IoTarget>(&mut self, target: &mut T, index: usize, shape: &Shape) {
         let (lba, owner, kind) =
             (self.slots[index].lba, self.slots[index].job(), self.slots[index].kind);
         let zones = &mut self.shared.zones;
@@ -211,11 +212,11 @@ impl<S> Engine<S> {
             shadow.begin(lba, capacity, self.version, true);
             self.slots[index].shadowed = true;
         }
-        self.send(device, index, bio);
+        self.send(target, index, bio);
     }
 
-    /// Tells the shadow of a change; notes whether a read can be checked.
-    fn tell_shadow(&mut self, index: usize, shape: &Shape) {
+    /// Informs the shadow of a change; notes whether a read can be checked.
+    fn inform_shadow(&mut self, index: usize, shape: &Shape) {
         let Some(shadow) = &mut self.shadow else { return };
         let slot = &mut self.slots[index];
         if matches!(slot.kind, Kind::Write | Kind::Trim) {
@@ -232,7 +233,7 @@ impl<S> Engine<S> {
     }
 
     /// Submits an I/O that is larger than a bio may be.
-    fn submit_parts<D: BlockDevice>(&mut self, device: &mut D, index: usize, shape: &Shape) {
+    fn submit_parts<T: IoTarget>(&mut self, target: &mut T, index: usize, shape: &Shape) {
         let slot = &mut self.slots[index];
         let (lba, all) = (slot.lba, slot.sectors);
         slot.latest = self.now;
@@ -242,7 +243,7 @@ impl<S> Engine<S> {
             let sectors = shape.bio_sectors.min(all - offset);
             let bio = bio(shape, lba.plus(u64::from(offset)), sectors, self.version);
             let token = Token(u64::from(offset) << SLOT_BITS | index as u64);
-            if let Submit::Done(done) = device.submit(self.now, bio, token) {
+            if let Submit::Done(done) = target.submit(self.now, bio, token) {
                 self.part_done(index, offset, done);
             }
         }
@@ -250,8 +251,8 @@ impl<S> Engine<S> {
 
     /// Hands over the one bio that is the slot's I/O.
     #[inline(always)]
-    fn send<D: BlockDevice>(&mut self, device: &mut D, index: usize, bio: Bio) {
-        match device.submit(self.now, bio, Token(index as u64)) {
+    fn send<T: IoTarget>(&mut self, target: &mut T, index: usize, bio: Bio) {
+        match target.submit(self.now, bio, Token(index as u64)) {
             Submit::Done(Done { at, result, .. }) => {
                 self.events.set(index, at.max(self.now));
                 match result {
@@ -293,12 +294,9 @@ impl<S> Engine<S> {
 
     /// The device's own next event.
     #[inline]
-    pub(super) fn device_event<D: BlockDevice>(
-        &mut self,
-        device: &mut D,
-    ) -> Result<(), EngineError> {
+    pub(super) fn target_event<T: IoTarget>(&mut self, target: &mut T) -> Result<(), EngineError> {
         let mut completions = std::mem::take(&mut self.completions);
-        device.advance(self.now, &mut completions);
+        target.advance(self.now, &mut completions);
         for Completion { token, done } in completions.drain(..) {
             let index = (token.0 & ((1 << SLOT_BITS) - 1)) as usize;
             if self.slots.get(index).is_none_or(|slot| slot.open_parts == 0) {
@@ -312,12 +310,12 @@ impl<S> Engine<S> {
 
     /// The slot's I/O has completed.
     #[inline]
-    pub(super) fn complete<D: BlockDevice>(&mut self, device: &mut D, index: usize) {
+    pub(super) fn complete<T: IoTarget>(&mut self, target: &mut T, index: usize) {
         if !self.slots[index].plain {
-            return self.complete_rare(device, index);
+            return self.complete_rare(target, index);
         }
         self.count(index);
-        self.release(device, index);
+        self.release(target, index);
     }
 
     #[inline]
@@ -327,7 +325,7 @@ impl<S> Engine<S> {
         let job = &mut self.jobs[slot.job as usize];
         job.completed(slot.kind, slot.sectors, latency, self.now);
         if self.recorder.is_some() {
-            self.tell_recorder(index, latency);
+            self.record_completion(index, latency);
         }
     }
 
@@ -340,7 +338,7 @@ impl<S> Engine<S> {
     }
 
     #[cold]
-    fn tell_recorder(&mut self, index: usize, latency: Nanos) {
+    fn record_completion(&mut self, index: usize, latency: Nanos) {
         let slot = &self.slots[index];
         let job = &self.jobs[slot.job()];
         let io = Completed {
@@ -359,29 +357,29 @@ impl<S> Engine<S> {
 
     /// Gives the slot to the job's next I/O, or back.
     #[inline]
-    fn release<D: BlockDevice>(&mut self, device: &mut D, index: usize) {
+    fn release<T: IoTarget>(&mut self, target: &mut T, index: usize) {
         let owner = self.slots[index].job();
         let job = &mut self.jobs[owner];
-        match job.wish(device, self.shadow.as_ref(), &mut self.shared, self.now) {
+        match job.wish(target, self.shadow.as_ref(), &mut self.shared, self.now) {
             Wish::Io(next) => {
                 let (idle, sectors) = (!job.free.is_empty(), job.sectors);
-                self.begin(device, index, next.direction.into(), next.lba, sectors);
+                self.begin(target, index, next.direction.into(), next.lba, sectors);
                 if idle {
-                    self.issue(device, owner);
+                    self.issue(target, owner);
                 }
             }
-            wish => self.retire(device, index, wish),
+            wish => self.retire(target, index, wish),
         }
     }
 
     /// Gives the slot back, and does what its job wishes instead of an I/O.
     #[cold]
-    fn retire<D: BlockDevice>(&mut self, device: &mut D, index: usize, wish: Wish) {
+    fn retire<T: IoTarget>(&mut self, target: &mut T, index: usize, wish: Wish) {
         let owner = self.give_back(index);
-        if self.grant(device, owner, wish) {
-            self.issue(device, owner);
+        if self.grant(target, owner, wish) {
+            self.issue(target, owner);
         }
-        self.settle(device, owner);
+        self.settle(target, owner);
     }
 
     /// Gives the slot back to its job.
@@ -396,40 +394,40 @@ impl<S> Engine<S> {
 
     /// The completion of an I/O that is not plain.
     #[cold]
-    fn complete_rare<D: BlockDevice>(&mut self, device: &mut D, index: usize) {
+    fn complete_rare<T: IoTarget>(&mut self, target: &mut T, index: usize) {
         if self.jobs[self.slots[index].job()].is_governed() {
-            self.complete_governed(device, index);
-        } else if self.conclude(device, index) {
-            self.release(device, index);
+            self.complete_governed(target, index);
+        } else if self.conclude(target, index) {
+            self.release(target, index);
         }
     }
 
     /// The completion of an I/O whose job may take it back later, and asks before it goes on.
-    fn complete_governed<D: BlockDevice>(&mut self, device: &mut D, index: usize) {
+    fn complete_governed<T: IoTarget>(&mut self, target: &mut T, index: usize) {
         let slot = &self.slots[index];
         let (owner, kind, last) = (slot.job(), slot.kind, slot.then == Then::Nothing);
         if last && self.jobs[owner].leaves(index as u32, kind) {
             return self.events.clear(index);
         }
         match last.then(|| self.jobs[owner].take_back()).flatten() {
-            None => self.conclude_and_free(device, index),
+            None => self.conclude_and_free(target, index),
             Some(done) => {
-                done.iter().for_each(|slot| self.conclude_and_free(device, *slot as usize));
+                done.iter().for_each(|slot| self.conclude_and_free(target, *slot as usize));
                 self.jobs[owner].taken(done);
             }
         }
-        self.issue(device, owner);
-        self.settle(device, owner);
+        self.issue(target, owner);
+        self.settle(target, owner);
     }
 
-    fn conclude_and_free<D: BlockDevice>(&mut self, device: &mut D, index: usize) {
-        if self.conclude(device, index) {
+    fn conclude_and_free<T: IoTarget>(&mut self, target: &mut T, index: usize) {
+        if self.conclude(target, index) {
             self.give_back(index);
         }
     }
 
     /// What an I/O that is not plain brought, and what follows it; whether its slot is free again.
-    fn conclude<D: BlockDevice>(&mut self, device: &mut D, index: usize) -> bool {
+    fn conclude<T: IoTarget>(&mut self, target: &mut T, index: usize) -> bool {
         let failed = self.look_at_held(index);
         let slot = &mut self.slots[index];
         let (owner, kind) = (slot.job(), slot.kind);
@@ -448,13 +446,13 @@ impl<S> Engine<S> {
             Then::Flush if goes_on => {
                 self.events.clear(index);
                 let owner = Some(self.jobs[owner].shapes[Kind::Sync as usize].owner);
-                self.send(device, index, Bio { owner, ..Bio::flush() });
+                self.send(target, index, Bio { owner, ..Bio::flush() });
                 false
             }
             Then::Write if goes_on => {
                 let (lba, sectors) = (slot.lba, slot.sectors);
                 self.count_rare(index);
-                self.begin(device, index, Kind::Write, lba, sectors);
+                self.begin(target, index, Kind::Write, lba, sectors);
                 false
             }
             _ => {

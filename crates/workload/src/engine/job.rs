@@ -24,7 +24,8 @@ use super::shape::Shape;
 use super::shared::Shared;
 use super::zbd::{ZoneCounts, ZonedJob};
 use crate::fio::{Counted, Direction, JobSpec, Mix};
-use nandscape_block::{BlockDevice, Lba};
+use crate::target::IoTarget;
+use nandscape_block::Lba;
 use nandscape_rt::Nanos;
 use report::Tally;
 
@@ -171,7 +172,7 @@ impl Job {
     }
 
     /// Starts the clock of the job.
-    pub(super) fn begin(&mut self, device: &impl BlockDevice, shared: &mut Shared, now: Nanos) {
+    pub(super) fn begin(&mut self, target: &impl IoTarget, shared: &mut Shared, now: Nanos) {
         self.began = now;
         self.counted = now;
         self.thinker.iter_mut().for_each(|thinker| thinker.restart(now));
@@ -188,10 +189,10 @@ impl Job {
         if let Some(runtime) = self.spec.runtime {
             self.deadline = now.saturating_add(self.spec.ramp_time).saturating_add(runtime);
         }
-        self.begin_loop(device);
+        self.begin_loop(target);
     }
 
-    fn begin_loop(&mut self, device: &impl BlockDevice) {
+    fn begin_loop(&mut self, target: &impl IoTarget) {
         self.bytes_left = self.plan.budget.loop_bytes.min(self.bytes_to_come);
         self.bytes_to_come -= self.bytes_left;
         self.end_flushed = false;
@@ -201,7 +202,7 @@ impl Job {
                 self.draw.begin_pass();
                 zoned.restart();
             }
-            None => self.draw.restart(device),
+            None => self.draw.restart(target),
         }
         self.enter(State::Issuing);
     }
@@ -258,13 +259,13 @@ impl Job {
 
     /// The loop is over: whether another one follows at once.
     #[cold]
-    fn next_loop(&mut self, device: &impl BlockDevice) -> bool {
+    fn next_loop(&mut self, target: &impl IoTarget) -> bool {
         let pauses = plan::rereads(&self.spec) || self.flushes_at_the_end();
         if self.spec.time_based {
-            self.begin_loop(device);
+            self.begin_loop(target);
         } else if self.loops_left > 1 && self.affords_a_loop() && !pauses {
             self.loops_left -= 1;
-            self.begin_loop(device);
+            self.begin_loop(target);
         } else {
             self.enter(State::Draining);
         }
@@ -440,11 +441,11 @@ impl Job {
 
     /// Nothing is in flight: what now?
     #[cold]
-    pub(super) fn idle(&mut self, device: &impl BlockDevice, now: Nanos) -> Idle {
+    pub(super) fn idle(&mut self, target: &impl IoTarget, now: Nanos) -> Idle {
         match self.state {
             State::Issuing if self.pause.is_some() => self.rest(now),
             State::Issuing | State::Waiting | State::Rereading(..) => Idle::Wait,
-            State::Draining => self.drained(device, now),
+            State::Draining => self.drained(target, now),
             State::Ended => Idle::Ended,
         }
     }
@@ -473,7 +474,7 @@ impl Job {
         self.update();
     }
 
-    fn drained(&mut self, device: &impl BlockDevice, now: Nanos) -> Idle {
+    fn drained(&mut self, target: &impl IoTarget, now: Nanos) -> Idle {
         if !self.has_failed() {
             if self.flushes_at_the_end() && !std::mem::replace(&mut self.end_flushed, true) {
                 self.flush_due = true;
@@ -487,7 +488,7 @@ impl Job {
             }
             self.loops_left -= 1;
             if self.loops_left > 0 && self.affords_a_loop() {
-                self.begin_loop(device);
+                self.begin_loop(target);
                 return Idle::Issue;
             }
         }

@@ -1,9 +1,9 @@
-//! The fio engine: runs the jobs of a job file on a block device, in virtual time.
+//! The fio engine: runs the jobs of a job file on a target, a block device or files, in virtual time.
 //!
 //! One state machine with its own events (DESIGN decision 1): a slot for each request that may be in
 //! flight and a timer for each job are the leaves of one tournament; a completed I/O frees its slot,
-//! the job says what comes next, and the slot's leaf is set anew. No allocation, no hashing and no
-//! dynamic dispatch an I/O. [`Engine::run_until`] drives the engine and its device alone;
+//! the job says what comes next, and the slot's leaf is set again. No allocation, no hashing and no
+//! dynamic dispatch an I/O. [`Engine::run_until`] drives the engine and its target alone;
 //! [`run`] does so as a task among others.
 //!
 //! fio's semantics, where virtual time leaves a choice:
@@ -74,12 +74,13 @@ pub(crate) use shadow::{SECTORS_MAX as SHADOW_SECTORS_MAX, next_version, tag};
 pub(crate) use tournament::Tournament;
 
 use crate::fio::{Direction, JobFile, JobOption, JobSpec};
+use crate::target::IoTarget;
 use draw::Draw;
 use io::Slot;
 use job::{Idle, Job};
 use kind::Kind;
 use nandscape_block::zone::ZoneInfo;
-use nandscape_block::{BlockDevice, BlockError, Completion, DeviceCaps, Reply};
+use nandscape_block::{BlockError, Completion, DeviceCaps, Reply};
 use nandscape_rt::{Nanos, Stream};
 use pace::Pacer;
 use plan::Plan;
@@ -101,7 +102,7 @@ pub struct Options {
     /// When the run begins.
     pub began: Nanos,
     /// Number of the last write of an earlier run on the same device ([`Engine::version`]), so that
-    /// its content is told apart from this run's; 0 when there was none.
+    /// its content differs from this run's; 0 when there was none.
     pub version: u32,
     /// The sectors of each file of each clone of each job, in their order; empty: they run on a block
     /// device.
@@ -112,7 +113,7 @@ pub struct Options {
     pub interval: Nanos,
     /// Points at most; an even number.
     pub points_max: usize,
-    /// I/Os without time passing that tell a run without end, where only time could end it.
+    /// I/Os without time passing that show a run without end, where only time could end it.
     pub still_ios_max: u64,
 }
 
@@ -221,7 +222,7 @@ impl<S> Engine<S> {
         Ok(engine)
     }
 
-    /// Lets `recorder` hear of everything that completes from now on.
+    /// Everything that completes from now on is reported to `recorder`.
     pub fn record(&mut self, recorder: Option<Box<dyn Recorder>>) {
         self.recorder = recorder;
     }
@@ -238,12 +239,12 @@ impl<S> Engine<S> {
 
     /// The instant of the next thing to be done, by the engine or the device. `None`: nothing is
     /// left to be done, be it that all is finished or that requests hang.
-    pub fn next_event(&self, device: &impl BlockDevice) -> Option<Nanos> {
+    pub fn next_event(&self, target: &impl IoTarget) -> Option<Nanos> {
         if !self.is_running() && !self.stages.is_empty() {
             return Some(self.now);
         }
         let (own, _) = self.events.first();
-        let at = device.next_event().map_or(own, |at| at.min(own));
+        let at = target.next_event().map_or(own, |at| at.min(own));
         (at < Nanos::MAX).then(|| at.max(self.now))
     }
 
@@ -298,64 +299,64 @@ impl<S> Engine<S> {
     ///
     /// # Errors
     /// [`EngineError`], after which the run cannot go on.
-    pub fn run_until<D: BlockDevice>(
+    pub fn run_until<T: IoTarget>(
         &mut self,
-        device: &mut D,
-        probe: &mut impl Probe<D, Sample = S>,
+        target: &mut T,
+        probe: &mut impl Probe<T, Sample = S>,
         until: Option<Nanos>,
     ) -> Result<RunState, EngineError> {
         let until = until.unwrap_or(Nanos::MAX);
         loop {
             while self.is_running() {
-                if !self.step(device, probe, until)? {
+                if !self.step(target, probe, until)? {
                     return Ok(RunState::Paused);
                 }
             }
             let Some(stage) = self.stages.pop_front() else {
                 if self.series.points.last().is_none_or(|last| last.at < self.now) {
-                    self.look(device, probe, self.now);
+                    self.look(target, probe, self.now);
                 }
                 return Ok(RunState::Finished);
             };
-            self.begin_stage(device, &stage);
+            self.begin_stage(target, &stage);
         }
     }
 
     /// Handles the next event, unless it lies behind `until`.
     #[inline]
-    fn step<D: BlockDevice>(
+    fn step<T: IoTarget>(
         &mut self,
-        device: &mut D,
-        probe: &mut impl Probe<D, Sample = S>,
+        target: &mut T,
+        probe: &mut impl Probe<T, Sample = S>,
         until: Nanos,
     ) -> Result<bool, EngineError> {
         let (own, leaf) = self.events.first();
-        let devices = device.next_event().unwrap_or(Nanos::MAX);
-        let at = own.min(devices);
+        let targets = target.next_event().unwrap_or(Nanos::MAX);
+        let at = own.min(targets);
         if at > self.now {
             if at == Nanos::MAX {
                 return Err(self.stuck());
             }
             if at > until {
-                self.pass_time(device, probe, until);
+                self.pass_time(target, probe, until);
                 return Ok(false);
             }
-            self.pass_time(device, probe, at);
+            self.pass_time(target, probe, at);
         } else {
             self.stand_still()?;
         }
-        if own <= devices {
-            self.own_event(device, leaf);
+        if own <= targets {
+            self.own_event(target, leaf);
         } else {
-            self.device_event(device)?;
+            self.target_event(target)?;
         }
         Ok(true)
     }
 
     #[inline]
-    fn pass_time<D>(&mut self, device: &D, probe: &mut impl Probe<D, Sample = S>, at: Nanos) {
+    fn pass_time<T>(&mut self, target: &T, probe: &mut impl Probe<T, Sample = S>, at: Nanos) {
         while at > self.point_due {
-            self.look(device, probe, self.point_due);
+            self.look(target, probe, self.point_due);
         }
         self.now = self.now.max(at);
         self.still_ios = 0;
@@ -363,14 +364,14 @@ impl<S> Engine<S> {
 
     /// Adds a point to the series.
     #[cold]
-    fn look<D>(&mut self, device: &D, probe: &mut impl Probe<D, Sample = S>, at: Nanos) {
+    fn look<T>(&mut self, target: &T, probe: &mut impl Probe<T, Sample = S>, at: Nanos) {
         let totals = Direction::ALL.map(|direction| self.totals(direction));
         self.series.push(Point {
             at,
             ios: totals.map(|(ios, _)| ios),
             bytes: totals.map(|(_, bytes)| bytes),
             latency: self.latency_totals(),
-            sample: probe.sample(device, at),
+            sample: probe.sample(target, at),
         });
         self.point_due = self.series.due();
     }
@@ -388,19 +389,19 @@ impl<S> Engine<S> {
     }
 
     #[inline]
-    fn own_event<D: BlockDevice>(&mut self, device: &mut D, leaf: usize) {
+    fn own_event<T: IoTarget>(&mut self, target: &mut T, leaf: usize) {
         if leaf < self.slots.len() {
-            self.complete(device, leaf);
+            self.complete(target, leaf);
         } else {
-            self.wake(device, leaf - self.slots.len());
+            self.wake(target, leaf - self.slots.len());
         }
     }
 
-    fn begin_stage<D: BlockDevice>(&mut self, device: &mut D, stage: &[usize]) {
+    fn begin_stage<T: IoTarget>(&mut self, target: &mut T, stage: &[usize]) {
         self.unfinished = stage.len();
         for &index in stage {
             match self.jobs[index].start_delay {
-                Nanos::ZERO => self.wake(device, index),
+                Nanos::ZERO => self.wake(target, index),
                 delay => self.set_timer(index, self.now.saturating_add(delay)),
             }
         }
@@ -408,16 +409,16 @@ impl<S> Engine<S> {
 
     /// The job begins, or its timer went off.
     #[cold]
-    fn wake<D: BlockDevice>(&mut self, device: &mut D, index: usize) {
+    fn wake<T: IoTarget>(&mut self, target: &mut T, index: usize) {
         self.set_timer(index, Nanos::MAX);
         let job = &mut self.jobs[index];
         if job.has_begun() {
             job.woken(self.now);
         } else {
-            job.begin(device, &mut self.shared, self.now);
+            job.begin(target, &mut self.shared, self.now);
         }
-        self.issue(device, index);
-        self.settle(device, index);
+        self.issue(target, index);
+        self.settle(target, index);
     }
 
     fn set_timer(&mut self, index: usize, at: Nanos) {
@@ -426,10 +427,10 @@ impl<S> Engine<S> {
 
     /// When nothing of the job is in flight, it thinks, goes on to its next part, or ends.
     #[cold]
-    fn settle<D: BlockDevice>(&mut self, device: &mut D, index: usize) {
+    fn settle<T: IoTarget>(&mut self, target: &mut T, index: usize) {
         while self.jobs[index].in_flight == 0 {
-            match self.jobs[index].idle(device, self.now) {
-                Idle::Issue => self.issue(device, index),
+            match self.jobs[index].idle(target, self.now) {
+                Idle::Issue => self.issue(target, index),
                 Idle::Wake(at) => return self.set_timer(index, at),
                 Idle::Wait => return,
                 Idle::Ended => {
@@ -442,7 +443,7 @@ impl<S> Engine<S> {
         }
     }
 
-    /// Every request that is under way, although nothing can happen any more.
+    /// Every request that is in flight, although nothing can happen any more.
     #[cold]
     fn stuck(&self) -> EngineError {
         let busy = self

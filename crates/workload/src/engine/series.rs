@@ -59,21 +59,21 @@ impl<S> Series<S> {
     }
 }
 
-/// Something to be looked at, at every point of the series: the device's own counters.
-pub trait Probe<D> {
+/// Something to be looked at, at every point of the series: the target's counters.
+pub trait Probe<T> {
     /// What it sees. Cumulative, like the rest of a point, for points may be left out.
     type Sample;
     /// Looks.
-    fn sample(&mut self, device: &D, at: Nanos) -> Self::Sample;
+    fn sample(&mut self, target: &T, at: Nanos) -> Self::Sample;
 }
 
 /// Looks at nothing.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct NoProbe;
 
-impl<D> Probe<D> for NoProbe {
+impl<T> Probe<T> for NoProbe {
     type Sample = ();
-    fn sample(&mut self, _: &D, _: Nanos) {}
+    fn sample(&mut self, _: &T, _: Nanos) {}
 }
 
 #[cfg(test)]

@@ -1,29 +1,29 @@
 //! The engine as one task of the runtime.
 
 use super::{Engine, EngineError, Probe, RunState};
-use nandscape_block::BlockDevice;
+use crate::target::IoTarget;
 use nandscape_rt::Handle;
 
-/// Runs all jobs as a task: the clock moves on at once where nobody else has anything to do before
-/// the engine's next event, and the task sleeps where somebody has. The engine's
+/// Runs all jobs as a task: the clock moves on at once where no other task has anything to do before
+/// the engine's next event, and the task sleeps where one has. The engine's
 /// [`began`](super::Options::began) must not lie behind the clock.
 ///
 /// # Errors
 /// [`EngineError`], after which the run cannot go on.
-pub async fn run<D: BlockDevice, P: Probe<D>>(
+pub async fn run<T: IoTarget, P: Probe<T>>(
     handle: &Handle,
     engine: &mut Engine<P::Sample>,
-    device: &mut D,
+    target: &mut T,
     probe: &mut P,
 ) -> Result<(), EngineError> {
     loop {
-        let next = engine.next_event(device);
+        let next = engine.next_event(target);
         if let Some(next) = next
             && !handle.try_advance_to(next)
         {
             handle.sleep_until(next).await;
         }
-        if engine.run_until(device, probe, next)? == RunState::Finished {
+        if engine.run_until(target, probe, next)? == RunState::Finished {
             return Ok(());
         }
     }

@@ -6,6 +6,7 @@
 
 mod direction;
 mod error;
+mod files;
 mod keys;
 mod known;
 mod lexer;
@@ -22,6 +23,7 @@ mod zbd;
 
 pub use direction::Direction;
 pub use error::{JobFileError, Notice, Place, Why};
+pub use files::{FileLayout, JobInstance, LaidOutFile};
 pub use keys::supported_keys;
 pub use reader::{Environment, ExpandError, HostEnvironment, expand, load, parse, parse_for};
 pub use rules::{

@@ -1,4 +1,4 @@
-//! Replay of a trace on a block device, in virtual time.
+//! Replay of a trace on a target, in virtual time.
 //!
 //! At most `iodepth` requests are in the device. Timed, a request is due at its own time; while the
 //! device is full it waits outside, and its latency counts from when it was due, so that a device
@@ -18,9 +18,8 @@ use crate::engine::{
     Tournament, Waiting, depth_class, next_version, tag,
 };
 use crate::fio::{Direction, Runtime};
-use nandscape_block::{
-    Bio, BlockDevice, Completion, DeviceCaps, Done, Flags, Lba, Op, Payload, Submit, Token,
-};
+use crate::target::IoTarget;
+use nandscape_block::{Bio, Completion, DeviceCaps, Done, Flags, Lba, Op, Payload, Submit, Token};
 use nandscape_rt::Nanos;
 
 /// When requests are issued.
@@ -192,7 +191,7 @@ impl<S> Replay<S> {
         Ok(replay)
     }
 
-    /// Lets `recorder` hear of everything that completes from now on.
+    /// Everything that completes from now on is reported to `recorder`.
     pub fn record(&mut self, recorder: Option<Box<dyn Recorder>>) {
         self.recorder = recorder;
     }
@@ -201,26 +200,26 @@ impl<S> Replay<S> {
     ///
     /// # Errors
     /// A malformed line, a request that does not fit, or a device that hangs.
-    pub fn run_for<D: BlockDevice>(
+    pub fn run_for<T: IoTarget>(
         &mut self,
-        device: &mut D,
-        probe: &mut impl Probe<D, Sample = S>,
+        target: &mut T,
+        probe: &mut impl Probe<T, Sample = S>,
         events: u64,
     ) -> Result<RunState, ReplayError> {
         for _ in 0..events {
-            self.issue(device)?;
+            self.issue(target)?;
             if self.next.is_none() && self.free.len() == self.slots.len() {
                 if self.series.points.last().is_none_or(|last| last.at < self.now) {
-                    self.look(device, probe, self.now);
+                    self.look(target, probe, self.now);
                 }
                 return Ok(RunState::Finished);
             }
-            self.step(device, probe)?;
+            self.step(target, probe)?;
         }
         Ok(RunState::Paused)
     }
 
-    /// What was read so far, to tell how far the replay is.
+    /// What was read so far, for the progress of the replay.
     #[must_use]
     pub const fn read(&self) -> ReadCounts {
         self.reader.counts()
@@ -270,7 +269,7 @@ impl<S> Replay<S> {
     }
 
     /// Issues what is due, as long as there is room.
-    fn issue<D: BlockDevice>(&mut self, device: &mut D) -> Result<(), ReplayError> {
+    fn issue<T: IoTarget>(&mut self, target: &mut T) -> Result<(), ReplayError> {
         let timer = self.slots.len();
         self.events.clear(timer);
         let end = self.how.end(self.began);
@@ -284,14 +283,14 @@ impl<S> Replay<S> {
                 return Ok(());
             }
             let Some(index) = self.free.pop() else { return Ok(()) };
-            self.begin(device, index, &next);
+            self.begin(target, index, &next);
             self.fetch()?;
         }
         Ok(())
     }
 
     /// Puts a request into a slot and submits it.
-    fn begin<D: BlockDevice>(&mut self, device: &mut D, index: u32, next: &Next) {
+    fn begin<T: IoTarget>(&mut self, target: &mut T, index: u32, next: &Next) {
         let Next { record, extents, due } = *next;
         let timed = self.how.pace != Pace::AsFastAsPossible;
         let since = if timed { due } else { self.now };
@@ -305,11 +304,11 @@ impl<S> Replay<S> {
         }
         match record.action {
             Action::Flush => {
-                self.send(device, index, Bio::flush());
+                self.send(target, index, Bio::flush());
             }
             Action::Io(direction) => {
                 for extent in extents.into_iter().flatten() {
-                    self.send_extent(device, index, direction, extent);
+                    self.send_extent(target, index, direction, extent);
                 }
             }
         }
@@ -317,9 +316,9 @@ impl<S> Replay<S> {
     }
 
     /// Submits an extent in bios of the size that the device takes.
-    fn send_extent<D: BlockDevice>(
+    fn send_extent<T: IoTarget>(
         &mut self,
-        device: &mut D,
+        target: &mut T,
         index: u32,
         direction: Direction,
         extent: Extent,
@@ -330,7 +329,7 @@ impl<S> Replay<S> {
             let sectors = largest.min(extent.sectors - done);
             let bio = self.bio(direction, extent.lba.plus(u64::from(done)), sectors);
             let flags = self.slots[index as usize].map_or(Flags::NONE, |slot| slot.record.flags);
-            self.send(device, index, bio.with(flags));
+            self.send(target, index, bio.with(flags));
             done += sectors;
         }
     }
@@ -346,11 +345,11 @@ impl<S> Replay<S> {
         }
     }
 
-    fn send<D: BlockDevice>(&mut self, device: &mut D, index: u32, bio: Bio) {
+    fn send<T: IoTarget>(&mut self, target: &mut T, index: u32, bio: Bio) {
         if let Some(slot) = &mut self.slots[index as usize] {
             slot.open_parts += 1;
         }
-        if let Submit::Done(done) = device.submit(self.now, bio, Token(u64::from(index))) {
+        if let Submit::Done(done) = target.submit(self.now, bio, Token(u64::from(index))) {
             self.part_done(index, done);
         }
     }
@@ -383,32 +382,32 @@ impl<S> Replay<S> {
     }
 
     /// Handles the next event.
-    fn step<D: BlockDevice>(
+    fn step<T: IoTarget>(
         &mut self,
-        device: &mut D,
-        probe: &mut impl Probe<D, Sample = S>,
+        target: &mut T,
+        probe: &mut impl Probe<T, Sample = S>,
     ) -> Result<(), ReplayError> {
         let (own, leaf) = self.events.first();
-        let devices = device.next_event().unwrap_or(Nanos::MAX);
-        let at = own.min(devices);
+        let targets = target.next_event().unwrap_or(Nanos::MAX);
+        let at = own.min(targets);
         if at == Nanos::MAX {
             return Err(self.stuck().into());
         }
         while at > self.series.due() {
-            self.look(device, probe, self.series.due());
+            self.look(target, probe, self.series.due());
         }
         self.now = self.now.max(at);
-        if own > devices {
-            self.device_event(device)?;
+        if own > targets {
+            self.target_event(target)?;
         } else if leaf < self.slots.len() {
             self.complete(leaf);
         }
         Ok(())
     }
 
-    fn device_event<D: BlockDevice>(&mut self, device: &mut D) -> Result<(), ReplayError> {
+    fn target_event<T: IoTarget>(&mut self, target: &mut T) -> Result<(), ReplayError> {
         let mut completions = std::mem::take(&mut self.completions);
-        device.advance(self.now, &mut completions);
+        target.advance(self.now, &mut completions);
         for Completion { token, done } in completions.drain(..) {
             let slot = usize::try_from(token.0).ok().and_then(|index| self.slots.get(index));
             if slot.is_none_or(|slot| slot.is_none_or(|slot| slot.open_parts == 0)) {
@@ -438,7 +437,7 @@ impl<S> Replay<S> {
         self.count(&slot);
     }
 
-    /// The request counts, and whoever records hears of it.
+    /// The request counts, and is reported to the recorder.
     fn count(&mut self, slot: &Slot) {
         let latency = self.now.saturating_sub(slot.since);
         let extents = slot.extents.into_iter().flatten();
@@ -468,18 +467,18 @@ impl<S> Replay<S> {
     }
 
     /// Adds a point to the series.
-    fn look<D>(&mut self, device: &D, probe: &mut impl Probe<D, Sample = S>, at: Nanos) {
+    fn look<T>(&mut self, target: &T, probe: &mut impl Probe<T, Sample = S>, at: Nanos) {
         let directions = &self.result.directions;
         self.series.push(Point {
             at,
             ios: directions.each_ref().map(|direction| direction.ios),
             bytes: directions.each_ref().map(|direction| direction.bytes),
             latency: latency_totals(&self.result),
-            sample: probe.sample(device, at),
+            sample: probe.sample(target, at),
         });
     }
 
-    /// Every request that is under way, although nothing can happen any more.
+    /// Every request that is in flight, although nothing can happen any more.
     fn stuck(&self) -> EngineError {
         let waiting = self.slots.iter().flatten().map(|slot| Waiting {
             job: self.result.name.clone(),

@@ -25,9 +25,9 @@ const CLASS_SHARE_MIN: f64 = 0.01;
 /// Likewise of a class of depth.
 const DEPTH_SHARE_MIN: f64 = 0.1;
 
-/// How much is told.
+/// How much of latencies is written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Detail {
+pub(super) enum LatencyDetail {
     /// `--output-format=json`.
     Percentiles,
     /// `--output-format=json+`: latencies by bin, too.
@@ -35,16 +35,16 @@ pub(super) enum Detail {
 }
 
 impl Outcome {
-    pub(super) fn fio(&self, detail: Detail) -> Value {
+    pub(super) fn fio(&self, detail: LatencyDetail) -> Value {
         let jobs = &self.workload.jobs;
-        let told = jobs.iter().map(|job| self::job(job, jobs, detail)).collect::<Vec<_>>();
+        let results = jobs.iter().map(|job| self::job(job, jobs, detail)).collect::<Vec<_>>();
         json!({
             "fio version": format!("fio-3.36-nandscape-{VERSION}"),
             "timestamp": 0,
             "timestamp_ms": 0,
             "time": "Thu Jan  1 00:00:00 1970",
             "global options": options(&self.workload.global_options),
-            "jobs": told,
+            "jobs": results,
             "disk_util": [],
         })
     }
@@ -56,7 +56,7 @@ fn options(options: &[JobOption]) -> Value {
     Value::Object(options.iter().map(|(key, value)| (key.clone(), text(value))).collect())
 }
 
-fn job(job: &JobResult, all: &[JobResult], detail: Detail) -> Value {
+fn job(job: &JobResult, all: &[JobResult], detail: LatencyDetail) -> Value {
     let mut out = Map::new();
     let mut put = |key: &str, value: Value| out.insert(key.into(), value);
     put("jobname", job.name.clone().into());
@@ -77,7 +77,7 @@ fn job(job: &JobResult, all: &[JobResult], detail: Detail) -> Value {
         put("zone_resets", zones.resets.into());
         put("zones_begun", zones.begun.into());
         put("zones_filled", zones.filled.into());
-        put("zone_reset_lat_ns", ranked(&zones.reset_latency, Detail::Percentiles));
+        put("zone_reset_lat_ns", ranked(&zones.reset_latency, LatencyDetail::Percentiles));
     }
     put("job_runtime", milliseconds(job).into());
     put("usr_cpu", 0.0.into());
@@ -110,7 +110,12 @@ fn milliseconds(job: &JobResult) -> u64 {
     job.runtime.0 / 1_000_000
 }
 
-fn direction(job: &JobResult, all: &[JobResult], direction: Direction, detail: Detail) -> Value {
+fn direction(
+    job: &JobResult,
+    all: &[JobResult],
+    direction: Direction,
+    detail: LatencyDetail,
+) -> Value {
     let result = job.direction(direction);
     let (bw, iops) = (&result.bandwidth_kib, &result.iops);
     let bytes_per_s = job.bytes_per_s(direction);
@@ -126,7 +131,7 @@ fn direction(job: &JobResult, all: &[JobResult], direction: Direction, detail: D
         "drop_ios": 0,
         "slat_ns": { "min": 0, "max": 0, "mean": 0.0, "stddev": 0.0, "N": result.ios },
         "clat_ns": ranked(&result.latency, detail),
-        "lat_ns": ranked(&result.latency, Detail::Percentiles),
+        "lat_ns": ranked(&result.latency, LatencyDetail::Percentiles),
         "bw_min": bw.min,
         "bw_max": bw.max,
         "bw_agg": share_of_group(job, all, direction),
@@ -151,7 +156,7 @@ fn share_of_group(job: &JobResult, all: &[JobResult], direction: Direction) -> f
 }
 
 /// fio's latency block, with percentiles where there is something to rank.
-fn ranked(latencies: &Latencies, detail: Detail) -> Value {
+fn ranked(latencies: &Latencies, detail: LatencyDetail) -> Value {
     let histogram = latencies.histogram();
     let mut out = json!({
         "min": latencies.min().0,
@@ -164,7 +169,7 @@ fn ranked(latencies: &Latencies, detail: Detail) -> Value {
         let at = latencies.ranks();
         let rank = |percent: f64| (format!("{percent:.6}"), at(percent / 100.0).0.into());
         out["percentile"] = Value::Object(PERCENTILES.into_iter().map(rank).collect());
-        if detail == Detail::Bins {
+        if detail == LatencyDetail::Bins {
             let bins = bins(latencies).into_iter();
             let bins = bins.map(|(ns, count)| (ns.to_string(), count.into()));
             out["bins"] = Value::Object(bins.collect());

@@ -8,7 +8,8 @@ use crate::engine::kind::Next;
 use crate::engine::shadow::Shadow;
 use crate::engine::shared::Shared;
 use crate::fio::{Counted, Direction};
-use nandscape_block::{BlockDevice, Lba, SECTOR_BYTES};
+use crate::target::IoTarget;
+use nandscape_block::{Lba, SECTOR_BYTES};
 use nandscape_rt::Nanos;
 
 /// What a job wants to do now; [`Job::sectors`] says how long an I/O is.
@@ -22,7 +23,7 @@ pub(in crate::engine) enum Wish {
     Reset(Lba),
     /// Nothing before this instant.
     Wake(Nanos),
-    /// Nothing before something of its own completes.
+    /// Nothing before an I/O of the job completes.
     Nothing,
 }
 
@@ -31,33 +32,33 @@ impl Job {
     #[inline(always)]
     pub(in crate::engine) fn wish(
         &mut self,
-        device: &impl BlockDevice,
+        target: &impl IoTarget,
         shadow: Option<&Shadow>,
         shared: &mut Shared,
         now: Nanos,
     ) -> Wish {
         if !self.open {
-            return self.wish_closed(device, shadow, shared, now);
+            return self.wish_closed(target, shadow, shared, now);
         }
-        if !self.has_more(device, now) {
+        if !self.has_more(target, now) {
             return Wish::Nothing;
         }
-        self.wish_drawn(device, now)
+        self.wish_drawn(target, now)
     }
 
     /// Whether this loop or the next has more to issue.
     #[inline(always)]
-    pub(super) fn has_more(&mut self, device: &impl BlockDevice, now: Nanos) -> bool {
+    pub(super) fn has_more(&mut self, target: &impl IoTarget, now: Nanos) -> bool {
         if now >= self.deadline {
             self.stop();
             return false;
         }
-        (self.bytes_left > 0 && self.ios_left > 0) || self.next_loop(device)
+        (self.bytes_left > 0 && self.ios_left > 0) || self.next_loop(target)
     }
 
     /// The next I/O that was drawn, unless the rate delays it.
     #[inline(always)]
-    fn wish_drawn(&mut self, device: &impl BlockDevice, now: Nanos) -> Wish {
+    fn wish_drawn(&mut self, target: &impl IoTarget, now: Nanos) -> Wish {
         let (next, sectors) = (self.draw.peek(), self.draw.sectors());
         if let Some(pacer) = &mut self.pacer {
             let due = self.began.saturating_add(pacer.due(next.direction));
@@ -66,7 +67,7 @@ impl Job {
             }
             pacer.issued(next.direction, sectors);
         }
-        self.draw.take(device);
+        self.draw.take(target);
         self.take(next, sectors)
     }
 
@@ -89,21 +90,21 @@ impl Job {
     #[cold]
     fn wish_closed(
         &mut self,
-        device: &impl BlockDevice,
+        target: &impl IoTarget,
         shadow: Option<&Shadow>,
         shared: &mut Shared,
         now: Nanos,
     ) -> Wish {
         if self.zoned.is_some() {
-            return self.wish_around_zones(device, shadow, shared, now);
+            return self.wish_around_zones(target, shadow, shared, now);
         }
-        self.wish_open_or_not(device, shadow, shared, now)
+        self.wish_open_or_not(target, shadow, shared, now)
     }
 
     /// What it wishes where not only its draws decide.
     pub(super) fn wish_open_or_not(
         &mut self,
-        device: &impl BlockDevice,
+        target: &impl IoTarget,
         shadow: Option<&Shadow>,
         shared: &mut Shared,
         now: Nanos,
@@ -120,7 +121,7 @@ impl Job {
             return self.wish_flush();
         }
         match (self.state, shadow) {
-            (State::Issuing, _) => self.wish_governed(device, shared, now),
+            (State::Issuing, _) => self.wish_governed(target, shared, now),
             (State::Rereading(file, from), Some(shadow)) => self.wish_reread(shadow, file, from),
             _ => Wish::Nothing,
         }
@@ -141,12 +142,7 @@ impl Job {
     }
 
     /// The next I/O, unless something holds it back.
-    fn wish_governed(
-        &mut self,
-        device: &impl BlockDevice,
-        shared: &mut Shared,
-        now: Nanos,
-    ) -> Wish {
+    fn wish_governed(&mut self, target: &impl IoTarget, shared: &mut Shared, now: Nanos) -> Wish {
         let in_flight = self.in_flight;
         if self.governor.as_ref().is_some_and(|governor| governor.holds(in_flight)) {
             return Wish::Nothing;
@@ -154,15 +150,15 @@ impl Job {
         if self.spec.replays() {
             return self.wish_logged(now);
         }
-        if !self.has_more(device, now) {
+        if !self.has_more(target, now) {
             return Wish::Nothing;
         }
         if let Some(wish) = self.wait_for_flow(&mut shared.flows) {
             return wish;
         }
         let wish = match self.zoned.is_some() {
-            true => self.wish_in_zones(device, &mut shared.zones, now),
-            false => self.wish_drawn(device, now),
+            true => self.wish_in_zones(target, &mut shared.zones, now),
+            false => self.wish_drawn(target, now),
         };
         if let (Wish::Io(_), Some(governor)) = (wish, &mut self.governor) {
             governor.member.iter_mut().for_each(|member| shared.flows.issued(member));

@@ -6,14 +6,14 @@ use crate::engine::shadow::Shadow;
 use crate::engine::shared::Shared;
 use crate::engine::zbd::{Choice, Zones};
 use crate::fio::Direction;
-use nandscape_block::BlockDevice;
+use crate::target::IoTarget;
 use nandscape_rt::Nanos;
 
 impl Job {
     /// What it wishes; a zone for which it waited, and which it does not take, goes back.
     pub(super) fn wish_around_zones(
         &mut self,
-        device: &impl BlockDevice,
+        target: &impl IoTarget,
         shadow: Option<&Shadow>,
         shared: &mut Shared,
         now: Nanos,
@@ -22,7 +22,7 @@ impl Job {
             return Wish::Nothing;
         };
         let given = shared.zones.recall(job);
-        let wish = self.wish_open_or_not(device, shadow, shared, now);
+        let wish = self.wish_open_or_not(target, shadow, shared, now);
         if self.state != State::Issuing {
             self.zoned.iter_mut().for_each(|zoned| zoned.drop_hand(&mut shared.zones));
         }
@@ -33,7 +33,7 @@ impl Job {
     /// The next I/O where zones allow it, or what must come before it.
     pub(super) fn wish_in_zones(
         &mut self,
-        device: &impl BlockDevice,
+        target: &impl IoTarget,
         zones: &mut Zones,
         now: Nanos,
     ) -> Wish {
@@ -51,7 +51,7 @@ impl Job {
                 Choice::Late(due) => return Wish::Wake(due.min(self.deadline)),
                 Choice::Wait => return Wish::Nothing,
                 Choice::Blocked => return Wish::Wake(self.deadline),
-                Choice::Through if self.goes_on_behind_pass(device, zones, now) => {}
+                Choice::Through if self.goes_on_behind_pass(target, zones, now) => {}
                 Choice::Through => return Wish::Nothing,
             }
         }
@@ -82,7 +82,7 @@ impl Job {
     /// As fio (backend.c, `keep_running`): a pass without I/O is the last one.
     fn goes_on_behind_pass(
         &mut self,
-        device: &impl BlockDevice,
+        target: &impl IoTarget,
         zones: &mut Zones,
         now: Nanos,
     ) -> bool {
@@ -100,7 +100,7 @@ impl Job {
             return true;
         }
         self.bytes_left = 0;
-        self.has_more(device, now)
+        self.has_more(target, now)
     }
 
     /// A reset is back, whether it worked; without it the job cannot go on.

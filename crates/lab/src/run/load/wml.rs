@@ -1,17 +1,14 @@
-//! A Filebench workload as what runs on a stack: its threads call the stack's file system themselves.
+//! A Filebench workload: its threads call the file system of a rig themselves.
 
-use super::course::Totals;
-use super::device::{LabDevice, Mounted};
-use super::drive::{End, UnderWay, drive};
-use super::error::RunError;
-use super::files::{Above, Contents};
-use super::load::{INTERVAL, Load, Measured, POINTS_MAX};
-use super::observer::Observer;
-use super::sample::Sample;
-use super::settled::Ground;
-use super::silence::{SILENCE, Silent, stood_still};
-use super::steps::run_load;
-use super::{Manner, Outcome};
+use super::{INTERVAL, Load, Measurement, POINTS_MAX, RunEnd, RunningLoad, drive};
+use crate::run::counts::Sample;
+use crate::run::criterion::Ground;
+use crate::run::error::RunError;
+use crate::run::hang::is_hang;
+use crate::run::observer::Observer;
+use crate::run::rig::Rig;
+use crate::run::series::Totals;
+use crate::run::volume::{FileSetup, Setup};
 use crate::stack::{SHIPPED, Stack};
 use nandscape_block::SECTOR_BYTES;
 use nandscape_rt::Nanos;
@@ -21,18 +18,15 @@ use nandscape_workload::wml::engine::{Report, Row, Session, Settings, Snapshot, 
 use nandscape_workload::wml::{Fileset, Op, Tree, Way, Workload};
 use std::rc::Rc;
 
-/// Runs a Filebench workload on `stack`.
+/// What a workload needs of `stack`.
 ///
 /// # Errors
-/// A stack without a file system, or that does not fit, or a run that could not go on. What ends the
-/// workload early is part of the outcome.
-pub fn run_workload(
+/// The stack has no file system, or a fileset cannot be drawn.
+pub(in crate::run) fn setup(
     stack: &Stack,
-    workload: &Workload,
+    workload: &Rc<Workload>,
     seed: u64,
-    manner: Manner<'_>,
-    observer: &mut dyn Observer,
-) -> Result<Outcome, RunError> {
+) -> Result<Setup, RunError> {
     if stack.fs.is_none() {
         let with = SHIPPED.iter().filter(|(_, text)| text.contains("[fs]")).map(|(name, _)| *name);
         let with = with.collect::<Vec<_>>().join(", ");
@@ -46,41 +40,44 @@ pub fn run_workload(
         Tree::new(fileset, seed).map_err(placed)
     };
     let trees = workload.filesets.iter().map(tree).collect::<Result<Vec<_>, _>>()?;
-    let workload = Rc::new(workload.clone());
-    let load = Flowops { workload: Rc::clone(&workload) };
-    let contents = Contents::Trees(workload, trees);
-    run_load(stack, load, Above::FileSystem(contents), seed, manner, observer)
+    Ok(Setup::Files(FileSetup::Filesets(Rc::clone(workload), trees)))
 }
 
 /// A workload.
-struct Flowops {
-    workload: Rc<Workload>,
-}
+pub(in crate::run) struct Flowops(pub(in crate::run) Rc<Workload>);
 
 impl Load for Flowops {
-    fn measure<D: LabDevice>(
+    fn measure(
         self,
-        device: &mut D,
+        rig: &mut Rig,
         ground: &Ground,
         seed: u64,
         observer: &mut dyn Observer,
-    ) -> Result<Measured, RunError> {
-        let Some(Mounted { rt, host, fs, planted, cost }) = device.mounted() else {
-            return Err(RunError::Failed("the workload has no file system".to_owned()));
-        };
-        let settings = Settings { seed, host, cost };
-        let mut session = Session::new(&rt, fs, &self.workload, planted, settings);
-        let began = Nanos(self.workload.pause_seconds.saturating_mul(Nanos::from_secs(1).0));
-        device.advance(began, &mut Vec::new());
-        device.reset_counts();
-        device.begin_timeline(observer, std::iter::empty());
+    ) -> Result<Measurement, RunError> {
+        let Self(workload) = self;
+        let mut session = session(rig, &workload, seed)?;
+        let began = Nanos(workload.pause_seconds.saturating_mul(Nanos::from_secs(1).0));
+        rig.advance(began);
+        rig.reset_counts();
+        rig.begin_timeline(observer, std::iter::empty());
         session.start();
-        let mut threads = Threads::new(session, &self.workload, began);
-        let free = device.free_sectors();
-        let end = drive(&mut threads, device, observer)?;
-        let measured = threads.finish(device, end);
-        Ok(measured.judged(ground, (free, device.free_sectors())))
+        let mut threads = Threads::new(session, &workload, began);
+        let free = rig.free_sectors();
+        let end = drive(&mut threads, rig, observer)?;
+        let measured = threads.finish(rig, end);
+        Ok(measured.judged(ground, (free, rig.free_sectors())))
     }
+}
+
+/// The threads of a workload on the file system of a rig.
+fn session(rig: &mut Rig, workload: &Rc<Workload>, seed: u64) -> Result<Session, RunError> {
+    let mounted = rig.mounted();
+    let found = mounted.and_then(|mounted| mounted.target().fs().cloned().map(|fs| (mounted, fs)));
+    let (mounted, fs) =
+        found.ok_or_else(|| RunError::Failed("the workload has no file system".to_owned()))?;
+    let settings = Settings { seed, host: mounted.host.clone(), cost: mounted.cost };
+    let filesets = std::mem::take(&mut mounted.filesets);
+    Ok(Session::new(&mounted.executor.handle(), fs, workload, filesets, settings))
 }
 
 /// Threads of a workload that have begun.
@@ -91,24 +88,24 @@ struct Threads {
     /// When they end at the latest.
     end: Option<Nanos>,
     series: Series<Sample>,
-    /// Distance of figures on the way, when the next are due, and whether they begin anew.
+    /// Distance of figures on the way, when the next are due, and whether they are of the period alone.
     period: Option<(Nanos, bool)>,
     next_period: Nanos,
     snapshots: Vec<Snapshot>,
     before: Sums,
-    /// Flowops that were done, and when one was done last.
-    heard: (u64, Nanos),
+    /// Flowops that completed, and when one completed last.
+    progress: (u64, Nanos),
 }
 
-impl<D: LabDevice> UnderWay<D> for Threads {
-    fn go_on(&mut self, device: &mut D) -> Result<RunState, RunError> {
+impl RunningLoad for Threads {
+    fn step(&mut self, rig: &mut Rig) -> Result<RunState, RunError> {
         if !self.are_over() {
-            self.run_to_next(device);
+            self.run_to_next(rig);
         }
         Ok(if self.are_over() { RunState::Finished } else { RunState::Paused })
     }
 
-    fn now(&self, _: &D) -> Nanos {
+    fn now(&self, _: &Rig) -> Nanos {
         self.now
     }
 
@@ -133,7 +130,7 @@ impl Threads {
             next_period: period.map_or(Nanos::MAX, |(period, _)| began.saturating_add(period)),
             snapshots: Vec::new(),
             before: Sums::default(),
-            heard: (0, began),
+            progress: (0, began),
         }
     }
 
@@ -143,39 +140,39 @@ impl Threads {
     }
 
     /// Runs until the next figures are due.
-    fn run_to_next<D: LabDevice>(&mut self, device: &mut D) {
+    fn run_to_next(&mut self, rig: &mut Rig) {
         let due = self.series.due();
         self.now = due.min(self.next_period).min(self.end.unwrap_or(Nanos::MAX));
-        device.advance(self.now, &mut Vec::new());
+        rig.advance(self.now);
         if self.session.is_over() {
             return;
         }
         if self.now == due {
-            self.series.push(point(self.now, device, &self.session));
+            self.series.push(point(self.now, rig, &self.session));
         }
         if self.now == self.next_period {
-            self.snap();
+            self.take_snapshot();
         }
-        self.listen(device);
+        self.check_progress(rig);
     }
 
     /// Everything that was measured.
-    fn finish<D: LabDevice>(self, device: &D, end: End) -> Measured {
-        let Self { session, began, now, heard, series, snapshots, .. } = self;
+    fn finish(self, rig: &Rig, end: RunEnd) -> Measurement {
+        let Self { session, began, now, progress, series, snapshots, .. } = self;
         let report = Report { snapshots, ..session.report(now) };
-        let measured = measured(report, series, device, &session, end);
-        let silent = match end {
-            End::Whole => Silent::new(session, now, (began, heard)),
-            End::Interrupted => {
+        let measured = measured(report, series, rig, &session, end);
+        let hang = match end {
+            RunEnd::Finished => HangDetector::new(session, now, (began, progress)),
+            RunEnd::Interrupted => {
                 session.stop();
                 None
             }
         };
-        Measured { silent, ..measured }
+        Measurement { hang, ..measured }
     }
 
     /// Takes figures on the way.
-    fn snap(&mut self) {
+    fn take_snapshot(&mut self) {
         let Some((period, resets)) = self.period else { return };
         let sums = self.session.sums();
         let at = self.now.saturating_sub(self.began);
@@ -186,37 +183,76 @@ impl Threads {
     }
 
     /// Ends a run without time limit in which all threads wait for each other.
-    fn listen<D: LabDevice>(&mut self, device: &D) {
+    fn check_progress(&mut self, rig: &Rig) {
         let done = self.session.done();
-        if done > self.heard.0 {
-            self.heard = (done, self.now);
-        } else if self.end.is_none() && self.now.saturating_sub(self.heard.1) > SILENCE {
-            self.session.fail(&stood_still(self.heard.1, device));
+        if done > self.progress.0 {
+            self.progress = (done, self.now);
+        } else if self.end.is_none() && is_hang(self.progress.1, self.now) {
+            self.session.fail(&hang_message(self.progress.1, rig));
         }
     }
 }
 
-fn point<D: LabDevice>(at: Nanos, device: &D, session: &Session) -> Point<Sample> {
+/// A run whose time is over, and in the last tenth of which no flowop completed.
+pub(in crate::run) struct HangDetector {
+    session: Session,
+    now: Nanos,
+    /// Flowops that completed, and when one completed last.
+    progress: (u64, Nanos),
+}
+
+impl HangDetector {
+    /// Ends the threads of a run, unless it is such a run.
+    fn new(session: Session, now: Nanos, (began, progress): (Nanos, (u64, Nanos))) -> Option<Self> {
+        let (idle, all) = (now.saturating_sub(progress.1), now.saturating_sub(began));
+        if session.is_over() || idle.0 <= all.0 / 10 {
+            session.stop();
+            return None;
+        }
+        Some(Self { session, now, progress })
+    }
+
+    /// Why it hangs, if it does: it goes on, when all is counted, until a flowop completes or
+    /// none will.
+    pub(in crate::run) fn reason(self, rig: &mut Rig) -> Option<String> {
+        let mut at = self.now;
+        let hangs = |at: Nanos| is_hang(self.now, at);
+        while self.session.done() == self.progress.0 && !self.session.is_over() && !hangs(at) {
+            at = at.saturating_add(Nanos::from_secs(1));
+            rig.advance(at);
+        }
+        let why = hangs(at).then(|| hang_message(self.progress.1, rig));
+        self.session.stop();
+        why
+    }
+}
+
+fn hang_message(progress: Nanos, rig: &Rig) -> String {
+    let waiting = rig.waiting().unwrap_or_default();
+    format!("no flowop completed since {progress}, and none would within an hour: {waiting}")
+}
+
+fn point(at: Nanos, rig: &Rig, session: &Session) -> Point<Sample> {
     let sums = session.sums();
     Point {
         at,
         ios: [sums.reads, sums.writes, 0],
         bytes: [sums.read_bytes, sums.written_bytes, 0],
         latency: session.latencies(),
-        sample: Sample::of(device),
+        sample: rig.sample(),
     }
 }
 
 /// Everything that was measured, in the form that all loads have.
-fn measured<D: LabDevice>(
+fn measured(
     report: Report,
     series: Series<Sample>,
-    device: &D,
+    rig: &Rig,
     session: &Session,
-    end: End,
-) -> Measured {
+    end: RunEnd,
+) -> Measurement {
     let sums = report.sums();
-    let mut counts = device.counts();
+    let mut counts = rig.counts();
     if let Some(fs) = &mut counts.fs {
         fs.read_sectors = sums.read_bytes.div_ceil(SECTOR_BYTES);
         fs.written_sectors = sums.written_bytes.div_ceil(SECTOR_BYTES);
@@ -235,7 +271,11 @@ fn measured<D: LabDevice>(
         ended: began.saturating_add(report.length),
         global_options: Vec::new(),
     };
-    Measured { flowops: Some(report), random_writes, ..Measured::new(results, first, counts, end) }
+    Measurement {
+        flowops: Some(report),
+        random_writes,
+        ..Measurement::new(results, first, counts, end)
+    }
 }
 
 /// Each thread as a job: its reads, its writes, its syncs.

@@ -6,23 +6,29 @@
 //! round ends at the first millisecond at which its amount is reached, and not before it has written a fifth of the
 //! spare space, if it writes at all: a window of shorter rounds could lie within a transient.
 
-use super::counts::Counts;
-use super::course::{self, Totals, WINDOWS};
-use super::settled::{Ground, Stretch};
+use super::jobs::{RunningJobs, first_ramp, writes_at_random};
+use super::{INTERVAL, Load, Measurement, RunEnd, RunningLoad, drive};
+use crate::run::counts::Counts;
+use crate::run::criterion::{self, Ground, Stretch, WINDOWS};
+use crate::run::error::RunError;
+use crate::run::observer::Observer;
+use crate::run::rig::Rig;
+use crate::run::series::Totals;
 use nandscape_block::SECTOR_BYTES;
 use nandscape_ftl::SectorCounts;
 use nandscape_rt::Nanos;
 use nandscape_rt::counts::Counts as _;
-use nandscape_workload::engine::JobResult;
+use nandscape_workload::engine::{JobResult, RunState};
+use nandscape_workload::fio::JobFile;
 use std::collections::VecDeque;
 use std::fmt;
 use std::str::FromStr;
 
 /// Rounds of a measurement window.
 pub const WINDOW_ROUNDS: u32 = WINDOWS as u32;
-/// Rounds at most when nobody says; SNIA's own limit.
+/// Rounds at most by default; SNIA's own limit.
 const ROUNDS_MAX: u32 = 25;
-/// A round when nobody says, in percent of the logical space.
+/// A round by default, in percent of the logical space.
 const ROUND_PERCENT: u32 = 25;
 
 /// Until when a load goes on.
@@ -114,12 +120,7 @@ impl Round {
     }
 
     /// Whether one that began at `began` is over on a device of so many sectors.
-    pub(super) fn is_over(
-        self,
-        logical_sectors: u64,
-        began: (Nanos, u64),
-        now: (Nanos, u64),
-    ) -> bool {
+    fn is_over(self, logical_sectors: u64, began: (Nanos, u64), now: (Nanos, u64)) -> bool {
         let bytes = now.1 - began.1;
         match self {
             Self::Time(time) => now.0.saturating_sub(began.0) >= time,
@@ -141,19 +142,172 @@ pub struct RoundsRun {
     pub rounds: u32,
 }
 
+/// A job file that runs in rounds until it is steady.
+pub(in crate::run) struct SteadyJobs<'a> {
+    pub(in crate::run) file: &'a JobFile,
+    pub(in crate::run) until: UntilSteady,
+    /// What is different from what the file asks for.
+    pub(in crate::run) warnings: Vec<String>,
+}
+
+impl Load for SteadyJobs<'_> {
+    /// Runs the jobs, which go on for ever, until the last five rounds are steady, or as many as are
+    /// allowed. What is measured is those five.
+    fn measure(
+        self,
+        rig: &mut Rig,
+        ground: &Ground,
+        seed: u64,
+        observer: &mut dyn Observer,
+    ) -> Result<Measurement, RunError> {
+        let Self { file, until, warnings } = self;
+        let file = endless(file)?;
+        let mut jobs = RunningJobs::new(&file, rig, seed, observer)?;
+        let ramp = first_ramp(&file);
+        if ramp > Nanos::ZERO {
+            jobs.until = ramp;
+            // A run that is interrupted in its ramp has the figures of one pause more.
+            drive(&mut jobs, rig, observer)?;
+            restart(&mut jobs, rig);
+        }
+        let mut run = SteadyStateRun::new(jobs, until, *ground, rig);
+        let end = drive(&mut run, rig, observer)?;
+        let measured = run.finish(rig, end);
+        Ok(Measurement { random_writes: writes_at_random(&file), warnings, ..measured })
+    }
+}
+
+/// The same jobs, each in a loop without end.
+fn endless(file: &JobFile) -> Result<JobFile, RunError> {
+    let mut file = file.clone();
+    if let Some(spec) = file.jobs.iter().skip(1).find(|spec| spec.stonewall) {
+        let why = "stonewall: jobs that run until steady state run together";
+        return Err(RunError::Job(format!("{}: {why}", spec.place)));
+    }
+    for spec in &mut file.jobs {
+        (spec.time_based, spec.runtime) = (true, None);
+    }
+    Ok(file)
+}
+
+/// What jobs and device did since the last call, and counts from zero again.
+fn restart(jobs: &mut RunningJobs, rig: &mut Rig) -> (Vec<JobResult>, Counts) {
+    let counts = rig.counts();
+    jobs.sampler.before = jobs.sampler.before.plus(&rig.sample());
+    rig.reset_counts();
+    (jobs.engine.cut(), counts)
+}
+
+/// Totals of a job whose counters were reset now and then.
+fn totals(jobs: &RunningJobs, rig: &Rig) -> Totals {
+    jobs.totals(jobs.sampler.before.plus(&rig.sample()))
+}
+
+/// Jobs that go on in rounds.
+struct SteadyStateRun {
+    jobs: RunningJobs,
+    until: UntilSteady,
+    /// Those that are over.
+    rounds: Rounds,
+    /// Totals when the current one began, and bytes of all directions.
+    from: Totals,
+    from_bytes: u64,
+    /// Free sectors then.
+    from_free: u64,
+    /// User sectors that a round writes at least, if it writes any.
+    round_min: u64,
+}
+
+impl SteadyStateRun {
+    fn new(jobs: RunningJobs, until: UntilSteady, ground: Ground, rig: &Rig) -> Self {
+        let (from, from_bytes) = (totals(&jobs, rig), jobs.bytes());
+        let round_min = ground.round_min(WINDOW_ROUNDS.into());
+        let (rounds, from_free) = (Rounds::new(ground), rig.free_sectors());
+        Self { jobs, until, rounds, from, from_bytes, from_free, round_min }
+    }
+
+    /// Whether the current round has taken so much, and written so much.
+    fn is_round_over(&self, rig: &Rig) -> bool {
+        let now = (self.jobs.engine.now(), self.jobs.bytes());
+        let written = rig.sectors().user;
+        let sectors = rig.caps().sectors;
+        self.until.round.is_over(sectors, (self.from.at, self.from_bytes), now)
+            && (written == 0 || written >= self.round_min)
+    }
+
+    /// Ends the current round, and begins the next.
+    fn end_round(&mut self, rig: &mut Rig) {
+        let to = totals(&self.jobs, rig);
+        let (reports, counts) = restart(&mut self.jobs, rig);
+        let from = std::mem::replace(&mut self.from, totals(&self.jobs, rig));
+        self.from_bytes = self.jobs.bytes();
+        let to_free = rig.free_sectors();
+        let free = (std::mem::replace(&mut self.from_free, to_free), to_free);
+        self.rounds.push(RoundDone { from, to, free, reports, counts });
+    }
+
+    fn finish(mut self, rig: &mut Rig, end: RunEnd) -> Measurement {
+        if self.jobs.engine.now() > self.from.at {
+            self.end_round(rig);
+        }
+        let Self { jobs, until, rounds, from: last, .. } = self;
+        let steady = match end {
+            RunEnd::Interrupted => Err("not steady: the last round was cut short".to_owned()),
+            RunEnd::Finished => rounds.steady(),
+        };
+        let run = RoundsRun { asked: until, rounds: rounds.len() };
+        let mut results = jobs.engine.finish();
+        let (from, reports, counts) = rounds.into_window().unwrap_or_default();
+        for (job, window) in results.jobs.iter_mut().zip(reports) {
+            (job.directions, job.sync) = (window.directions, window.sync);
+            (job.runtime, job.depths) = (window.runtime, window.depths);
+            (job.began, job.ended) = (window.began, window.ended);
+            job.zones = window.zones;
+        }
+        let mut measured = Measurement::new(results, from, counts, end);
+        if measured.totals.last().is_none_or(|known| known.at < last.at) {
+            measured.totals.push(last);
+        }
+        Measurement { steady, rounds: Some(run), ..measured }
+    }
+}
+
+impl RunningLoad for SteadyStateRun {
+    fn step(&mut self, rig: &mut Rig) -> Result<RunState, RunError> {
+        let stop = self.jobs.engine.now().saturating_add(INTERVAL);
+        let state = self.jobs.run_to(rig, stop)?;
+        // Jobs without end that have ended: something failed.
+        let failed = state == RunState::Finished;
+        if !failed && !self.is_round_over(rig) {
+            return Ok(RunState::Paused);
+        }
+        self.end_round(rig);
+        let enough = self.rounds.len() >= self.until.rounds_max || self.rounds.steady().is_ok();
+        Ok(if failed || enough { RunState::Finished } else { RunState::Paused })
+    }
+
+    fn now(&self, _: &Rig) -> Nanos {
+        self.jobs.engine.now()
+    }
+
+    fn fraction(&self) -> f64 {
+        f64::from(self.rounds.len()) / f64::from(self.until.rounds_max)
+    }
+}
+
 /// One round.
-pub(super) struct RoundDone {
+struct RoundDone {
     /// Totals when it began and when it ended.
-    pub(super) from: Totals,
-    pub(super) to: Totals,
+    from: Totals,
+    to: Totals,
     /// Free sectors when it began and when it ended.
-    pub(super) free: (u64, u64),
-    pub(super) reports: Vec<JobResult>,
-    pub(super) counts: Counts,
+    free: (u64, u64),
+    reports: Vec<JobResult>,
+    counts: Counts,
 }
 
 /// The rounds so far: figures of all, everything else of the last five.
-pub(super) struct Rounds {
+struct Rounds {
     ground: Ground,
     /// User sectors placed in all rounds.
     written: u64,
@@ -164,11 +318,11 @@ pub(super) struct Rounds {
 
 impl Rounds {
     /// None yet, on this device.
-    pub(super) fn new(ground: Ground) -> Self {
+    fn new(ground: Ground) -> Self {
         Self { ground, written: 0, iops: Vec::new(), waf: Vec::new(), window: VecDeque::new() }
     }
 
-    pub(super) fn push(&mut self, round: RoundDone) {
+    fn push(&mut self, round: RoundDone) {
         self.written += round.counts.ftl.sectors.user;
         self.iops.push(round.to.iops_since(&round.from));
         self.waf.push(round.to.waf_since(&round.from).gc);
@@ -178,16 +332,18 @@ impl Rounds {
         }
     }
 
-    pub(super) fn len(&self) -> u32 {
+    fn len(&self) -> u32 {
         self.iops.len() as u32
     }
 
     /// Whether the window is steady.
-    pub(super) fn steady(&self) -> Result<(), String> {
+    fn steady(&self) -> Result<(), String> {
         let first = self.waf.len().saturating_sub(WINDOWS);
         let waf: Option<Vec<f64>> = self.waf[first..].iter().copied().collect();
-        course::settled("IOPS", &self.iops)
-            .and_then(|()| waf.map_or(Ok(()), |waf| course::settled("write amplification", &waf)))
+        criterion::settled("IOPS", &self.iops)
+            .and_then(|()| {
+                waf.map_or(Ok(()), |waf| criterion::settled("write amplification", &waf))
+            })
             .and_then(|()| self.ground.check(&self.stretch()))
             .map_err(|why| format!("{why}, after {} rounds", self.len()))
     }
@@ -202,7 +358,7 @@ impl Rounds {
     }
 
     /// Where the window begins, and what jobs and device did in it.
-    pub(super) fn into_window(self) -> Option<(Totals, Vec<JobResult>, Counts)> {
+    fn into_window(self) -> Option<(Totals, Vec<JobResult>, Counts)> {
         let mut rounds = self.window.into_iter();
         let RoundDone { from, mut reports, mut counts, .. } = rounds.next()?;
         for round in rounds {

@@ -1,23 +1,22 @@
 //! What a reader should know before believing a figure.
 
-use super::drive::End;
-use super::load::{Measured, NOT_JUDGED};
-use super::prepare::Before;
-use super::settled::is_fresh;
+use super::criterion::is_fresh;
+use super::load::{Measurement, NOT_JUDGED, RunEnd};
+use super::prepare::InitialState;
 use crate::stack::{FsStack, Stack};
 use nandscape_ftl::{DeviceSize, Rest};
 use nandscape_rt::words::grouped;
 use nandscape_workload::trace::TraceCounts;
 
-/// All remarks on a run, those on the beginning first.
-pub(super) fn remarks(
+/// All warnings of a run, those about its initial state first.
+pub(super) fn warnings(
     stack: &Stack,
     (size, rest): (&DeviceSize, Option<Rest>),
-    before: Option<Before>,
-    measured: &Measured,
+    before: Option<InitialState>,
+    measured: &Measurement,
 ) -> Vec<String> {
     let mut all: Vec<String> = interruption(measured).into_iter().collect();
-    all.extend(beginning(stack, size, before, measured));
+    all.extend(initial_state_warnings(stack, size, before, measured));
     all.extend(measured.warnings.iter().cloned());
     all.extend(unwritten(stack, measured));
     all.extend(rest.and_then(|rest| restless(&rest, size, measured)));
@@ -30,20 +29,20 @@ pub(super) fn remarks(
 }
 
 /// On an end before the end.
-fn interruption(measured: &Measured) -> Option<String> {
+fn interruption(measured: &Measurement) -> Option<String> {
     let length = measured.length;
-    (measured.end == End::Interrupted)
-        .then(|| format!("the run was interrupted, and all figures are of the {length} before"))
+    (measured.end == RunEnd::Interrupted)
+        .then(|| format!("run interrupted; figures cover the first {length}"))
 }
 
 /// On what the stack says of the host and nothing comes of; `cached` says whether a page cache was used.
 fn host(stack: &Stack, cached: bool) -> impl Iterator<Item = &'static str> {
     let unused = stack.host.memory_bytes.filter(|_| !cached);
-    let memory = unused.map(|_| "[host] memory limits nothing: nothing used a page cache");
+    let memory = unused.map(|_| "[host] memory has no effect: nothing used a page cache");
     // Calls to a page cache use cores; direct jobs and traces on a block device use none.
     let idle = stack.host.cores.filter(|_| !stack.ftl.charges_host() && !cached);
     let cores = idle.map(
-        |_| "[host] cores limit nothing: the stack sets no ftl.cpu, and nothing used a page cache",
+        |_| "[host] cores has no effect: the stack sets no ftl.cpu, and nothing used a page cache",
     );
     memory.into_iter().chain(cores).chain(without_buffers(stack)).chain(without_areas(stack))
 }
@@ -62,11 +61,11 @@ fn without_areas(stack: &Stack) -> Option<&'static str> {
 }
 
 /// On the state in which the device was.
-fn beginning(
+fn initial_state_warnings(
     stack: &Stack,
     size: &DeviceSize,
-    before: Option<Before>,
-    measured: &Measured,
+    before: Option<InitialState>,
+    measured: &Measurement,
 ) -> impl Iterator<Item = String> {
     let wrote = measured.counts.ftl.host.written > 0;
     let fresh = before.is_none()
@@ -101,8 +100,8 @@ fn beginning(
     fresh.into_iter().chain(partly).chain(restless)
 }
 
-/// On reads of sectors that hold nothing. A file system reads a few of its own structures before it wrote them.
-fn unwritten(stack: &Stack, measured: &Measured) -> Option<String> {
+/// On reads of sectors that hold nothing. A file system reads a few structures before it wrote them.
+fn unwritten(stack: &Stack, measured: &Measurement) -> Option<String> {
     let host = &measured.counts.ftl.host;
     let few = if stack.fs.is_some() { host.read / 100 } else { 0 };
     let remedy = match (&stack.fs, &measured.trace) {
@@ -121,7 +120,7 @@ fn unwritten(stack: &Stack, measured: &Measured) -> Option<String> {
 }
 
 /// On collection that cannot come to rest.
-fn restless(rest: &Rest, size: &DeviceSize, measured: &Measured) -> Option<String> {
+fn restless(rest: &Rest, size: &DeviceSize, measured: &Measurement) -> Option<String> {
     let collects = measured.counts.ftl.gc.victims > 0;
     (collects && !rest.is_possible()).then(|| {
         let lines = |chunks: u64| chunks as f64 / rest.line_chunks.max(1) as f64;
@@ -140,7 +139,7 @@ fn restless(rest: &Rest, size: &DeviceSize, measured: &Measured) -> Option<Strin
 }
 
 /// On what should not happen.
-fn defects(measured: &Measured) -> impl Iterator<Item = String> {
+fn defects(measured: &Measurement) -> impl Iterator<Item = String> {
     let errors = &measured.counts.ftl.media_errors;
     let counted = [
         (errors.mismatches, "reads found another sector's data: a defect of the FTL"),
@@ -153,7 +152,7 @@ fn defects(measured: &Measured) -> impl Iterator<Item = String> {
 /// On how a trace was treated.
 fn trace(counts: &TraceCounts) -> Vec<String> {
     let spaces = counts.devices.saturating_sub(1);
-    let told = [
+    let counted = [
         (counts.read.bad_lines, "malformed lines of the trace were skipped"),
         (counts.read.disordered, "requests of the trace were out of order; they ran in file order"),
         (counts.fit.folded, "requests lay beyond the device and were folded onto it"),
@@ -164,8 +163,8 @@ fn trace(counts: &TraceCounts) -> Vec<String> {
         ),
         (spaces, "further devices in the trace share the address space of the first"),
     ];
-    let told = told.into_iter().filter(|(count, _)| *count > 0);
-    told.map(|(count, what)| format!("{count} {what}")).collect()
+    let counted = counted.into_iter().filter(|(count, _)| *count > 0);
+    counted.map(|(count, what)| format!("{count} {what}")).collect()
 }
 
 #[cfg(test)]
@@ -175,15 +174,15 @@ mod tests {
     /// Cores are idle when neither the FTL nor calls of a file system use them; the remark is made only if
     /// the stack sets their number.
     #[test]
-    fn idle_cores_are_told() {
-        let told = |name: &str, set: &[&str]| {
+    fn idle_cores_are_reported() {
+        let reported = |name: &str, set: &[&str]| {
             let stack = Stack::load(name, set).unwrap();
             host(&stack, stack.fs.is_some()).any(|remark| remark.contains("cores"))
         };
-        assert!(told("pblk", &["host.cores=2"]));
-        assert!(!told("ext4-pblk", &["host.cores=2"]), "calls share them");
-        assert!(!told("pblk", &["host.cores=2", "ftl.cpu=qemu"]), "the FTL works on them");
-        assert!(!told("pblk", &[]));
+        assert!(reported("pblk", &["host.cores=2"]));
+        assert!(!reported("ext4-pblk", &["host.cores=2"]), "calls share them");
+        assert!(!reported("pblk", &["host.cores=2", "ftl.cpu=qemu"]), "the FTL works on them");
+        assert!(!reported("pblk", &[]));
     }
 
     /// A number of buffers or areas that nothing uses is remarked upon if the stack sets it.

@@ -1,10 +1,11 @@
-//! The course of a run over virtual time, and whether it was steady.
+//! The course of a run over virtual time: totals at instants, and rates between them.
 
-use super::amplification::WriteAmplification;
-use super::sample::Sample;
+use super::counts::Sample;
+use nandscape_ftl::SectorCounts;
 use nandscape_rt::Nanos;
 use nandscape_rt::counts::Counts as _;
 use nandscape_workload::engine::{IntervalLatency, LatencyTotals, Point as Counted};
+use serde::Serialize;
 
 /// Totals at one instant of the measured phase.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
@@ -82,11 +83,13 @@ pub struct GarbagePoint {
 }
 
 /// Cleaning of an F2FS in an interval.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct CleaningPoint {
     /// Blocks a second that it moved.
+    #[serde(rename = "gc_blocks_per_s")]
     pub blocks_per_s: f64,
     /// Share of the interval for which calls in the foreground took; a call counts where it ends.
+    #[serde(rename = "gc_share")]
     pub share: f64,
     /// Checkpoints a second.
     pub checkpoints_per_s: f64,
@@ -95,7 +98,7 @@ pub struct CleaningPoint {
 }
 
 /// Migrations of a coupled SSD in an interval.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct MigrationPoint {
     /// Pages a second that collection moved.
     pub moved_per_s: f64,
@@ -144,95 +147,46 @@ pub(super) fn points(totals: &[Totals]) -> Vec<Point> {
     totals.windows(2).map(point).collect()
 }
 
-/// Windows that a run is judged by, as many as SNIA's measurement window has rounds.
-pub(super) const WINDOWS: usize = 5;
-/// Largest spread of the windows, in parts of their mean.
-const RANGE_MAX: f64 = 0.20;
-/// Largest drift of their best linear fit from end to end, likewise.
-const DRIFT_MAX: f64 = 0.10;
-
-/// What [`steady`] asks, or [`settled`] of rounds, in words.
-pub(super) fn criterion(in_rounds: bool) -> String {
-    let over = match in_rounds {
-        true => format!("over the last {WINDOWS} rounds:"),
-        false => format!("over the whole measured phase: in {WINDOWS} equal windows"),
-    };
-    format!(
-        "SNIA PTS 2.0.2, {over} neither IOPS nor write amplification ranges over more than {:.0} % \
-         of its mean or drifts by more than {:.0} %",
-        RANGE_MAX * 100.0,
-        DRIFT_MAX * 100.0
-    )
+/// Write amplification, three ways (DESIGN, decision 10). `None` without user writes.
+#[derive(Clone, Copy, PartialEq, Default, Debug)]
+pub struct WriteAmplification {
+    /// (user + garbage collection) / user.
+    pub gc: Option<f64>,
+    /// (user + garbage collection + padding) / user: what pblk reports.
+    pub gc_pad: Option<f64>,
+    /// All media writes / user.
+    pub media: Option<f64>,
 }
 
-/// SNIA's steady state (Solid State Storage Performance Test Specification 2.0.2, "steady state"),
-/// asked of the whole measured phase, since every figure is an average over all of it. [`criterion`]
-/// says what is asked.
-///
-/// # Errors
-/// What was not steady.
-pub(super) fn steady(totals: &[Totals]) -> Result<(), String> {
-    let windows = windows(totals).ok_or("the run was too short to tell whether it was steady")?;
-    let iops: Vec<f64> = windows.iter().map(|(from, to)| to.iops_since(from)).collect();
-    check("IOPS", &iops)?;
-    let waf: Option<Vec<f64>> = windows.iter().map(|(from, to)| to.waf_since(from).gc).collect();
-    waf.map_or(Ok(()), |waf| check("write amplification", &waf))
-}
-
-/// The course in [`WINDOWS`] windows of about the same length.
-fn windows(totals: &[Totals]) -> Option<Vec<(&Totals, &Totals)>> {
-    let intervals = totals.len().saturating_sub(1);
-    let edge = |window: usize| &totals[window * intervals / WINDOWS];
-    (intervals >= WINDOWS)
-        .then(|| (0..WINDOWS).map(|window| (edge(window), edge(window + 1))).collect())
-}
-
-/// Whether the last [`WINDOWS`] of `values`, one a round, are steady.
-///
-/// # Errors
-/// What was not, or that there are too few.
-pub(super) fn settled(what: &str, values: &[f64]) -> Result<(), String> {
-    match values.len().checked_sub(WINDOWS) {
-        Some(first) => check(what, &values[first..]),
-        None => Err(format!("fewer than {WINDOWS} rounds")),
+impl WriteAmplification {
+    /// From counted sectors.
+    #[must_use]
+    pub fn of(sectors: &SectorCounts) -> Self {
+        let per_user = |sum: u64| (sectors.user > 0).then(|| sum as f64 / sectors.user as f64);
+        let gc = sectors.user + sectors.gc;
+        let gc_pad = gc + sectors.pad;
+        let media = gc_pad + sectors.line_meta + sectors.map + sectors.trim;
+        Self { gc: per_user(gc), gc_pad: per_user(gc_pad), media: per_user(media) }
     }
 }
 
-fn check(what: &str, values: &[f64]) -> Result<(), String> {
-    let (range, drift) = spread(values);
-    if range <= RANGE_MAX && drift <= DRIFT_MAX {
-        return Ok(());
-    }
-    Err(format!(
-        "not steady: {what} ranges over {:.0} % of its mean (at most {:.0}) and drifts by {:.0} % \
-         (at most {:.0}), judged by {WINDOWS} windows",
-        range * 100.0,
-        RANGE_MAX * 100.0,
-        drift * 100.0,
-        DRIFT_MAX * 100.0
-    ))
-}
-
-/// Range, and drift of the least-squares line from end to end, both in parts of the mean.
-fn spread(values: &[f64]) -> (f64, f64) {
-    let n = values.len() as f64;
-    let mean = values.iter().sum::<f64>() / n;
-    if mean == 0.0 {
-        return (0.0, 0.0);
-    }
-    let low = values.iter().fold(f64::MAX, |low, value| low.min(*value));
-    let high = values.iter().fold(f64::MIN, |high, value| high.max(*value));
-    let centre = (n - 1.0) / 2.0;
-    let offsets = || (0..values.len()).map(|i| i as f64 - centre);
-    let covariance: f64 = offsets().zip(values).map(|(x, y)| x * (y - mean)).sum();
-    let slope = covariance / offsets().map(|x| x * x).sum::<f64>();
-    ((high - low) / mean, (slope * (n - 1.0)).abs() / mean)
+/// What media were written for, in media sectors per user sector; the parts add up to
+/// [`WriteAmplification::media`]. Copies that became stale count as padding in the factor that pblk reports.
+pub(super) fn amplification_parts(sectors: &SectorCounts) -> [(&'static str, f64); 6] {
+    let parts = [
+        ("user", sectors.user),
+        ("gc", sectors.gc),
+        ("stale", sectors.stale),
+        ("pad", sectors.pad.saturating_sub(sectors.stale)),
+        ("meta", sectors.line_meta + sectors.trim),
+        ("map", sectors.map),
+    ];
+    parts.map(|(name, part)| (name, part as f64 / sectors.user.max(1) as f64))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use nandscape_ftl::SectorCounts;
 
     fn run(ms: u64, ios_until: impl Fn(u64) -> u64) -> Vec<Totals> {
         let totals = |at| {
@@ -254,13 +208,22 @@ mod tests {
         assert!(super::points(&run(1, |_| 9)).iter().all(|p| p.iops == 0.0 && p.waf.gc.is_none()));
     }
 
-    /// A constant rate is steady; a ramp, a cliff and a burst are not; five points are too few.
+    /// The parts are the whole, and stale copies are no padding.
     #[test]
-    fn drift_and_range_are_noticed() {
-        assert_eq!(steady(&run(1_000, |at| 3 * at)), Ok(()));
-        assert!(steady(&run(1_000, |at| at * at)).unwrap_err().contains("IOPS"));
-        assert!(steady(&run(1_000, |at| 3 * at.min(800))).is_err());
-        assert!(steady(&run(1_000, |at| 3 * at + if at >= 500 { 900 } else { 0 })).is_err());
-        assert!(steady(&run(4, |at| at)).unwrap_err().contains("too short"));
+    fn parts_add_up() {
+        let sectors = SectorCounts {
+            user: 1_000,
+            gc: 8_307,
+            pad: 40,
+            stale: 30,
+            line_meta: 20,
+            trim: 3,
+            map: 7,
+            journal: 5,
+        };
+        let parts = amplification_parts(&sectors);
+        let sum: f64 = parts.iter().map(|(_, part)| part).sum();
+        assert!((sum - WriteAmplification::of(&sectors).media.unwrap()).abs() < 1e-12);
+        assert_eq!(parts[2..4], [("stale", 0.03), ("pad", 0.01)]);
     }
 }

@@ -6,10 +6,11 @@
 //! `filesize` long, or as long as `offset` and its share of `size` ask for; the longest wins where several
 //! jobs name one file.
 
-use crate::run::error::RunError;
+use super::direction::Direction;
+use super::spec::{JobFile, JobSpec, SyncWrites};
+use super::units::Amount;
 use nandscape_block::SECTOR_BYTES;
 use nandscape_rt::Stream;
-use nandscape_workload::fio::{Amount, Direction, JobFile, JobSpec, SyncWrites};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::rc::Rc;
@@ -17,50 +18,52 @@ use std::rc::Rc;
 /// Sectors that all files together may have.
 const SECTORS_MAX: u64 = 1 << 34;
 
-/// A file.
+/// A file of jobs.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct File {
+pub struct LaidOutFile {
     /// The job that asks for so long a file, with its place.
-    pub(super) job: Rc<str>,
+    pub job: Rc<str>,
     /// Folders and name.
-    pub(super) path: Vec<String>,
+    pub path: Vec<String>,
     /// Its first sector in the engine's address space.
-    pub(super) base: u64,
+    pub base: u64,
     /// Its length.
-    pub(super) sectors: u64,
-    /// Whether somebody reads it before it was written.
-    pub(super) filled: bool,
+    pub sectors: u64,
+    /// Whether a job reads it before it was written.
+    pub filled: bool,
 }
 
-/// A clone of a job.
+/// A job, or a clone of one that has `numjobs`.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Clone {
+pub struct JobInstance {
     /// Its files.
-    pub(super) files: Vec<usize>,
-    /// It goes past the page cache.
-    pub(super) direct: bool,
+    pub files: Vec<usize>,
+    /// Its I/O bypasses the page cache.
+    pub direct: bool,
     /// Its syncs leave out what reading does not need.
-    pub(super) data_only: bool,
+    pub data_only: bool,
     /// Its durable writes do (`sync=dsync`).
-    pub(super) writes_data_only: bool,
+    pub writes_data_only: bool,
 }
 
 /// The files of all jobs.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
-pub(crate) struct Layout {
-    pub(super) files: Vec<File>,
-    pub(super) clones: Vec<Clone>,
+pub struct FileLayout {
+    /// In order of address.
+    pub files: Vec<LaidOutFile>,
+    /// Clones of each job, in the order of the job file.
+    pub instances: Vec<JobInstance>,
 }
 
-impl Layout {
+impl FileLayout {
     /// The files that these jobs ask for; the seed draws sizes that are not fixed.
     ///
     /// # Errors
     /// What cannot be done on files, with its place.
-    pub(crate) fn new(jobs: &JobFile, seed: u64) -> Result<Self, RunError> {
+    pub fn new(jobs: &JobFile, seed: u64) -> Result<Self, String> {
         if let Some(notice) = jobs.notices.iter().find(|notice| notice.is_refused_on_files()) {
             let (place, key) = (&notice.place, &notice.key);
-            return Err(RunError::Job(format!("{place}: {key}: not supported on files")));
+            return Err(format!("{place}: {key}: not supported on files"));
         }
         let mut layout = Self::default();
         let mut known = BTreeMap::new();
@@ -68,7 +71,7 @@ impl Layout {
             let mut sizes = Stream::new(seed, &format!("files/{index}/{}", spec.name));
             for clone in 0..spec.numjobs {
                 let added = layout.add(spec, clone, &mut known, &mut sizes);
-                added.map_err(|problem| RunError::Job(format!("{}: {problem}", named(spec))))?;
+                added.map_err(|problem| format!("{}: {problem}", named(spec)))?;
             }
         }
         layout.place()?;
@@ -101,18 +104,18 @@ impl Layout {
             let sectors = sectors(spec, clone, file, count, sizes)?;
             let mix = spec.pattern.mix;
             let filled = mix.has(Direction::Read) || mix.has(Direction::Trim);
-            let file = File { job: Rc::clone(&job), path, base: 0, sectors, filled };
+            let file = LaidOutFile { job: Rc::clone(&job), path, base: 0, sectors, filled };
             files.push(self.file(file, known)?);
         }
         let direct = spec.files.direct;
-        self.clones.push(Clone { files, direct, data_only, writes_data_only });
+        self.instances.push(JobInstance { files, direct, data_only, writes_data_only });
         Ok(())
     }
 
     /// Adds a file, or makes the one of its path as much as this one is.
     fn file(
         &mut self,
-        file: File,
+        file: LaidOutFile,
         known: &mut BTreeMap<Vec<String>, usize>,
     ) -> Result<usize, String> {
         let Some(at) = known.get(&file.path).copied() else {
@@ -130,41 +133,37 @@ impl Layout {
     }
 
     /// Puts one file behind the other.
-    fn place(&mut self) -> Result<(), RunError> {
+    fn place(&mut self) -> Result<(), String> {
         let mut base: u64 = 0;
         for file in &mut self.files {
             file.base = base;
             base = base.saturating_add(file.sectors);
             if base > SECTORS_MAX {
-                let File { job, path, .. } = file;
+                let LaidOutFile { job, path, .. } = file;
                 let why = "the files of all jobs have more than 64 TiB";
-                return Err(RunError::Job(format!(
-                    "{job}: with its file {}, {why}",
-                    path.join("/")
-                )));
+                return Err(format!("{job}: with its file {}, {why}", path.join("/")));
             }
         }
         Ok(())
     }
 
     /// Sectors of all files.
-    pub(super) fn sectors(&self) -> u64 {
+    #[must_use]
+    pub fn sectors(&self) -> u64 {
         self.files.last().map_or(0, |file| file.base + file.sectors)
     }
 
-    /// The parts of the address space that the files of each clone are.
-    pub(super) fn of_clones(&self) -> Vec<Vec<Range<u64>>> {
-        let space = |file: &File| file.base..file.base + file.sectors;
-        let files = |clone: &Clone| clone.files.iter().map(|at| space(&self.files[*at])).collect();
-        self.clones.iter().map(files).collect()
+    /// The parts of the address space that the files of each job instance are.
+    #[must_use]
+    pub fn ranges(&self) -> Vec<Vec<Range<u64>>> {
+        let space = |file: &LaidOutFile| file.base..file.base + file.sectors;
+        let files =
+            |job: &JobInstance| job.files.iter().map(|at| space(&self.files[*at])).collect();
+        self.instances.iter().map(files).collect()
     }
 
-    /// The parts of files that a stretch of the address space is: index, first sector, sectors.
-    pub(super) fn parts(
-        &self,
-        first: u64,
-        sectors: u64,
-    ) -> impl Iterator<Item = (usize, u64, u64)> {
+    /// The parts of files that a part of the address space is: index, first sector, sectors.
+    pub fn parts(&self, first: u64, sectors: u64) -> impl Iterator<Item = (usize, u64, u64)> {
         let end = (first + sectors).min(self.sectors());
         let start = self.files.partition_point(|file| file.base + file.sectors <= first);
         let files = self.files.iter().enumerate().skip(start);
@@ -246,16 +245,16 @@ fn check_path(path: &[String], known: &BTreeMap<Vec<String>, usize>) -> Result<(
 
 #[cfg(test)]
 mod tests {
+    use super::super::{HostEnvironment, parse};
     use super::*;
-    use nandscape_workload::fio::{HostEnvironment, parse};
 
-    fn layout(text: &str) -> Result<Layout, String> {
+    fn layout(text: &str) -> Result<FileLayout, String> {
         let jobs = parse(text, "a.fio", &HostEnvironment).unwrap();
-        Layout::new(&jobs, 1).map_err(|error| error.to_string())
+        FileLayout::new(&jobs, 1)
     }
 
-    /// Clones have files of their own in a row; a named file is everybody's, as long as the longest
-    /// asks for; the engine is told where they are.
+    /// Clones have separate files in a row; jobs share a named file, which is as long as the longest
+    /// asks for; ranges name where they are.
     #[test]
     fn files_lie_one_behind_the_other() {
         let text = "[a]\nrw=randwrite\nsize=1m\nnumjobs=2\nnrfiles=2\n[b]\nfilename=/x/y\nsize=64k\n\
@@ -274,8 +273,8 @@ mod tests {
         assert_eq!(files, expected);
         let shared: Vec<Range<u64>> = std::iter::once(512..560).collect();
         let own = [vec![0..128, 128..256], vec![256..384, 384..512]];
-        let clones = [&own[..], &[shared.clone(), shared]].concat();
-        assert_eq!(layout.of_clones(), clones);
+        let instances = [&own[..], &[shared.clone(), shared]].concat();
+        assert_eq!(layout.ranges(), instances);
         assert_eq!(layout.parts(120, 16).collect::<Vec<_>>(), [(0, 120, 8), (1, 0, 8)]);
         assert_eq!(layout.parts(512, 4).collect::<Vec<_>>(), [(4, 0, 4)]);
     }
@@ -293,8 +292,8 @@ mod tests {
             files,
             expected.map(|(name, sectors, filled)| (name.to_owned(), sectors, filled))
         );
-        let clones: Vec<_> = layout.clones.iter().map(|clone| clone.files.clone()).collect();
-        assert_eq!(clones, [vec![0, 1], vec![1], vec![0, 1, 2]]);
+        let instances: Vec<_> = layout.instances.iter().map(|clone| clone.files.clone()).collect();
+        assert_eq!(instances, [vec![0, 1], vec![1], vec![0, 1, 2]]);
     }
 
     /// `size` is that of all files of a clone, which the first ones take more of where it does not divide,

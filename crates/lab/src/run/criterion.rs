@@ -1,5 +1,7 @@
-//! Whether figures are those of a steady state, beyond the course of IOPS and write amplification, which
-//! `course.rs` judges by SNIA's criterion. A course can be level and its level that of a transient: while a device
+//! Whether figures are those of a steady state. The course of IOPS and write amplification is judged by SNIA's
+//! criterion (Solid State Storage Performance Test Specification 2.0.2).
+//!
+//! A course can be level and its level that of a transient: while a device
 //! lives on free space that it has not reclaimed yet, write amplification is low, and constant. So a stretch of a
 //! run is only called steady if
 //!
@@ -11,7 +13,7 @@
 //!
 //! A stretch without writes and without collection changes nothing, and its course says all there is.
 
-use super::prepare::Before;
+use super::series::Totals;
 use nandscape_ftl::{DeviceSize, Ftl, SectorCounts};
 use nandscape_rt::words::grouped;
 
@@ -21,6 +23,91 @@ use nandscape_rt::words::grouped;
 const NO_LONGER_FRESH: u64 = 3;
 /// The largest share of the write amplification that a change of the free space may account for.
 const FREE_SHARE_MAX: f64 = 0.03;
+
+/// Windows that a run is judged by, as many as SNIA's measurement window has rounds.
+pub(super) const WINDOWS: usize = 5;
+/// Largest spread of the windows, in parts of their mean.
+const RANGE_MAX: f64 = 0.20;
+/// Largest drift of their best linear fit from end to end, likewise.
+const DRIFT_MAX: f64 = 0.10;
+
+/// What [`steady`] asks, or [`settled`] of rounds, in words.
+pub(super) fn criterion(in_rounds: bool) -> String {
+    let over = match in_rounds {
+        true => format!("over the last {WINDOWS} rounds:"),
+        false => format!("over the whole measured phase: in {WINDOWS} equal windows"),
+    };
+    format!(
+        "SNIA PTS 2.0.2, {over} neither IOPS nor write amplification ranges over more than {:.0} % \
+         of its mean or drifts by more than {:.0} %",
+        RANGE_MAX * 100.0,
+        DRIFT_MAX * 100.0
+    )
+}
+
+/// SNIA's steady state (Solid State Storage Performance Test Specification 2.0.2, "steady state"),
+/// asked of the whole measured phase, since every figure is an average over all of it. [`criterion`]
+/// says what is asked.
+///
+/// # Errors
+/// What was not steady.
+pub(super) fn steady(totals: &[Totals]) -> Result<(), String> {
+    let windows = windows(totals).ok_or("the run was too short to tell whether it was steady")?;
+    let iops: Vec<f64> = windows.iter().map(|(from, to)| to.iops_since(from)).collect();
+    check("IOPS", &iops)?;
+    let waf: Option<Vec<f64>> = windows.iter().map(|(from, to)| to.waf_since(from).gc).collect();
+    waf.map_or(Ok(()), |waf| check("write amplification", &waf))
+}
+
+/// The course in [`WINDOWS`] windows of about the same length.
+fn windows(totals: &[Totals]) -> Option<Vec<(&Totals, &Totals)>> {
+    let intervals = totals.len().saturating_sub(1);
+    let edge = |window: usize| &totals[window * intervals / WINDOWS];
+    (intervals >= WINDOWS)
+        .then(|| (0..WINDOWS).map(|window| (edge(window), edge(window + 1))).collect())
+}
+
+/// Whether the last [`WINDOWS`] of `values`, one a round, are steady.
+///
+/// # Errors
+/// What was not, or that there are too few.
+pub(super) fn settled(what: &str, values: &[f64]) -> Result<(), String> {
+    match values.len().checked_sub(WINDOWS) {
+        Some(first) => check(what, &values[first..]),
+        None => Err(format!("fewer than {WINDOWS} rounds")),
+    }
+}
+
+fn check(what: &str, values: &[f64]) -> Result<(), String> {
+    let (range, drift) = spread(values);
+    if range <= RANGE_MAX && drift <= DRIFT_MAX {
+        return Ok(());
+    }
+    Err(format!(
+        "not steady: {what} ranges over {:.0} % of its mean (at most {:.0}) and drifts by {:.0} % \
+         (at most {:.0}), judged by {WINDOWS} windows",
+        range * 100.0,
+        RANGE_MAX * 100.0,
+        drift * 100.0,
+        DRIFT_MAX * 100.0
+    ))
+}
+
+/// Range, and drift of the least-squares line from end to end, both in parts of the mean.
+fn spread(values: &[f64]) -> (f64, f64) {
+    let n = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / n;
+    if mean == 0.0 {
+        return (0.0, 0.0);
+    }
+    let low = values.iter().fold(f64::MAX, |low, value| low.min(*value));
+    let high = values.iter().fold(f64::MIN, |high, value| high.max(*value));
+    let centre = (n - 1.0) / 2.0;
+    let offsets = || (0..values.len()).map(|i| i as f64 - centre);
+    let covariance: f64 = offsets().zip(values).map(|(x, y)| x * (y - mean)).sum();
+    let slope = covariance / offsets().map(|x| x * x).sum::<f64>();
+    ((high - low) / mean, (slope * (n - 1.0)).abs() / mean)
+}
 
 /// The device on which a load runs, as far as a verdict depends on it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -47,9 +134,9 @@ pub(super) fn is_fresh(logical_sectors: u64, written_sectors: u64) -> bool {
 }
 
 impl Ground {
-    /// `ftl` with what was done to it before.
-    pub(super) fn new(ftl: &impl Ftl, before: Option<Before>) -> Self {
-        Self { fresh: before.is_none(), size: ftl.size() }
+    /// `ftl`, which is `fresh` if nothing was written to it before.
+    pub(super) fn new(ftl: &impl Ftl, fresh: bool) -> Self {
+        Self { fresh, size: ftl.size() }
     }
 
     /// User sectors below which a round does not end, once it has written anything: those of a measurement window
@@ -117,6 +204,8 @@ fn level(sectors: &SectorCounts, (from, to): (u64, u64)) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::run::counts::Sample;
+    use nandscape_rt::Nanos;
 
     fn ground(fresh: bool) -> Ground {
         let size = DeviceSize {
@@ -167,5 +256,25 @@ mod tests {
         assert!(check(1_000, 9_000, (60, 100)).unwrap_err().contains("rose from 60 to 100"));
         assert_eq!(check(1_000, 9_000, (100, 70)), Ok(()));
         assert_eq!(check(1_000, 0, (100, 0)), Ok(()), "without copies nothing is saved");
+    }
+
+    fn run(ms: u64, ios_until: impl Fn(u64) -> u64) -> Vec<Totals> {
+        let totals = |at| {
+            let ios = ios_until(at);
+            let sectors = SectorCounts { user: ios, gc: ios, ..SectorCounts::default() };
+            let sample = Sample { sectors, ..Sample::default() };
+            Totals { at: Nanos::from_ms(7 + at), ios, sample, ..Totals::default() }
+        };
+        (0..=ms).map(totals).collect()
+    }
+
+    /// A constant rate is steady; a ramp, a cliff and a burst are not; five points are too few.
+    #[test]
+    fn drift_and_range_are_noticed() {
+        assert_eq!(steady(&run(1_000, |at| 3 * at)), Ok(()));
+        assert!(steady(&run(1_000, |at| at * at)).unwrap_err().contains("IOPS"));
+        assert!(steady(&run(1_000, |at| 3 * at.min(800))).is_err());
+        assert!(steady(&run(1_000, |at| 3 * at + if at >= 500 { 900 } else { 0 })).is_err());
+        assert!(steady(&run(4, |at| at)).unwrap_err().contains("too short"));
     }
 }

@@ -1,16 +1,13 @@
-//! A trace as what runs on a stack.
+//! A trace: its replay on a rig.
 
-use super::course::Totals;
-use super::device::{self, LabDevice};
-use super::drive::{UnderWay, drive};
-use super::error::RunError;
-use super::files::Above;
-use super::load::{Load, Measured, NOT_JUDGED, options};
-use super::observer::Observer;
-use super::sample::{Sample, Sampler};
-use super::settled::Ground;
-use super::steps::run_load;
-use super::{Manner, Outcome, prepare};
+use super::{Load, Measurement, NOT_JUDGED, RunningLoad, Sampler, drive, options};
+use crate::run::counts::Sample;
+use crate::run::criterion::Ground;
+use crate::run::error::RunError;
+use crate::run::observer::Observer;
+use crate::run::rig::Rig;
+use crate::run::series::Totals;
+use crate::run::{device, prepare};
 use crate::stack::Stack;
 use nandscape_block::BlockDevice;
 use nandscape_ftl::Ftl;
@@ -34,25 +31,6 @@ pub struct Trace {
     pub prefill: Footprint,
 }
 
-/// Replays `trace` on `stack` in this manner.
-///
-/// # Errors
-/// A stack that does not fit, a trace that is malformed or does not fit, a state that cannot be used, or a run
-/// that could not go on. Failures of single I/Os are part of the outcome.
-pub fn replay(
-    stack: &Stack,
-    trace: Trace,
-    seed: u64,
-    manner: Manner<'_>,
-    observer: &mut dyn Observer,
-) -> Result<Outcome, RunError> {
-    if stack.fs.is_some() {
-        let why = "a trace is replayed on a block device, not on files: leave out [fs]";
-        return Err(stack.error("fs", why).into());
-    }
-    run_load(stack, trace, Above::Nothing, seed, manner, observer)
-}
-
 /// Whether all that is to be issued of a trace fits the device of `stack`, before anything is written to
 /// one; and the sectors that it reads or writes there.
 ///
@@ -64,7 +42,7 @@ pub fn check_trace(
     reader: &mut TraceReader,
     how: &How,
 ) -> Result<Footprint, RunError> {
-    let ftl = device::format(stack, device::sound(prepare::fresh(stack, seed)?), seed)?;
+    let ftl = device::format(stack, device::without_faults(prepare::fresh(stack, seed)?), seed)?;
     Ok(trace::check(reader, ftl.caps(), how)?)
 }
 
@@ -73,41 +51,45 @@ impl Load for Trace {
         &self.prefill
     }
 
-    fn measure<D: LabDevice>(
+    fn measure(
         self,
-        device: &mut D,
+        rig: &mut Rig,
         _: &Ground,
         seed: u64,
         observer: &mut dyn Observer,
-    ) -> Result<Measured, RunError> {
-        let mut replay = Replay::new(self.reader, device.caps(), self.how, &options(seed))?;
+    ) -> Result<Measurement, RunError> {
+        let mut replay = Replay::new(self.reader, rig.caps(), self.how, &options(seed))?;
         replay.record(observer.recorder());
-        device.begin_timeline(observer, std::iter::once((0, "trace")));
-        let mut trace = TraceUnderWay { replay, bytes: self.bytes, sampler: Sampler::default() };
-        let end = drive(&mut trace, device, observer)?;
+        rig.begin_timeline(observer, std::iter::once((0, "trace")));
+        let mut trace = RunningReplay { replay, bytes: self.bytes, sampler: Sampler::default() };
+        let end = drive(&mut trace, rig, observer)?;
         let (results, counts) = trace.replay.finish();
         let random_writes = results.jobs.iter().any(|job| job.direction(Direction::Write).ios > 0);
-        let measured = Measured::new(results, Totals::default(), device.counts(), end);
+        let measured = Measurement::new(results, Totals::default(), rig.counts(), end);
         let steady = Err(format!("{NOT_JUDGED}: a trace is as long as it is"));
-        Ok(Measured { trace: Some(counts), random_writes, steady, ..measured })
+        Ok(Measurement { trace: Some(counts), random_writes, steady, ..measured })
     }
 }
 
 /// A replay that has begun.
-struct TraceUnderWay {
+struct RunningReplay {
     replay: Replay<Sample>,
     /// Of the whole trace, as far as it is known.
     bytes: u64,
     sampler: Sampler,
 }
 
-impl<D: LabDevice> UnderWay<D> for TraceUnderWay {
-    fn go_on(&mut self, device: &mut D) -> Result<RunState, RunError> {
-        Ok(self.replay.run_for(device, &mut self.sampler, PAUSE_EVENTS)?)
+impl RunningLoad for RunningReplay {
+    fn step(&mut self, rig: &mut Rig) -> Result<RunState, RunError> {
+        let (replay, sampler) = (&mut self.replay, &mut self.sampler);
+        Ok(match rig {
+            Rig::Device(device) => replay.run_for(device, sampler, PAUSE_EVENTS)?,
+            Rig::Mounted(mounted) => replay.run_for(&mut **mounted, sampler, PAUSE_EVENTS)?,
+        })
     }
 
-    fn now(&self, device: &D) -> Nanos {
-        device.look(Ftl::now)
+    fn now(&self, rig: &Rig) -> Nanos {
+        rig.look(Ftl::now)
     }
 
     fn fraction(&self) -> f64 {
