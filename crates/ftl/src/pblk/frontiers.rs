@@ -151,7 +151,6 @@ impl Frontiers {
 
     #[inline]
     pub(super) fn step_open(&mut self, width: u32, f: FrontierId) {
-        let width = width;
         if let Some(open) = &mut self.get_mut(f).open {
             open.at.step(width);
         }
