@@ -22,10 +22,11 @@ use super::inode::{Inode, META_INO, NODE_INO};
 use super::mount_info::MountInfo;
 use super::moves::GcJournal;
 use super::nat::{FreeNids, Nat, NodeParts};
-use super::options::{AllocMode, Allocation, MountOptions, Reclaim};
+use super::options::{Allocation, MountOptions, Reclaim};
 use super::recovery::RollForward;
 use super::rules::OmittedRule;
-use super::segment::{Capacity, CurSeg, LOGS, Segments, SegmentsAtMount, Slots};
+use super::segment::{CurSeg, LOGS, SegmentsAtMount, Slots};
+use super::segment_manager::segments_of;
 use super::space::Space;
 use super::volume::{Volume, VolumeParts};
 use super::zones::{ZoneGeometry, Zones};
@@ -479,16 +480,8 @@ async fn load_volume(
     let of_zone = zones.as_ref().map(|zones| zones.capacity().of_section());
     let gc_journal = GcJournal::of(mount.sb.gc_journal(), options, of_zone)?;
     let meta = special(META_INO);
-    let whole = Capacity::whole(layout.segments_per_section());
-    let capacity = zones.as_ref().map_or(whole, Zones::capacity);
-    let mut segments = Segments::new(layout, capacity, at_mount);
-    segments.reuses_early =
-        options.alloc_mode == AllocMode::Reuse || options.has_small_rules(&layout);
-    segments.ignores_kept = options.omit == Some(OmittedRule::KeptBlocks);
-    segments.reuses_prefree = options.omit == Some(OmittedRule::PrefreeReuse);
-    segments.frees_pinned = options.omit == Some(OmittedRule::GcPinned);
-    segments.reuses_retired = options.omit == Some(OmittedRule::SectionReuse);
-    segments.forgets_slots = options.omit == Some(OmittedRule::SlotMap);
+    let capacity = zones.as_ref().map(Zones::capacity);
+    let segments = segments_of(layout, capacity, options, at_mount);
     let parts = VolumeParts {
         mount: Rc::clone(&mount),
         segments,

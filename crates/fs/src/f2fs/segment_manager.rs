@@ -4,11 +4,14 @@
 use super::counts::InUseSums;
 use super::error::corrupt;
 use super::format::{
-    BlockAddr, Place, SegNo, SegmentType, SpaceSection, SummaryBlock, SummaryEntry, SummaryKind,
+    BlockAddr, Layout, Place, SegNo, SegmentType, SpaceSection, SummaryBlock, SummaryEntry,
+    SummaryKind,
 };
 use super::meta_pages::MetaPages;
 use super::mount_info::MountInfo;
-use super::segment::{Block, Capacity, Discards, Segments};
+use super::options::{AllocMode, MountOptions};
+use super::rules::OmittedRule;
+use super::segment::{Block, Capacity, Discards, Segments, SegmentsAtMount};
 use crate::contract::Result;
 use nandscape_block::Placement;
 use nandscape_rt::sync::Mutex;
@@ -27,6 +30,26 @@ const fn placement_of(log: SegmentType) -> u16 {
 
 /// The placement of blocks of the metadata areas: medium life, as `whint_mode=fs-based` has it.
 const META_PLACEMENT: u16 = 2;
+
+/// Segments as the checkpoint has them, with the rules of this mount.
+pub(super) fn segments_of(
+    layout: Layout,
+    capacity: Option<Capacity>,
+    options: &MountOptions,
+    at_mount: SegmentsAtMount,
+) -> Segments {
+    let whole = Capacity::whole(layout.segments_per_section());
+    let capacity = capacity.unwrap_or(whole);
+    let mut segments = Segments::new(layout, capacity, at_mount);
+    segments.reuses_early =
+        options.alloc_mode == AllocMode::Reuse || options.has_small_rules(&layout);
+    segments.ignores_kept = options.omit == Some(OmittedRule::KeptBlocks);
+    segments.reuses_prefree = options.omit == Some(OmittedRule::PrefreeReuse);
+    segments.frees_pinned = options.omit == Some(OmittedRule::GcPinned);
+    segments.reuses_retired = options.omit == Some(OmittedRule::SectionReuse);
+    segments.forgets_slots = options.omit == Some(OmittedRule::SlotMap);
+    segments
+}
 
 /// Segments of a mounted volume.
 pub(crate) struct SegmentManager {

@@ -40,7 +40,10 @@ impl Parts {
         let buffers = plan.make_buffers(geometry, config, capacity)?;
         let l2p = L2p::new(capacity.logical_sectors, geometry.ppa_end());
         let lines = Lines::new(geometry, layout, capacity.line_data_sectors);
-        let (Some(l2p), Some(lines)) = (l2p, lines) else { return Err(FtlError::AddressSpace) };
+        let (Some(l2p), Some(mut lines)) = (l2p, lines) else {
+            return Err(FtlError::AddressSpace);
+        };
+        lines.kept = capacity.map_lines;
         let (entry_bytes, frontier) = (l2p.entry_bytes(), plan.frontiers() as FrontierId);
         let mapping =
             Mapping::new((config, run), geometry, capacity.logical_sectors, entry_bytes, frontier)?;

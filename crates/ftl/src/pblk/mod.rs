@@ -171,16 +171,15 @@ impl<M: OpenChannel> Pblk<M> {
         now: Nanos,
     ) -> Result<Self, (M, FtlError)> {
         let geometry = *media.geometry();
-        let parts = match Parts::new(&geometry, (&config, &run), &capacity) {
-            Ok(parts) => parts,
-            Err(error) => return Err((media.into_inner(), error)),
-        };
-        let Parts { layout, plan, buffers, l2p, mut lines, mapping } = parts;
-        lines.kept = capacity.map_lines;
-        let roles = plan.clone();
-        let roles = roles.roles();
+        let Parts { layout, plan, buffers, l2p, lines, mapping } =
+            match Parts::new(&geometry, (&config, &run), &capacity) {
+                Ok(parts) => parts,
+                Err(error) => return Err((media.into_inner(), error)),
+            };
+        let stats = PblkCounts::new(geometry.ws_opt, plan.roles());
         let data = capacity.line_data_sectors;
         let rings = buffers.iter().map(|buffer| buffer.rb.size());
+        let ring_sectors = rings.clone().map(u64::from).sum();
         let flash = Flash {
             victims: Stripes::new(config.victim, layout, geometry.chunks, data, run.seed),
             busy: vec![false; geometry.total_units() as usize].into_boxed_slice(),
@@ -199,12 +198,7 @@ impl<M: OpenChannel> Pblk<M> {
             counts: FlashCounts::default(),
         };
         let rules = Rules {
-            ample_sectors: ample_sectors(
-                &geometry,
-                &capacity,
-                &plan,
-                rings.clone().map(u64::from).sum(),
-            ),
+            ample_sectors: ample_sectors(&geometry, &capacity, &plan, ring_sectors),
             next_below: (data / 8).max(2 * capacity.ring_sectors),
             caps: caps(&config, &run, &capacity),
             capacity,
@@ -227,7 +221,7 @@ impl<M: OpenChannel> Pblk<M> {
             flushes: Flushes::default(),
         };
         Ok(Self {
-            stats: PblkCounts::new(geometry.ws_opt, roles),
+            stats,
             flash,
             buffers,
             frontiers,
