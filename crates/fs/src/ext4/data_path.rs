@@ -56,7 +56,7 @@ impl DataPath for Volume {
             Kind::Directory => return Err(FsError::IsDirectory),
             _ => return Err(FsError::Invalid("neither a file nor a directory")),
         }
-        let most = if self.has(Feature::HUGE_FILE) { SIZE_MAX } else { SIZE_MAX_IN_SECTORS };
+        let most = if self.meta.has(Feature::HUGE_FILE) { SIZE_MAX } else { SIZE_MAX_IN_SECTORS };
         offset.checked_add(len).filter(|end| *end <= most).ok_or(FsError::FileTooBig)
     }
 
@@ -77,12 +77,12 @@ impl DataPath for Volume {
     }
 
     async fn map(&self, inode: &Inode, page: u64, most: u64) -> Result<Mapped> {
-        self.map_extent(inode, page, most).await
+        self.meta.map_extent(inode, page, most).await
     }
 
     async fn locate(&self, inode: &Rc<Inode>, page: u64, pages: u64) -> Result<PageLocation> {
         let _extents = inode.extent_lock.read().await;
-        let (start, blocks) = match self.map_extent(inode, page, pages).await? {
+        let (start, blocks) = match self.meta.map_extent(inode, page, pages).await? {
             Mapped::Blocks { start, blocks, unwritten: false } => (start, blocks),
             mapped => return Ok(PageLocation::Hole(mapped.blocks())),
         };
@@ -90,10 +90,10 @@ impl DataPath for Volume {
             return Ok(PageLocation::At(Lba(start), blocks));
         }
         // The newest content may still be in the journal only.
-        let logged = |block: &u64| self.buffers.cached(*block).is_some();
+        let logged = |block: &u64| self.meta.buffers.cached(*block).is_some();
         match (start..start + blocks).position(|block| logged(&block)) {
             Some(0) => {
-                let buffer = self.buffers.cached(start);
+                let buffer = self.meta.buffers.cached(start);
                 let on_device = PageLocation::At(Lba(start), 1);
                 Ok(buffer.map_or(on_device, |buffer| PageLocation::Known(buffer.content())))
             }
@@ -110,15 +110,15 @@ impl DataPath for Volume {
         sync: bool,
     ) -> Result<Submitted<MappedExtent>> {
         let extents = inode.extent_lock.read().await;
-        let mut mapped = self.map_extent(inode, at, run.end() - at).await?;
+        let mut mapped = self.meta.map_extent(inode, at, run.end() - at).await?;
         drop(extents);
         let end = at + mapped.blocks();
         let grows = inode.raw.borrow().size < inode.size.get().min(end * PAGE);
         let (mut tx, mut new) = (None, false);
         if mapped.is_hole() || grows {
-            let begun = self.begin(MAP_CREDITS, 0).await?;
+            let begun = self.meta.begin(MAP_CREDITS, 0).await?;
             let _extents = inode.extent_lock.write().await;
-            mapped = self.map_extent(inode, at, run.end() - at).await?;
+            mapped = self.meta.map_extent(inode, at, run.end() - at).await?;
             if let Mapped::Hole(pages) = mapped {
                 mapped = self.allocate_hole(&begun, inode, at, pages).await?;
                 new = true;
@@ -126,7 +126,7 @@ impl DataPath for Volume {
             let end = at + mapped.blocks();
             let size = inode.raw.borrow().size.max(inode.size.get().min(end * PAGE));
             inode.raw.borrow_mut().size = size;
-            self.write_inode(&begun, inode, true).await?;
+            self.meta.write_inode(&begun, inode, true).await?;
             tx = Some(begun);
         }
         let Mapped::Blocks { start, blocks, unwritten } = mapped else {
@@ -167,10 +167,10 @@ impl DataPath for Volume {
 
     /// A commit releases blocks that transactions freed.
     async fn gain_space(&self) -> Result<bool> {
-        if !self.holds_blocks() {
+        if !self.meta.alloc.holds_blocks() {
             return Ok(false);
         }
-        self.journal.commit_all().await?;
+        self.meta.journal.commit_all().await?;
         Ok(true)
     }
 
@@ -179,9 +179,9 @@ impl DataPath for Volume {
         if inode.is_touched(now) {
             return Ok(());
         }
-        let tx = self.begin(4, 0).await?;
+        let tx = self.meta.begin(4, 0).await?;
         inode.touch(now, true);
-        self.write_inode(&tx, inode, false).await?;
+        self.meta.write_inode(&tx, inode, false).await?;
         tx.stop();
         Ok(())
     }
@@ -206,24 +206,24 @@ impl DataPath for Volume {
     /// Until the length on disk covers it, what is written there is not the file's: after a power cut it
     /// must not show when the file grows again. So the file is an orphan meanwhile.
     async fn begin_growth(&self, inode: &Rc<Inode>) -> Result<()> {
-        let tx = self.begin(6, 0).await?;
+        let tx = self.meta.begin(6, 0).await?;
         if !self.omits(OmittedRule::AppendOrphan) {
-            self.add_orphan(&tx, inode).await?;
+            self.orphans.add(&self.meta, &tx, inode).await?;
         }
-        self.write_inode(&tx, inode, true).await?;
+        self.meta.write_inode(&tx, inode, true).await?;
         tx.stop();
         Ok(())
     }
 
     async fn end_growth(&self, inode: &Rc<Inode>, end: u64) -> Result<()> {
-        let tx = self.begin(8, 0).await?;
+        let tx = self.meta.begin(8, 0).await?;
         inode.set_size(inode.size.get().max(end));
         {
             let mut raw = inode.raw.borrow_mut();
             raw.size = raw.size.max(end);
         }
-        self.remove_orphan(&tx, inode).await?;
-        self.write_inode(&tx, inode, !self.omits(OmittedRule::FdatasyncSize)).await?;
+        self.orphans.remove(&self.meta, &tx, inode).await?;
+        self.meta.write_inode(&tx, inode, !self.omits(OmittedRule::FdatasyncSize)).await?;
         tx.stop();
         Ok(())
     }
@@ -260,7 +260,7 @@ impl DataPath for Volume {
     }
 
     async fn commit_all(&self) -> Result<()> {
-        Ok(self.journal.commit_all().await?)
+        Ok(self.meta.journal.commit_all().await?)
     }
 }
 
@@ -273,10 +273,10 @@ impl Volume {
         logical: u64,
         pages: u64,
     ) -> Result<Mapped> {
-        let goal = self.goal(inode, logical).await?;
-        let taken = self.take_blocks(tx, goal, pages as u32).await?;
+        let goal = self.meta.goal(inode, logical).await?;
+        let taken = self.meta.alloc.take_blocks(&self.meta, tx, goal, pages as u32).await?;
         let (start, blocks) = (taken.start, taken.end - taken.start);
-        self.map_blocks(tx, inode, logical, taken, false).await?;
+        self.meta.map_blocks(tx, inode, logical, taken, false).await?;
         Ok(Mapped::Blocks { start, blocks, unwritten: false })
     }
 
@@ -284,15 +284,15 @@ impl Volume {
     async fn mark(&self, inode: &Inode, pages: &Pages, written: bool) -> Result<()> {
         let mut at = pages.start;
         while at < pages.end {
-            let tx = self.begin(MAP_CREDITS, 0).await?;
+            let tx = self.meta.begin(MAP_CREDITS, 0).await?;
             let extents = inode.extent_lock.write().await;
-            let mapped = self.map_extent(inode, at, pages.end - at).await?;
+            let mapped = self.meta.map_extent(inode, at, pages.end - at).await?;
             let end = at + mapped.blocks();
             if matches!(mapped, Mapped::Blocks { unwritten, .. } if unwritten == written) {
-                self.convert(&tx, inode, &(at..end), !written).await?;
+                self.meta.convert(&tx, inode, &(at..end), !written).await?;
             }
             drop(extents);
-            self.write_inode(&tx, inode, true).await?;
+            self.meta.write_inode(&tx, inode, true).await?;
             tx.stop();
             at = end;
         }

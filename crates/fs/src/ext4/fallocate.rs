@@ -13,7 +13,7 @@ use std::rc::Rc;
 const MAP_BLOCKS: u64 = 32_767;
 
 impl Volume {
-    /// Gives blocks to a range of a file or takes them; the caller holds the inode's lock alone.
+    /// Gives blocks to a range of a file or takes them; the caller holds the inode's lock exclusively.
     pub(crate) async fn allocate(
         self: &Rc<Self>,
         writer: &Writer,
@@ -43,11 +43,11 @@ impl Volume {
                 (reserved, if grows { end } else { 0 })
             }
         };
-        let tx = self.begin(4, 0).await?;
+        let tx = self.meta.begin(4, 0).await?;
         inode.set_size(inode.size.get().max(size));
         inode.raw.borrow_mut().size = inode.size.get();
         inode.touch(self.env.now(), true);
-        self.write_inode(&tx, inode, !self.omits(OmittedRule::FdatasyncSize)).await?;
+        self.meta.write_inode(&tx, inode, !self.omits(OmittedRule::FdatasyncSize)).await?;
         tx.stop();
         done
     }
@@ -60,9 +60,9 @@ impl Volume {
         if !(offset..=end).contains(&size) || inode.raw.borrow().size >= size {
             return Ok(());
         }
-        let tx = self.begin(4, 0).await?;
+        let tx = self.meta.begin(4, 0).await?;
         inode.raw.borrow_mut().size = size;
-        self.write_inode(&tx, inode, true).await?;
+        self.meta.write_inode(&tx, inode, true).await?;
         tx.stop();
         Ok(())
     }
@@ -104,7 +104,7 @@ impl Volume {
         let mut at = range.start;
         while at < range.end {
             let extents = inode.extent_lock.read().await;
-            let mapped = self.map_extent(inode, at, range.end - at).await?;
+            let mapped = self.meta.map_extent(inode, at, range.end - at).await?;
             drop(extents);
             if let Mapped::Hole(blocks) = mapped {
                 at += self.allocate_some(caller, inode, &(at..at + blocks), unwritten).await?;
@@ -125,17 +125,17 @@ impl Volume {
     ) -> Result<u64> {
         let wanted = (range.end - range.start).min(MAP_BLOCKS);
         let reservation = self.reserve(caller, wanted)?;
-        let tx = self.begin(MAP_CREDITS, 0).await?;
+        let tx = self.meta.begin(MAP_CREDITS, 0).await?;
         let extents = inode.extent_lock.write().await;
-        let mapped = self.map_extent(inode, range.start, wanted).await?;
+        let mapped = self.meta.map_extent(inode, range.start, wanted).await?;
         let Mapped::Hole(wanted) = mapped else { return Ok(mapped.blocks()) };
-        let goal = self.goal(inode, range.start).await?;
-        let taken = self.take_blocks(&tx, goal, wanted as u32).await?;
+        let goal = self.meta.goal(inode, range.start).await?;
+        let taken = self.meta.alloc.take_blocks(&self.meta, &tx, goal, wanted as u32).await?;
         drop(reservation);
         let blocks = taken.end - taken.start;
-        self.map_blocks(&tx, inode, range.start, taken, unwritten).await?;
+        self.meta.map_blocks(&tx, inode, range.start, taken, unwritten).await?;
         drop(extents);
-        self.write_inode(&tx, inode, true).await?;
+        self.meta.write_inode(&tx, inode, true).await?;
         tx.stop();
         Ok(blocks)
     }

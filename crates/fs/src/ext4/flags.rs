@@ -1,4 +1,4 @@
-//! What the flags of chattr forbid, whoever asks: `i`, not to be changed at all, and `a`, to be appended
+//! What the flags of chattr forbid to all callers: `i`, not to be changed at all, and `a`, to be appended
 //! to only (`may_delete`, `may_create` and `vfs_link` in fs/namei.c, `notify_change` in fs/attr.c,
 //! `xattr_permission` in fs/xattr.c). Where Linux refuses to open a file for writing, its writes are
 //! refused here: the contract opens files for everything.

@@ -1,10 +1,10 @@
-//! The contract, kept by a mounted ext4. Calls that change something are done to their end, whoever made
-//! them.
+//! The contract, kept by a mounted ext4. Calls that change something are done to their end, even if
+//! the caller drops them.
 
 use super::counts::Counts;
 use super::format::BLOCK_BYTES;
 use super::journal::FileJournal;
-use super::namei::New;
+use super::namei::NewInode;
 use super::options::DataMode;
 use super::volume::Volume;
 use crate::contract::{
@@ -45,7 +45,7 @@ impl Ext4 {
         caller: Caller,
         dir: Ino,
         name: &[u8],
-        what: New,
+        what: NewInode,
         mode: u16,
     ) -> Result<Attr> {
         let name = name.to_vec();
@@ -92,9 +92,9 @@ impl Ext4 {
 
 impl MountedFs for Ext4 {
     fn counts(&self) -> FsCounts {
-        let files = self.0.files.borrow();
+        let files = self.0.file_commit.journal.borrow();
         let (records, record_blocks) = files.as_ref().map_or((0, 0), FileJournal::written);
-        let journal = self.0.journal.counts();
+        let journal = self.0.meta.journal.counts();
         FsCounts {
             fsync_times: self.0.env.fsync_times.get(),
             lookups: self.0.env.cache.lookups(),
@@ -106,13 +106,13 @@ impl MountedFs for Ext4 {
     fn memory(&self) -> FsMemory {
         FsMemory {
             cached_pages: self.0.env.cache.resident(),
-            metadata_bytes: (self.0.buffers.len() * BLOCK_BYTES) as u64,
+            metadata_bytes: (self.0.meta.buffers.len() * BLOCK_BYTES) as u64,
             inodes: self.0.inodes.len() as u64,
         }
     }
 
     fn fault(&self) -> Option<String> {
-        self.0.journal.aborted()
+        self.0.meta.journal.aborted()
     }
 }
 
@@ -135,11 +135,11 @@ impl FileSystem for Ext4 {
     }
 
     async fn create(&self, caller: Caller, dir: Ino, name: &[u8], mode: u16) -> Result<Attr> {
-        self.make(caller, dir, name, New::File, mode).await
+        self.make(caller, dir, name, NewInode::File, mode).await
     }
 
     async fn mkdir(&self, caller: Caller, dir: Ino, name: &[u8], mode: u16) -> Result<Attr> {
-        self.make(caller, dir, name, New::Directory, mode).await
+        self.make(caller, dir, name, NewInode::Directory, mode).await
     }
 
     async fn symlink(&self, caller: Caller, dir: Ino, name: &[u8], target: &[u8]) -> Result<Attr> {
@@ -147,7 +147,7 @@ impl FileSystem for Ext4 {
             0 => Err(FsError::NoEntry),
             len if len > TARGET_MAX => Err(FsError::NameTooLong),
             _ if target.contains(&0) => Err(FsError::Invalid("a target has no NUL")),
-            _ => self.make(caller, dir, name, New::Symlink(target.to_vec()), 0o777).await,
+            _ => self.make(caller, dir, name, NewInode::Symlink(target.to_vec()), 0o777).await,
         }
     }
 
@@ -205,7 +205,7 @@ impl FileSystem for Ext4 {
         if dir.links() == 0 {
             return Ok(Vec::new());
         }
-        self.0.list(&dir, cookie, count).await
+        self.0.meta.list(&dir, cookie, count).await
     }
 
     async fn open(&self, _caller: Caller, ino: Ino, flags: OpenFlags) -> Result<Fh> {
@@ -312,16 +312,16 @@ impl FileSystem for Ext4 {
     }
 
     async fn statfs(&self, _caller: Caller) -> Result<StatFs> {
-        let sb = self.0.sb.borrow();
-        let free = self.0.free_blocks.get().saturating_sub(self.0.env.space.reserved());
+        let sb = self.0.meta.sb.borrow();
+        let free = self.0.meta.alloc.free_blocks.get().saturating_sub(self.0.env.space.reserved());
         Ok(StatFs {
             block_bytes: 4096,
             blocks: sb.blocks_count.saturating_sub(sb.overhead_clusters.into()),
             free,
             available: free.saturating_sub(sb.r_blocks_count),
-            kept: self.0.metadata_pool().min(free),
+            kept: self.0.meta.metadata_pool().min(free),
             files: sb.inodes_count.into(),
-            files_free: self.0.free_inodes.get(),
+            files_free: self.0.meta.alloc.free_inodes.get(),
         })
     }
 

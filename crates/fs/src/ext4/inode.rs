@@ -27,7 +27,7 @@ pub(crate) struct Inode {
     core: FileCore<Self>,
     pub(crate) raw: RefCell<format::Inode>,
     /// The running transaction writes it into the table once it is done.
-    pub(crate) late: Cell<bool>,
+    pub(crate) deferred: Cell<bool>,
     /// Extents found lately, as long as the tree has not changed.
     pub(crate) found: FoundExtents,
     /// The transaction that last changed anything, and what a reader of the content needs.
@@ -60,13 +60,28 @@ impl Inode {
             seed,
             core: FileCore::new(rt, cache, inode.clone(), owner, raw.size),
             raw: RefCell::new(raw),
-            late: Cell::new(false),
+            deferred: Cell::new(false),
             found: FoundExtents::default(),
             sync_tid: Cell::new(None),
             datasync_tid: Cell::new(None),
             writes: Cell::new(0),
             recorded: Cell::new(None),
         })
+    }
+
+    /// Counts a subdirectory more.
+    pub(crate) fn add_subdir(&self) {
+        let mut raw = self.raw.borrow_mut();
+        let many = raw.links_count == 1 || raw.links_count >= LINKS_MAX;
+        raw.links_count = if many { 1 } else { raw.links_count + 1 };
+    }
+
+    /// Counts a subdirectory less.
+    pub(crate) fn remove_subdir(&self) {
+        let mut raw = self.raw.borrow_mut();
+        if raw.links_count > 2 {
+            raw.links_count -= 1;
+        }
     }
 
     /// Counts blocks that it gained or lost.
@@ -90,8 +105,8 @@ impl Inode {
 
     /// Whether nothing needs it in memory but the cache of inodes.
     pub(crate) fn is_idle(&self) -> bool {
-        let told = !self.pages.is_busy() && !self.pages.has_error();
-        self.opens.get() == 0 && self.links() > 0 && told && !self.late.get()
+        let is_clean = !self.pages.is_busy() && !self.pages.has_error();
+        self.opens.get() == 0 && self.links() > 0 && is_clean && !self.deferred.get()
     }
 
     pub(crate) fn attr(&self) -> Attr {
@@ -148,7 +163,10 @@ impl Inode {
     }
 }
 
-/// The kind of file that a mode tells.
+/// Links that a file can have; a directory that has more counts them as 1 (`dir_nlink`).
+pub(crate) const LINKS_MAX: u16 = 65_000;
+
+/// The kind of file that a mode has.
 pub(crate) const fn kind_of(file_mode: u16) -> Kind {
     match file_mode & mode::TYPE {
         mode::REGULAR => Kind::File,
@@ -174,5 +192,5 @@ pub(crate) fn kept(raw: &format::Inode, time: Timestamp) -> format::Timestamp {
 
 /// Extra bytes of an inode that keeps all its times whole.
 const EXTRA_OF_TIMES: u16 = 24;
-/// The last second that two more bits can tell, in the year 2446.
+/// The last second that two more bits can express, in the year 2446.
 const SECONDS_MAX: i64 = (3 << 32) + i32::MAX as i64;

@@ -1,42 +1,18 @@
 //! Inodes between the table on disk and memory.
 
 use super::data_path::SIZE_MAX;
+use super::error::corrupt;
 use super::format::{
-    self, Editable, ExtentNode, Feature, INODE_BYTES_KNOWN, INODE_BYTES_OLD, Place, ROOT_INODE,
-    flag, mode,
+    self, Editable, ExtentNode, INODE_BYTES_KNOWN, INODE_BYTES_OLD, Place, ROOT_INODE, flag, mode,
 };
 use super::inode::{Inode, kept};
-use super::rules::OmittedRule;
 use super::tx::Tx;
-use super::volume::{Volume, corrupt};
+use super::volume::Volume;
 use crate::contract::{Attr, Caller, FsError, Ino, Result, SetAttr};
 use crate::vfs::DataPath;
-use std::ops::Range;
 use std::rc::Rc;
 
-/// Links that a file can have; a directory that has more counts them as 1 (`dir_nlink`).
-pub(crate) const LINKS_MAX: u16 = 65_000;
-
-/// The longest file of a volume without `large_file`.
-const SIZE_SMALL: u64 = i32::MAX as u64;
-
 impl Volume {
-    /// The block of the inode table that holds an inode, and its bytes there.
-    pub(crate) fn inode_slot(&self, number: u32) -> Result<(u64, Range<usize>)> {
-        let sb = self.sb.borrow();
-        let place = sb.inode_place(number);
-        let place = place.ok_or_else(|| corrupt("inode number", Place::Inode(number)))?;
-        let table = self.groups.borrow()[place.group as usize].desc.inode_table;
-        let at = place.offset(&sb);
-        Ok((table + place.block(&sb), at..at + sb.inode_bytes()))
-    }
-
-    /// Whether an inode may have a name: neither the root nor one that the format keeps for itself.
-    pub(crate) fn is_ordinary(&self, number: u32) -> bool {
-        let sb = self.sb.borrow();
-        (sb.first_ino..=sb.inodes_count).contains(&number) && !sb.is_orphan_file(number)
-    }
-
     /// An inode that a caller names: the root, or one that is no part of the format itself.
     ///
     /// # Errors
@@ -44,7 +20,7 @@ impl Volume {
     pub(crate) async fn inode_of(&self, ino: Ino) -> Result<Rc<Inode>> {
         self.env.calls.check_open()?;
         let number = u32::try_from(ino.0).map_err(|_| FsError::NoEntry)?;
-        if number != ROOT_INODE && !self.is_ordinary(number) {
+        if number != ROOT_INODE && !self.meta.is_ordinary(number) {
             return Err(FsError::NoEntry);
         }
         let inode = self.inode(number).await?;
@@ -62,7 +38,7 @@ impl Volume {
     ///
     /// # Errors
     /// [`FsError::NoEntry`] if there is none; what the table still says of a file that is gone is of no
-    /// use to anybody.
+    /// use.
     pub(crate) async fn inode(&self, number: u32) -> Result<Rc<Inode>> {
         self.inode_with(number, 1).await
     }
@@ -76,10 +52,10 @@ impl Volume {
         if let Some(known) = self.inodes.get(number) {
             return Ok(known);
         }
-        let (block, slot) = self.inode_slot(number)?;
-        let buffer = self.read_block(block).await?;
-        let raw =
-            buffer.with(|bytes| format::Inode::parse(&bytes[slot], number, &self.sb.borrow()))?;
+        let (block, slot) = self.meta.inode_slot(number)?;
+        let buffer = self.meta.read_block(block).await?;
+        let raw = buffer
+            .with(|bytes| format::Inode::parse(&bytes[slot], number, &self.meta.sb.borrow()))?;
         if raw.mode == 0 || raw.links_count < links {
             return Err(FsError::NoEntry);
         }
@@ -95,33 +71,33 @@ impl Volume {
             return Err(corrupt("size beyond the last block of a file", place));
         }
         if raw.has(flag::EXTENTS) {
-            self.own.check_node(&ExtentNode::parse(&raw.map, place)?, place)?;
+            self.meta.alloc.system_zone.check_node(&ExtentNode::parse(&raw.map, place)?, place)?;
         }
-        // Whoever read it first meanwhile is right.
+        // Another task may have read it first, and its copy counts.
         if let Some(known) = self.inodes.get(number) {
             return Ok(known);
         }
-        let seed = raw.seed(number, &self.sb.borrow());
+        let seed = raw.seed(number, &self.meta.sb.borrow());
         let inode = Inode::new(&self.env.rt, &self.env.cache, number, raw, seed);
         // What changed it last is not known any more; it cannot be newer than this.
-        inode.sync_tid.set(self.last_tid.get());
-        inode.datasync_tid.set(self.last_tid.get());
+        inode.sync_tid.set(self.meta.last_tid.get());
+        inode.datasync_tid.set(self.meta.last_tid.get());
         Ok(self.keep_inode(inode))
     }
 
     /// Changes attributes, and the length with its content.
     pub(crate) async fn set_attributes(self: &Rc<Self>, ino: Ino, change: SetAttr) -> Result<Attr> {
         let inode = self.inode_of(ino).await?;
-        let _alone = inode.lock_exclusive().await?;
+        let _exclusive = inode.lock_exclusive().await?;
         inode.check_changeable()?;
         if let Some(size) = change.size {
             self.check_range(&inode, size, 0)?;
             self.set_length(&inode, size).await?;
         }
-        let tx = self.begin(4, 0).await?;
+        let tx = self.meta.begin(4, 0).await?;
         inode.touch(self.env.now(), false);
         inode.set(&change);
-        self.write_inode(&tx, &inode, false).await?;
+        self.meta.write_inode(&tx, &inode, false).await?;
         tx.stop();
         Ok(inode.attr())
     }
@@ -129,58 +105,6 @@ impl Volume {
     /// Keeps an inode in memory.
     fn keep_inode(&self, inode: Rc<Inode>) -> Rc<Inode> {
         self.inodes.insert(inode.number, inode, Inode::is_idle)
-    }
-
-    /// Writes an inode with this transaction. `datasync`: a reader of the content needs the change.
-    pub(crate) async fn write_inode(&self, tx: &Tx, inode: &Inode, datasync: bool) -> Result<()> {
-        self.write_slot(tx, inode).await?;
-        inode.writes.set(inode.writes.get() + 1);
-        inode.sync_tid.set(Some(tx.tid()));
-        if datasync {
-            inode.datasync_tid.set(Some(tx.tid()));
-        }
-        let large = inode.raw.borrow().size > SIZE_SMALL && !inode.is_dir();
-        if large { self.need(tx, Feature::LARGE_FILE).await } else { Ok(()) }
-    }
-
-    /// Writes an inode with this transaction; a sync of the file commits it, unless the rule is left out.
-    pub(crate) async fn write_synced(
-        &self,
-        tx: &Tx,
-        inode: &Inode,
-        rule: OmittedRule,
-    ) -> Result<()> {
-        if self.omits(rule) {
-            return self.write_slot(tx, inode).await;
-        }
-        self.write_inode(tx, inode, true).await
-    }
-
-    /// Looks at what the table holds of an inode behind its fields; of a late inode these are older.
-    pub(crate) async fn with_slot<R>(
-        &self,
-        inode: &Inode,
-        look: impl FnOnce(&[u8]) -> R,
-    ) -> Result<R> {
-        let (block, slot) = self.inode_slot(inode.number)?;
-        let buffer = self.read_block(block).await?;
-        Ok(buffer.with(|bytes| look(&bytes[slot])))
-    }
-
-    /// Changes the bytes of an inode behind its fields, and writes its fields.
-    pub(crate) async fn edit_slot(
-        &self,
-        tx: &Tx,
-        inode: &Inode,
-        edit: impl FnOnce(&mut [u8]),
-    ) -> Result<()> {
-        let (block, slot) = self.inode_slot(inode.number)?;
-        let buffer = self.read_block(block).await?;
-        tx.edit_parts(&buffer, |block| edit(block.part(slot))).await?;
-        if self.omits(OmittedRule::XattrSync) {
-            return self.write_slot(tx, inode).await;
-        }
-        self.write_inode(tx, inode, false).await
     }
 
     /// A new inode, whose place in the table is zeroes until the caller writes it: one link (a directory:
@@ -193,16 +117,16 @@ impl Volume {
         file_mode: u16,
     ) -> Result<Rc<Inode>> {
         let is_dir = file_mode & mode::TYPE == mode::DIR;
-        let number = self.take_inode(tx, parent.number, is_dir).await?;
+        let number = self.meta.alloc.take_inode(&self.meta, tx, parent.number, is_dir).await?;
         if self.inodes.get(number).is_some() {
             let what = "inode bitmap: an inode in use is free";
             return Err(corrupt(what, Place::Inode(number)));
         }
-        let (block, slot) = self.inode_slot(number)?;
-        let buffer = self.read_block(block).await?;
+        let (block, slot) = self.meta.inode_slot(number)?;
+        let buffer = self.meta.read_block(block).await?;
         tx.edit_parts(&buffer, |block| block.part(slot).fill(0)).await?;
         let raw = self.new_raw(caller, parent, file_mode);
-        let seed = raw.seed(number, &self.sb.borrow());
+        let seed = raw.seed(number, &self.meta.sb.borrow());
         Ok(self.keep_inode(Inode::new(&self.env.rt, &self.env.cache, number, raw, seed)))
     }
 
@@ -215,10 +139,10 @@ impl Volume {
             uid: caller.uid,
             gid: if inherits { parent.raw.borrow().gid } else { caller.gid },
             links_count: if is_dir { 2 } else { 1 },
-            generation: self.generations.borrow_mut().bits() as u32,
+            generation: self.meta.alloc.generations.borrow_mut().bits() as u32,
             ..format::Inode::default()
         };
-        if self.sb.borrow().inode_bytes() >= INODE_BYTES_KNOWN {
+        if self.meta.sb.borrow().inode_bytes() >= INODE_BYTES_KNOWN {
             raw.extra_isize = (INODE_BYTES_KNOWN - INODE_BYTES_OLD) as u16;
         }
         let now = kept(&raw, self.env.now());
@@ -233,28 +157,5 @@ impl Volume {
             ExtentNode::empty_root().encode(&mut raw.map);
         }
         raw
-    }
-
-    /// Counts a subdirectory more.
-    pub(crate) fn add_subdir(&self, dir: &Inode) {
-        let mut raw = dir.raw.borrow_mut();
-        let many = raw.links_count == 1 || raw.links_count >= LINKS_MAX;
-        raw.links_count = if many { 1 } else { raw.links_count + 1 };
-    }
-
-    /// Counts a subdirectory less.
-    pub(crate) fn remove_subdir(&self, dir: &Inode) {
-        let mut raw = dir.raw.borrow_mut();
-        if raw.links_count > 2 {
-            raw.links_count -= 1;
-        }
-    }
-
-    /// Whether a directory may have another subdirectory.
-    pub(crate) fn may_add_subdir(&self, dir: &Inode) -> Result<()> {
-        if dir.links() >= LINKS_MAX && !self.has(Feature::DIR_NLINK) {
-            return Err(FsError::TooManyLinks);
-        }
-        Ok(())
     }
 }

@@ -47,7 +47,7 @@ impl Volume {
         let _extents = inode.extent_lock.read().await;
         let (mut at, mut holes) = (pages.start, 0);
         while at < pages.end {
-            let mapped = self.map_extent(inode, at, pages.end - at).await?;
+            let mapped = self.meta.map_extent(inode, at, pages.end - at).await?;
             at += mapped.blocks();
             holes += if mapped.is_hole() { mapped.blocks() } else { 0 };
         }
@@ -63,7 +63,7 @@ impl Volume {
         size: u64,
     ) -> Result<()> {
         let end = first + contents.len() as u64;
-        let tx = self.begin(16 + 6 * contents.len() as u32, 0).await?;
+        let tx = self.meta.begin(16 + 6 * contents.len() as u32, 0).await?;
         let extents = inode.extent_lock.write().await;
         let mut page = first;
         while page < end {
@@ -77,7 +77,7 @@ impl Volume {
         drop(extents);
         inode.set_size(size);
         inode.raw.borrow_mut().size = size;
-        self.write_inode(&tx, inode, true).await?;
+        self.meta.write_inode(&tx, inode, true).await?;
         tx.stop();
         Ok(())
     }
@@ -85,17 +85,20 @@ impl Volume {
     /// The blocks of the first page of a range and of as many after it as are contiguous; allocated now if
     /// they have none, and marked as written.
     async fn blocks_for(&self, tx: &Tx, inode: &Inode, pages: Pages) -> Result<Range<u64>> {
-        match self.map_extent(inode, pages.start, pages.end - pages.start).await? {
+        match self.meta.map_extent(inode, pages.start, pages.end - pages.start).await? {
             Mapped::Blocks { start, blocks, unwritten } => {
                 if unwritten {
-                    self.convert(tx, inode, &(pages.start..pages.start + blocks), false).await?;
+                    self.meta
+                        .convert(tx, inode, &(pages.start..pages.start + blocks), false)
+                        .await?;
                 }
                 Ok(start..start + blocks)
             }
             Mapped::Hole(wanted) => {
-                let goal = self.goal(inode, pages.start).await?;
-                let taken = self.take_blocks(tx, goal, wanted as u32).await?;
-                self.map_blocks(tx, inode, pages.start, taken.clone(), false).await?;
+                let goal = self.meta.goal(inode, pages.start).await?;
+                let taken =
+                    self.meta.alloc.take_blocks(&self.meta, tx, goal, wanted as u32).await?;
+                self.meta.map_blocks(tx, inode, pages.start, taken.clone(), false).await?;
                 Ok(taken)
             }
         }

@@ -1,10 +1,12 @@
 //! ext4 with JBD2: images that e2fsprogs and the Linux kernel accept, and that they made for us.
 //!
 //! [`mod@format`] knows bytes, [`journal`] makes changes of several blocks one, and the rest here is the
-//! file system in operation: a `Volume` with its allocators (`alloc`), extent trees (`extents`),
-//! directories (`dir`), names (`namei`, `rename`), content (`data_path`, which answers what
-//! `crate::vfs` asks; `logged`, `truncate`) and mounts (`mount`, `orphan`). [`mkfs`] makes file systems and [`check`] and [`dump`]
-//! examine them; they share only the formats with the rest.
+//! file system in operation. `Meta` (`meta`) has the metadata that all files share, with the `Allocator`; extent trees
+//! (`extents`) and directories (`dir`) are its methods. A `Volume` has `Meta`, inodes in memory, the list of orphans and
+//! records of files (`file_commit`); its methods are operations: on names (`namei`, `rename`), content (`data_path`, which
+//! answers what `crate::vfs` asks; `logged`, `fallocate`, `truncate`), attributes (`xattr`), and mounts (`mount`,
+//! `recovery`). [`mkfs`] makes file systems and [`check`] and [`dump`] examine them; they share only the formats with the
+//! rest.
 
 pub mod check;
 pub mod dump;
@@ -13,7 +15,6 @@ pub mod journal;
 pub mod mkfs;
 pub mod raw;
 
-mod alloc;
 mod config;
 mod counts;
 mod data_path;
@@ -27,18 +28,19 @@ mod fs;
 mod inode;
 mod inodes;
 mod knobs;
-mod late;
 mod live_log;
 mod logged;
+mod meta;
 mod mount;
 mod namei;
 mod options;
 mod orphan;
 mod orphan_file;
-mod own;
+mod recovery;
 mod rename;
 mod rules;
 mod sync;
+mod system_zone;
 #[cfg(test)]
 mod tests;
 mod truncate;

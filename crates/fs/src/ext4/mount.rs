@@ -4,22 +4,25 @@
 //! superblock's features, the journal's recovery, the superblock and the descriptors once more, the mark
 //! that recovery is needed, the list of orphans.
 
+use super::file_commit::FileCommit;
 use super::format::{
     BLOCK_BYTES, ERRORS_NOTED, Feature, FormatError, GroupDescriptor, JOURNAL_INODE, Place,
     STATE_ERRORS, SUPERBLOCK_AT, SUPERBLOCK_BYTES, Superblock,
 };
 use super::fs::Ext4;
-use super::inode::Inode;
 use super::journal::{
-    Buffers, Config, FileRecord, Journal, LogExtents, Recovered, discard, file_records,
-    recover_omitting,
+    Buffers, Config, Journal, LogExtents, Recovered, discard, file_records, recover_omitting,
 };
+use super::meta::Meta;
+use super::meta::alloc::Allocator;
+use super::meta::group::Group;
 use super::options::MountOptions;
+use super::orphan::Orphans;
 use super::orphan_file::OrphanFile;
-use super::own::OwnBlocks;
 use super::raw::Ext4Image;
 use super::sync::VolumeHook;
-use super::volume::{Group, Late, Volume};
+use super::system_zone::SystemZone;
+use super::volume::Volume;
 use crate::cache::flush_in_background;
 use crate::contract::{FsError, Result, Timestamp};
 use crate::image::{BlockBytes, ImageReader};
@@ -27,10 +30,9 @@ use crate::vfs::sync::sync_all;
 use crate::vfs::writeback::FileBacking;
 use crate::vfs::{InodeCache, VolumeEnv};
 use nandscape_block::{AsyncDevice, Bio, Flags, Fua, Lba, Payload, SectorData};
-use nandscape_rt::sync::{Mutex, RwLock};
-use nandscape_rt::{BoxFuture, Handle, Stream};
-use std::cell::{Cell, RefCell};
-use std::collections::BTreeSet;
+use nandscape_rt::sync::RwLock;
+use nandscape_rt::{BoxFuture, Handle};
+use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -164,7 +166,7 @@ impl Ext4 {
         let recovered = if raw.sb.has(Feature::NEEDS_RECOVERY) {
             recover_omitting(&device, &log, options.omit).await?
         } else {
-            // Somebody chose to do without what the log holds, if it holds anything.
+            // Another tool chose to do without what the log holds, if it holds anything.
             discard(&device, &log).await?
         };
         if recovered.blocks > 0 {
@@ -185,11 +187,12 @@ impl Ext4 {
         sb.mnt_count = sb.mnt_count.saturating_add(1);
         sb.mtime = Timestamp::at(options.epoch_s, rt.now()).seconds as u32;
         write_superblock(&device, &sb).await?;
-        let own = OwnBlocks::new(&sb, groups.iter().map(|group| &group.desc), &log)?;
+        let system_zone = SystemZone::new(&sb, groups.iter().map(|group| &group.desc), &log)?;
         let buffers = Buffers::new(rt, device.clone(), options.buffers);
         let journal = Journal::open(rt, &buffers, log, journal_config(&sb, &options)).await?;
-        let parts = (buffers, journal, own);
-        let volume = Rc::new(new_volume(rt, device, parts, options, sb, groups));
+        let alloc = Allocator::new(rt, groups, system_zone, options.seed);
+        let meta = Meta::new(sb, buffers, journal, alloc, options.omit);
+        let volume = Rc::new(new_volume(rt, device, meta, options));
         start_tasks(&volume);
         let files = records.len() as u32;
         match volume.complete_recovery(orphan_file, records).await {
@@ -213,45 +216,21 @@ fn journal_config(sb: &Superblock, options: &MountOptions) -> Config {
     }
 }
 
-fn new_volume(
-    rt: &Handle,
-    device: AsyncDevice,
-    (buffers, journal, own): (Buffers, Journal, OwnBlocks),
-    options: MountOptions,
-    sb: Superblock,
-    groups: Vec<Group>,
-) -> Volume {
-    let free_blocks = groups.iter().map(|group| u64::from(group.desc.free_blocks_count)).sum();
-    let free_inodes = groups.iter().map(|group| u64::from(group.desc.free_inodes_count)).sum();
+fn new_volume(rt: &Handle, device: AsyncDevice, meta: Meta, options: MountOptions) -> Volume {
     Volume {
         env: VolumeEnv::new(rt, device, options.cache.clone(), options.epoch_s),
-        buffers,
-        journal,
-        generations: RefCell::new(Stream::new(options.seed, "ext4 generations")),
+        meta,
         inodes: InodeCache::new(options.inodes),
+        file_commit: FileCommit::new(&options),
         options,
-        sb: RefCell::new(sb),
-        groups: RefCell::new(groups),
-        own,
-        free_blocks: Cell::new(free_blocks),
-        free_inodes: Cell::new(free_inodes),
-        last_tid: Cell::new(None),
-        held: RefCell::default(),
-        spare_bitmap: Cell::default(),
-        late: Late::default(),
-        held_blocks: Cell::new(0),
-        ordered: RefCell::default(),
         namespace: RwLock::new(rt, "names", ()),
-        orphans: Mutex::new(rt, "orphans", Vec::new()),
-        making_bitmap: Mutex::new(rt, "new bitmap", ()),
-        half_done: Rc::default(),
-        files: RefCell::default(),
-        changes: RefCell::default(),
+        orphans: Orphans::new(rt),
+        ordered: RefCell::default(),
     }
 }
 
 fn start_tasks(volume: &Rc<Volume>) {
-    volume.journal.start_commits(VolumeHook(Rc::downgrade(volume)));
+    volume.meta.journal.start_commits(VolumeHook(Rc::downgrade(volume)));
     let (env, backing) = (&volume.env, FileBacking(Rc::clone(volume)));
     drop(env.rt.spawn_daemon("flusher", flush_in_background(env.cache.clone(), backing)));
     let home = Rc::clone(volume);
@@ -259,56 +238,23 @@ fn start_tasks(volume: &Rc<Volume>) {
         loop {
             home.env.rt.sleep(home.options.home_period).await;
             let (now, age) = (home.env.rt.now(), home.options.home_age);
-            if home.env.calls.check_open().is_err() || home.journal.aborted().is_some() {
+            if home.env.calls.check_open().is_err() || home.meta.journal.aborted().is_some() {
                 return;
             }
             if now >= age {
                 // An error aborts the journal, which every call then says.
-                let _ = home.journal.write_back(now - age).await;
+                let _ = home.meta.journal.write_back(now - age).await;
             }
         }
     }));
 }
 
 impl Volume {
-    /// Finishes orphans, of which it returns the number, and applies file-level records.
-    ///
-    /// A file that grew by a direct write is an orphan until its new length is committed, which a record may tell
-    /// before that. Such a file is cut to the length of its record: cut to the committed one, it would lose what
-    /// the record made durable.
-    async fn complete_recovery(
-        self: &Rc<Self>,
-        orphan_file: OrphanFile,
-        records: Vec<FileRecord>,
-    ) -> Result<u32> {
-        self.load_orphans().await?;
-        self.empty_orphan_file(orphan_file).await?;
-        let known: BTreeSet<_> =
-            records.iter().map(|record| (record.inode, record.generation)).collect();
-        let is_recorded = |inode: &Inode| {
-            let generation = inode.raw.borrow().generation;
-            inode.links() > 0 && known.contains(&(inode.number, generation))
-        };
-        let first = self.finish_orphans(|inode| !is_recorded(inode)).await?;
-        if first > 0 {
-            // File-level records begin in an empty log.
-            self.journal.flush().await?;
-        }
-        self.apply_files(records).await?;
-        self.reload_orphans().await?;
-        let recorded = self.finish_orphans(|_| true).await?;
-        if recorded > 0 {
-            self.journal.flush().await?;
-        }
-        self.start_files().await?;
-        Ok(first + recorded)
-    }
-
     /// Ends what runs in the background, so that the device can be used by others; nothing is written.
     fn detach(&self) {
         self.env.calls.close();
         self.env.cache.stop();
-        self.journal.abandon();
+        self.meta.journal.abandon();
     }
 
     /// Writes everything out and leaves the volume clean.
@@ -327,15 +273,15 @@ impl Volume {
         }
         result = result.and(sync_all(self, &self.inodes).await);
         self.env.cache.stop();
-        self.journal.stop().await?;
+        self.meta.journal.stop().await?;
         let sb = {
-            let mut sb = self.sb.borrow_mut();
+            let mut sb = self.meta.sb.borrow_mut();
             let mut features = sb.features();
             features.set(Feature::NEEDS_RECOVERY, false);
             sb.set_features(features);
-            sb.free_blocks_count = self.free_blocks.get();
-            sb.free_inodes_count = self.free_inodes.get() as u32;
-            if self.half_done.get() {
+            sb.free_blocks_count = self.meta.alloc.free_blocks.get();
+            sb.free_inodes_count = self.meta.alloc.free_inodes.get() as u32;
+            if self.meta.partial_update.get() {
                 sb.state |= STATE_ERRORS;
             }
             sb.wtime = self.env.now().seconds as u32;

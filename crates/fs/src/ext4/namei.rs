@@ -1,16 +1,16 @@
 //! Names: create, link, unlink, rename and their kin.
 //!
 //! Locks: `namespace` shared, then the directory, then the file, so always down the tree; a rename
-//! takes `namespace` alone and may then lock in any order. All are held while a transaction is begun,
+//! takes `namespace` exclusively and may then lock in any order. All are held while a transaction is begun,
 //! and a commit needs none of them.
 
-use super::dir::{Found, Vacancy};
+use super::dir::{Found, FreeSlot};
+use super::error::corrupt;
 use super::format::{Place, mode};
-use super::inode::Inode;
-use super::inodes::LINKS_MAX;
+use super::inode::{Inode, LINKS_MAX};
 use super::rules::OmittedRule;
 use super::tx::Tx;
-use super::volume::{Volume, corrupt};
+use super::volume::Volume;
 use crate::contract::{Caller, FsError, Ino, NAME_MAX, Result};
 use std::rc::Rc;
 
@@ -34,14 +34,14 @@ pub(super) fn check_name(name: &[u8]) -> Result<()> {
 }
 
 /// What a new name is to lead to.
-pub(crate) enum New {
+pub(crate) enum NewInode {
     File,
     Directory,
     /// With its target.
     Symlink(Vec<u8>),
 }
 
-impl New {
+impl NewInode {
     const fn type_bits(&self) -> u16 {
         match self {
             Self::File => mode::REGULAR,
@@ -66,7 +66,7 @@ impl Volume {
         let _shared = dir.i_rwsem.read().await;
         Self::check_alive(&dir)?;
         if matches!(name, b"." | b"..") {
-            let found = self.find(&dir, name).await?.ok_or(FsError::NoEntry)?;
+            let found = self.meta.find(&dir, name).await?.ok_or(FsError::NoEntry)?;
             return self.inode_of(Ino(found.inode().into())).await;
         }
         self.named(&dir, name).await?.map(|(_, inode)| inode).ok_or(FsError::NoEntry)
@@ -82,10 +82,10 @@ impl Volume {
         dir: &Inode,
         name: &[u8],
     ) -> Result<Option<(Found, Rc<Inode>)>> {
-        let Some(found) = self.find(dir, name).await? else { return Ok(None) };
+        let Some(found) = self.meta.find(dir, name).await? else { return Ok(None) };
         let number = found.inode();
         let wrong = || corrupt("directory: a name leads nowhere", Place::Inode(dir.number));
-        if number == dir.number || !self.is_ordinary(number) {
+        if number == dir.number || !self.meta.is_ordinary(number) {
             return Err(wrong());
         }
         match self.inode(number).await {
@@ -98,7 +98,7 @@ impl Volume {
     /// What goes with a name that changes: a directory leads back to where its name stands, so that
     /// locks go down the tree.
     pub(super) async fn check_back(&self, dir: &Inode, inode: &Inode) -> Result<()> {
-        if inode.is_dir() && Box::pin(self.parent_of(inode)).await? != dir.number {
+        if inode.is_dir() && Box::pin(self.meta.parent_of(inode)).await? != dir.number {
             return Err(corrupt("directory: .. leads elsewhere", Place::Inode(inode.number)));
         }
         Ok(())
@@ -110,30 +110,30 @@ impl Volume {
         caller: Caller,
         dir: Ino,
         name: &[u8],
-        what: &New,
+        what: &NewInode,
         permissions: u16,
     ) -> Result<Rc<Inode>> {
         let _namespace = self.namespace.read().await;
         let dir = self.dir_of(dir).await?;
-        let _alone = dir.i_rwsem.write().await;
+        let _exclusive = dir.i_rwsem.write().await;
         Self::check_alive(&dir)?;
-        let vacancy = self.vacancy(&dir, name).await?;
+        let free_slot = self.meta.free_slot(&dir, name).await?;
         check_name(name)?;
         dir.check_addable()?;
-        if matches!(what, New::Directory) {
-            self.may_add_subdir(&dir)?;
+        if matches!(what, NewInode::Directory) {
+            self.meta.may_add_subdir(&dir)?;
         }
         let _reservation = self.reserve(caller, NAME_BLOCKS)?;
-        let tx = self.begin(NAME_CREDITS, 0).await?;
+        let tx = self.meta.begin(NAME_CREDITS, 0).await?;
         let file_mode = what.type_bits() | permissions & !mode::TYPE;
         let inode = self.new_inode(&tx, caller, &dir, file_mode).await?;
-        let made = self.fill_new(&tx, &dir, vacancy, &inode, name, what).await;
+        let made = self.fill_new(&tx, &dir, free_slot, &inode, name, what).await;
         if made.is_ok() {
-            self.note_new(&tx, &dir, &inode, name);
+            self.file_commit.note_new(&tx, &dir, &inode, name);
         } else {
             inode.raw.borrow_mut().links_count = 0;
-            self.add_orphan(&tx, &inode).await?;
-            self.write_inode(&tx, &inode, false).await?;
+            self.orphans.add(&self.meta, &tx, &inode).await?;
+            self.meta.write_inode(&tx, &inode, false).await?;
         }
         tx.stop();
         if made.is_err() {
@@ -147,23 +147,23 @@ impl Volume {
         &self,
         tx: &Tx,
         dir: &Inode,
-        vacancy: Vacancy,
+        free_slot: FreeSlot,
         inode: &Inode,
         name: &[u8],
-        what: &New,
+        what: &NewInode,
     ) -> Result<()> {
         match what {
-            New::File => {}
-            New::Directory => Box::pin(self.make_dir(tx, inode, dir.number)).await?,
-            New::Symlink(target) => Box::pin(self.set_target(tx, inode, target)).await?,
+            NewInode::File => {}
+            NewInode::Directory => Box::pin(self.meta.make_dir(tx, inode, dir.number)).await?,
+            NewInode::Symlink(target) => Box::pin(self.set_target(tx, inode, target)).await?,
         }
-        self.add_name(tx, dir, vacancy, name, inode.number, what.type_bits()).await?;
-        if matches!(what, New::Directory) {
-            self.add_subdir(dir);
+        self.meta.add_name(tx, dir, free_slot, name, inode.number, what.type_bits()).await?;
+        if matches!(what, NewInode::Directory) {
+            dir.add_subdir();
         }
         dir.touch(self.env.now(), true);
-        self.write_inode(tx, dir, true).await?;
-        self.write_inode(tx, inode, true).await
+        self.meta.write_inode(tx, dir, true).await?;
+        self.meta.write_inode(tx, inode, true).await
     }
 
     /// Keeps the target of a symbolic link in the inode or, if it is long, in a block.
@@ -175,10 +175,11 @@ impl Volume {
                 super::format::ExtentNode::empty_root().encode(&mut raw.map);
                 raw.size = target.len() as u64;
             }
-            let taken = self.take_blocks(tx, self.home_of(inode), 1).await?;
+            let taken =
+                self.meta.alloc.take_blocks(&self.meta, tx, self.meta.home_of(inode), 1).await?;
             let buffer = tx.fresh(taken.start)?;
             tx.change(&buffer, |bytes| bytes[..target.len()].copy_from_slice(target))?;
-            self.map_blocks(tx, inode, 0, taken, false).await?;
+            self.meta.map_blocks(tx, inode, 0, taken, false).await?;
         }
         inode.set_size(target.len() as u64);
         Ok(())
@@ -189,10 +190,11 @@ impl Volume {
         if let Some(target) = inode.raw.borrow().fast_symlink() {
             return Ok(target.to_vec());
         }
-        let crate::vfs::Mapped::Blocks { start, .. } = self.map_extent(inode, 0, 1).await? else {
+        let crate::vfs::Mapped::Blocks { start, .. } = self.meta.map_extent(inode, 0, 1).await?
+        else {
             return Err(FsError::corrupt("symbolic link", format!("inode {}", inode.number)));
         };
-        let buffer = self.read_block(start).await?;
+        let buffer = self.meta.read_block(start).await?;
         let len = inode.size.get().min(4096) as usize;
         Ok(buffer.with(|bytes| bytes[..len].to_vec()))
     }
@@ -211,9 +213,9 @@ impl Volume {
         if inode.is_dir() {
             return Err(FsError::NotPermitted);
         }
-        let _alone = dir.i_rwsem.write().await;
+        let _exclusive = dir.i_rwsem.write().await;
         Self::check_alive(&dir)?;
-        let vacancy = self.vacancy(&dir, name).await?;
+        let free_slot = self.meta.free_slot(&dir, name).await?;
         check_name(name)?;
         dir.check_addable()?;
         inode.check_changeable()?;
@@ -224,19 +226,19 @@ impl Volume {
             _ => {}
         }
         let _reservation = self.reserve(caller, NAME_BLOCKS)?;
-        let tx = self.begin(NAME_CREDITS, 0).await?;
+        let tx = self.meta.begin(NAME_CREDITS, 0).await?;
         let file_mode = inode.raw.borrow().mode;
-        self.add_name(&tx, &dir, vacancy, name, inode.number, file_mode).await?;
+        self.meta.add_name(&tx, &dir, free_slot, name, inode.number, file_mode).await?;
         if !self.omits(OmittedRule::RecordLink) {
-            self.bar_record(&tx, inode.number);
+            self.file_commit.exclude(&tx, inode.number);
         }
         inode.raw.borrow_mut().links_count += 1;
         inode.touch(self.env.now(), false);
         dir.touch(self.env.now(), true);
         if !self.omits(OmittedRule::LinkCount) {
-            self.write_synced(&tx, &inode, OmittedRule::LinkSync).await?;
+            self.meta.write_synced(&tx, &inode, OmittedRule::LinkSync).await?;
         }
-        self.write_inode(&tx, &dir, true).await?;
+        self.meta.write_inode(&tx, &dir, true).await?;
         tx.stop();
         drop(_file);
         Ok(inode)
@@ -253,7 +255,7 @@ impl Volume {
             _ if name.len() > NAME_MAX => return Err(FsError::NameTooLong),
             _ => {}
         }
-        let alone = dir.i_rwsem.write().await;
+        let exclusive = dir.i_rwsem.write().await;
         let (found, inode) = self.named(&dir, name).await?.ok_or(FsError::NoEntry)?;
         self.check_back(&dir, &inode).await?;
         inode.check_removable(&dir)?;
@@ -261,20 +263,20 @@ impl Volume {
         match (inode.is_dir(), is_dir) {
             (true, false) => return Err(FsError::IsDirectory),
             (false, true) => return Err(FsError::NotDirectory),
-            (true, true) if !Box::pin(self.is_empty_dir(&inode)).await? => {
+            (true, true) if !Box::pin(self.meta.is_empty_dir(&inode)).await? => {
                 return Err(FsError::NotEmpty);
             }
             _ => {}
         }
-        let tx = self.begin(NAME_CREDITS, 0).await?;
-        self.bar_record(&tx, dir.number);
-        self.remove_found(&tx, &dir, &found).await?;
+        let tx = self.meta.begin(NAME_CREDITS, 0).await?;
+        self.file_commit.exclude(&tx, dir.number);
+        self.meta.remove_found(&tx, &dir, &found).await?;
         let orphan = inode.opens.get() == 0 || !self.omits(OmittedRule::OpenUnlink);
         self.lose_link(&tx, &dir, &inode, orphan).await?;
         dir.touch(self.env.now(), true);
-        self.write_inode(&tx, &dir, true).await?;
+        self.meta.write_inode(&tx, &dir, true).await?;
         tx.stop();
-        drop((namespace, alone, file));
+        drop((namespace, exclusive, file));
         self.delete_if_unused(&inode).await
     }
 
@@ -288,21 +290,21 @@ impl Volume {
         orphan: bool,
     ) -> Result<()> {
         if !self.omits(OmittedRule::RecordUnlink) {
-            self.bar_record(tx, inode.number);
+            self.file_commit.exclude(tx, inode.number);
         }
         let links = if inode.is_dir() { 0 } else { inode.links().saturating_sub(1) };
         if inode.is_dir() {
-            self.remove_subdir(dir);
+            dir.remove_subdir();
         }
         inode.raw.borrow_mut().links_count = links;
         inode.touch(self.env.now(), false);
         if links == 0 && orphan {
-            self.add_orphan(tx, inode).await?;
+            self.orphans.add(&self.meta, tx, inode).await?;
         }
-        self.write_inode(tx, inode, true).await
+        self.meta.write_inode(tx, inode, true).await
     }
 
-    /// Frees an inode if its last name is gone and nobody has it open.
+    /// Frees an inode if its last name is gone and it is not open.
     pub(crate) async fn delete_if_unused(&self, inode: &Rc<Inode>) -> Result<()> {
         if inode.links() == 0 && inode.opens.get() == 0 { self.delete(inode).await } else { Ok(()) }
     }

@@ -21,7 +21,7 @@ pub enum DataMode {
 /// What an fsync commits (`commit`).
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Commit {
-    /// The running transaction, with what everybody changed.
+    /// The running transaction, with all changes.
     #[default]
     Jbd2,
     /// A record of the file, as far as one will do: see [`super::journal::files`].

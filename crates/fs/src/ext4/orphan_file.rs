@@ -2,13 +2,10 @@
 //! the feature `orphan_present`: mount brings them to the superblock's list, each in a transaction that takes
 //! it out of the file, and the file stays empty.
 
-use super::format::{
-    CsumSeed, Feature, Place, STATE_ERRORS, clear_orphan, extent_blocks, mode, parse_orphan_block,
-};
+use super::error::corrupt;
+use super::format::{CsumSeed, Feature, Place, extent_blocks, mode};
 use super::raw::Ext4Image;
-use super::volume::{Volume, corrupt};
 use crate::contract::Result;
-use std::rc::Rc;
 
 /// Linux takes no longer file.
 const MOST_BLOCKS: u64 = 512;
@@ -16,9 +13,9 @@ const MOST_BLOCKS: u64 = 512;
 /// Where the orphan file lies, if it may name orphans.
 #[derive(Default)]
 pub(crate) struct OrphanFile {
-    number: u32,
-    blocks: Vec<u64>,
-    seed: Option<CsumSeed>,
+    pub(super) number: u32,
+    pub(super) blocks: Vec<u64>,
+    pub(super) seed: Option<CsumSeed>,
 }
 
 impl OrphanFile {
@@ -36,40 +33,5 @@ impl OrphanFile {
         }
         let blocks = extents.iter().flat_map(|run| run.start..run.end()).collect();
         Ok(Self { number, blocks, seed: inode.seed(number, &raw.sb) })
-    }
-}
-
-impl Volume {
-    /// Empties the orphan file. What it names is in the list of orphans then, but on a volume with errors,
-    /// where it may name anything.
-    pub(crate) async fn empty_orphan_file(self: &Rc<Self>, file: OrphanFile) -> Result<()> {
-        for block in file.blocks {
-            let place = Place::InodeBlock { inode: file.number, block };
-            self.own.check(block..block + 1, place)?;
-            let buffer = self.read_block(block).await?;
-            let named =
-                buffer.with(|bytes| parse_orphan_block(&bytes[..], block, file.seed, place))?;
-            for number in named {
-                let tx = self.begin(4, 0).await?;
-                let sound = self.sb.borrow().state & STATE_ERRORS == 0;
-                if sound && !self.is_ordinary(number) {
-                    return Err(corrupt("orphan file", place));
-                }
-                if sound {
-                    let inode = self.orphan(number).await?;
-                    self.add_orphan(&tx, &inode).await?;
-                    self.write_inode(&tx, &inode, false).await?;
-                }
-                tx.edit(&buffer, |bytes| clear_orphan(bytes, number, block, file.seed)).await?;
-                tx.stop();
-            }
-        }
-        if self.has(Feature::ORPHAN_PRESENT) {
-            let tx = self.begin(1, 0).await?;
-            self.sb.borrow_mut().set_feature(Feature::ORPHAN_PRESENT, false);
-            self.write_superblock(&tx).await?;
-            tx.stop();
-        }
-        Ok(())
     }
 }

@@ -53,7 +53,7 @@ pub(crate) async fn identify(device: &AsyncDevice) -> Result<Probe, ImageError> 
     })
 }
 
-/// A device with a file system that nobody changes.
+/// A device with a file system that does not change.
 pub struct Ext4Image {
     reader: ImageReader,
     /// Its superblock.

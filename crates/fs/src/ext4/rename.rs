@@ -1,11 +1,12 @@
 //! Renames: one transaction, so that after a power cut a file has its old name or its new one.
 
+use super::error::corrupt;
 use super::format::{Place, ROOT_INODE};
 use super::inode::Inode;
 use super::namei::{NAME_BLOCKS, NAME_CREDITS, check_name};
 use super::rules::OmittedRule;
 use super::tx::Tx;
-use super::volume::{Volume, corrupt};
+use super::volume::Volume;
 use crate::contract::{Caller, FsError, Ino, NAME_MAX, RenameMode, Result};
 use nandscape_rt::sync::WriteGuard;
 use std::collections::BTreeSet;
@@ -62,7 +63,7 @@ impl Volume {
         }
         self.check_victim(&from.dir, &moved, victim.as_deref()).await?;
         if moved.is_dir() && victim.is_none() && from.dir.number != to.dir.number {
-            self.may_add_subdir(&to.dir)?;
+            self.meta.may_add_subdir(&to.dir)?;
         }
         let _reservation = self.reserve(caller, NAME_BLOCKS)?;
         self.replace(&from, &to, &moved, victim.as_ref()).await?;
@@ -98,7 +99,7 @@ impl Volume {
             if !seen.insert(above) {
                 return Err(corrupt("directory: .. never leads to the root", Place::Inode(above)));
             }
-            above = self.parent_of(&*self.inode(above).await?).await?;
+            above = self.meta.parent_of(&*self.inode(above).await?).await?;
         }
         Ok(false)
     }
@@ -106,7 +107,7 @@ impl Volume {
     /// Locks what a name leads to; the caller holds the lock of the name's directory.
     ///
     /// # Errors
-    /// [`FsError::Corrupt`] where directories name each other, so that whoever has the lock may wait for the
+    /// [`FsError::Corrupt`] where directories name each other, so that the holder of the lock may wait for the
     /// caller's.
     pub(super) async fn lock_below(&self, dir: &Inode, inode: &Inode) -> Result<WriteGuard<()>> {
         if let Some(free) = inode.i_rwsem.try_write() {
@@ -130,7 +131,7 @@ impl Volume {
             (true, false) => Err(FsError::NotDirectory),
             (false, true) if self.is_above(victim, from).await? => Err(FsError::NotEmpty),
             (false, true) => Err(FsError::IsDirectory),
-            (true, true) if !self.is_empty_dir(victim).await? => Err(FsError::NotEmpty),
+            (true, true) if !self.meta.is_empty_dir(victim).await? => Err(FsError::NotEmpty),
             _ => Ok(()),
         }
     }
@@ -142,20 +143,22 @@ impl Volume {
         moved: &Rc<Inode>,
         victim: Option<&Rc<Inode>>,
     ) -> Result<()> {
-        let tx = self.begin(2 * NAME_CREDITS, 0).await?;
+        let tx = self.meta.begin(2 * NAME_CREDITS, 0).await?;
         let file_mode = moved.raw.borrow().mode;
         match victim {
             Some(victim) => {
-                self.retarget(&tx, &to.dir, to.name, moved.number, file_mode).await?;
+                self.meta.retarget(&tx, &to.dir, to.name, moved.number, file_mode).await?;
                 let orphan = !self.omits(OmittedRule::RenameOrphan);
                 self.lose_link(&tx, &to.dir, victim, orphan).await?;
             }
             None => {
-                let vacancy = self.vacancy(&to.dir, to.name).await?;
-                self.add_name(&tx, &to.dir, vacancy, to.name, moved.number, file_mode).await?;
+                let free_slot = self.meta.free_slot(&to.dir, to.name).await?;
+                self.meta
+                    .add_name(&tx, &to.dir, free_slot, to.name, moved.number, file_mode)
+                    .await?;
             }
         }
-        self.remove_name(&tx, &from.dir, from.name).await?;
+        self.meta.remove_name(&tx, &from.dir, from.name).await?;
         self.change_parent(&tx, moved, &from.dir, &to.dir).await?;
         self.finish_rename(&tx, [moved, &from.dir, &to.dir]).await?;
         tx.stop();
@@ -169,15 +172,15 @@ impl Volume {
         moved: &Rc<Inode>,
         other: &Rc<Inode>,
     ) -> Result<()> {
-        let tx = self.begin(NAME_CREDITS, 0).await?;
+        let tx = self.meta.begin(NAME_CREDITS, 0).await?;
         let (moved_mode, other_mode) = (moved.raw.borrow().mode, other.raw.borrow().mode);
-        self.retarget(&tx, &to.dir, to.name, moved.number, moved_mode).await?;
-        self.retarget(&tx, &from.dir, from.name, other.number, other_mode).await?;
+        self.meta.retarget(&tx, &to.dir, to.name, moved.number, moved_mode).await?;
+        self.meta.retarget(&tx, &from.dir, from.name, other.number, other_mode).await?;
         self.change_parent(&tx, moved, &from.dir, &to.dir).await?;
         self.change_parent(&tx, other, &to.dir, &from.dir).await?;
-        self.bar_record(&tx, other.number);
+        self.file_commit.exclude(&tx, other.number);
         other.touch(self.env.now(), false);
-        self.write_inode(&tx, other, true).await?;
+        self.meta.write_inode(&tx, other, true).await?;
         self.finish_rename(&tx, [moved, &from.dir, &to.dir]).await?;
         tx.stop();
         Ok(())
@@ -188,9 +191,9 @@ impl Volume {
         if !moved.is_dir() || from.number == to.number {
             return Ok(());
         }
-        self.set_parent(tx, moved, to.number).await?;
-        self.remove_subdir(from);
-        self.add_subdir(to);
+        self.meta.set_parent(tx, moved, to.number).await?;
+        from.remove_subdir();
+        to.add_subdir();
         Ok(())
     }
 
@@ -199,12 +202,12 @@ impl Volume {
         from.touch(self.env.now(), true);
         to.touch(self.env.now(), true);
         if !self.omits(OmittedRule::RecordRename) {
-            self.bar_record(tx, moved.number);
+            self.file_commit.exclude(tx, moved.number);
         }
-        self.write_synced(tx, moved, OmittedRule::RenameSync).await?;
+        self.meta.write_synced(tx, moved, OmittedRule::RenameSync).await?;
         for dir in [from, to] {
-            self.bar_record(tx, dir.number);
-            self.write_inode(tx, dir, true).await?;
+            self.file_commit.exclude(tx, dir.number);
+            self.meta.write_inode(tx, dir, true).await?;
         }
         Ok(())
     }

@@ -41,7 +41,7 @@ omitted_rules! {
     LateHome = "late-home",
     /// A block counts as home as soon as its write is sent.
     HomeWait = "home-wait",
-    /// A block that a transaction under way has changed is written home as that has it.
+    /// A block that an uncommitted transaction has changed is written home as that has it.
     ClaimedHome = "claimed-home",
     /// A block that was freed is still written home, over what has it now.
     ForgottenHome = "forgotten-home",

@@ -17,16 +17,16 @@ impl Volume {
         data_only: bool,
     ) -> Result<bool> {
         let tid = if data_only { inode.datasync_tid.get() } else { inode.sync_tid.get() };
-        let Some(tid) = tid.filter(|tid| !self.is_committed(*tid)) else {
+        let Some(tid) = tid.filter(|tid| !self.meta.is_committed(*tid)) else {
             return Ok(self.omits(OmittedRule::FsyncFlush));
         };
-        match self.commit_file(inode).await? {
+        match self.file_commit.commit_file(&self.meta, &self.orphans, inode).await? {
             Recorded::Now => return Ok(true),
             Recorded::Before => return Ok(false),
             Recorded::Not => {}
         }
-        let barrier = self.journal.will_send_barrier(tid);
-        self.journal.commit(tid).await?;
+        let barrier = self.meta.journal.will_send_barrier(tid);
+        self.meta.journal.commit(tid).await?;
         Ok(barrier || self.omits(OmittedRule::BarrierSent))
     }
 }
@@ -37,13 +37,14 @@ pub(crate) struct VolumeHook(pub(crate) Weak<Volume>);
 impl CommitHook for VolumeHook {
     fn complete(&self) -> std::result::Result<(), JournalError> {
         let gone = || JournalError::Aborted("the file system is gone".to_owned());
-        self.0.upgrade().ok_or_else(gone)?.write_late();
+        let volume = self.0.upgrade().ok_or_else(gone)?;
+        volume.meta.deferred.encode(&volume.meta, &volume.inodes, volume.options.inodes);
         Ok(())
     }
 
     fn committed(&self, tid: Tid) {
         if let Some(volume) = self.0.upgrade() {
-            volume.forget_changes(tid);
+            volume.file_commit.forget(tid);
         }
     }
 

@@ -35,7 +35,7 @@ fn on_volume(options: MountOptions, work: impl AsyncFnOnce(&Handle, &Ext4) + 'st
         let findings: Vec<String> = report.findings.iter().map(ToString::to_string).collect();
         assert_eq!(findings, Vec::<String>::new());
     });
-    ran.expect("nobody waits for ever");
+    ran.expect("no deadlock");
 }
 
 async fn create(fs: &Ext4, name: &str) -> Ino {
@@ -45,13 +45,13 @@ async fn create(fs: &Ext4, name: &str) -> Ino {
 /// Has the others share the first file's block of attributes.
 async fn share_attributes(volume: &Volume, files: &[Ino]) -> Result<(), FsError> {
     let block = volume.inode_of(files[0]).await?.raw.borrow().file_acl;
-    let tx = volume.begin(16, 0).await?;
-    let buffer = volume.read_block(block).await?;
+    let tx = volume.meta.begin(16, 0).await?;
+    let buffer = volume.meta.read_block(block).await?;
     let edited = tx.edit(&buffer, |bytes| {
         let (_, xattrs) = parse_xattr_block(bytes, Place::Block(block))?;
         let mut shared = [0; BLOCK_BYTES];
         assert!(encode_xattr_block(&mut shared, files.len() as u32, &xattrs));
-        seal_xattr_block(&mut shared, block, volume.sb.borrow().csum_seed());
+        seal_xattr_block(&mut shared, block, volume.meta.sb.borrow().csum_seed());
         bytes.copy_from_slice(&shared);
         Ok::<_, FormatError>(())
     });
@@ -60,7 +60,7 @@ async fn share_attributes(volume: &Volume, files: &[Ino]) -> Result<(), FsError>
         let inode = volume.inode_of(*other).await?;
         inode.raw.borrow_mut().file_acl = block;
         inode.add_blocks(1);
-        volume.write_inode(&tx, &inode, false).await?;
+        volume.meta.write_inode(&tx, &inode, false).await?;
     }
     tx.stop();
     Ok(())
@@ -92,13 +92,13 @@ fn a_shared_block_of_attributes_is_given_up_by_each() {
 
 /// Inodes that stay in memory until their transaction is done leave it then.
 #[test]
-fn late_inodes_leave_memory_with_their_transaction() {
+fn deferred_inodes_leave_memory_with_their_transaction() {
     on_volume(MountOptions { inodes: 16, ..MountOptions::default() }, async |_, fs| {
         let known = || fs.0.inodes.len();
         for file in 0..400 {
             create(fs, &format!("file{file}")).await;
         }
-        assert!(known() >= 400, "all are late");
+        assert!(known() >= 400, "all are deferred");
         assert_eq!(fs.syncfs(ME).await, Ok(()));
         create(fs, "one more").await;
         assert!(known() <= 16, "{} inodes in memory", known());
@@ -172,7 +172,7 @@ fn write_hints_reach_the_device() {
 
 /// A record of an inode.
 fn record(volume: &Volume, number: u32, raw: &Inode, nodes: &[(u64, ExtentNode)]) -> FileRecord {
-    let sb = volume.sb.borrow();
+    let sb = volume.meta.sb.borrow();
     let mut image = vec![0; sb.inode_bytes()];
     raw.encode(&mut image, raw.seed(number, &sb));
     let block = |(at, node): &(u64, ExtentNode)| {
@@ -202,7 +202,7 @@ fn records_that_no_file_can_have_are_refused() {
         let page = Data::Bytes(vec![1; BLOCK_BYTES]);
         fs.write(ME, file, 0, page, Io::Buffered).await.expect("room");
         fs.syncfs(ME).await.expect("power is on");
-        let (number, sb) = (file.0 as u32, volume.sb.borrow().clone());
+        let (number, sb) = (file.0 as u32, volume.meta.sb.borrow().clone());
         let raw = volume.inode_of(file).await.expect("a file").raw.borrow().clone();
         let sound = || record(volume, number, &raw, &[]);
         let wrong = "record of a file: inode";
@@ -217,7 +217,8 @@ fn records_that_no_file_can_have_are_refused() {
         raw.encode(&mut longer.image, raw.seed(number, &sb));
         assert_eq!(refusal(volume, longer).await, Some(wrong));
         let empty = ExtentNode::block_of(ExtentEntries::Leaf(Vec::new()));
-        let (own, anybodys) = (volume.groups.borrow()[0].desc.inode_table, sb.blocks_count - 1);
+        let (own, anybodys) =
+            (volume.meta.alloc.groups.borrow()[0].desc.inode_table, sb.blocks_count - 1);
         for block in [0, own, sb.blocks_count] {
             let said =
                 refusal(volume, record(volume, number, &raw, &[(block, empty.clone())])).await;

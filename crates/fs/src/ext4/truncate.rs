@@ -31,11 +31,11 @@ impl Volume {
     pub(crate) async fn free_range(&self, inode: &Inode, range: Logical) -> Result<()> {
         let mut at = range.start;
         while at < range.end {
-            let tx = self.begin(STEP_CREDITS, STEP_REVOKES as u32 + 8).await?;
+            let tx = self.meta.begin(STEP_CREDITS, STEP_REVOKES as u32 + 8).await?;
             let map = inode.extent_lock.write().await;
             at = self.free_some(&tx, inode, &(at..range.end)).await?;
             drop(map);
-            self.write_inode(&tx, inode, true).await?;
+            self.meta.write_inode(&tx, inode, true).await?;
             tx.stop();
         }
         Ok(())
@@ -45,52 +45,52 @@ impl Volume {
     async fn free_some(&self, tx: &Tx, inode: &Inode, range: &Logical) -> Result<u64> {
         let revoked = self.is_journalled(inode);
         let limit = if revoked { STEP_REVOKES } else { u64::MAX };
-        let (parts, next) = self.unmap_some(tx, inode, range, STEP_EXTENTS, limit).await?;
+        let (parts, next) = self.meta.unmap_some(tx, inode, range, STEP_EXTENTS, limit).await?;
         for Extent { start, blocks, .. } in parts {
             let blocks = start..start + u64::from(blocks);
             if revoked {
                 blocks.clone().try_for_each(|block| tx.forget(block))?;
             }
-            self.free_blocks(tx, blocks).await?;
+            self.meta.alloc.free_blocks(&self.meta, tx, blocks).await?;
         }
         Ok(next)
     }
 
-    /// Frees what lies behind the file's length, where no page waits or is under way, and takes the inode
+    /// Frees what lies behind the file's length, where no page waits or is in flight, and takes the inode
     /// off the list of orphans.
     pub(crate) async fn cut_blocks(&self, inode: &Inode) -> Result<()> {
         let first = inode.size.get().div_ceil(4096);
         self.free_range(inode, first..1 << 32).await?;
-        let tx = self.begin(8, 0).await?;
-        self.remove_orphan(&tx, inode).await?;
-        self.write_inode(&tx, inode, true).await?;
+        let tx = self.meta.begin(8, 0).await?;
+        self.orphans.remove(&self.meta, &tx, inode).await?;
+        self.meta.write_inode(&tx, inode, true).await?;
         tx.stop();
         Ok(())
     }
 
-    /// Changes the length of a file; the caller holds its lock alone.
+    /// Changes the length of a file; the caller holds its lock exclusively.
     pub(crate) async fn set_length(self: &Rc<Self>, inode: &Rc<Inode>, size: u64) -> Result<()> {
         let shrinks = size < inode.size.get();
         let _cut = if shrinks { Some(inode.invalidate_lock.write().await) } else { None };
         if shrinks {
             content::zero_tail(self, inode, size).await?;
         }
-        let tx = self.begin(10, 0).await?;
+        let tx = self.meta.begin(10, 0).await?;
         if shrinks {
-            // Before the pages are gone: one that is under way may get a block behind the new end.
-            self.add_orphan(&tx, inode).await?;
+            // Before the pages are gone: one that is in flight may get a block behind the new end.
+            self.orphans.add(&self.meta, &tx, inode).await?;
             // The zeroes behind the new end are on the device before the end is.
             self.order(tx.tid(), inode);
         }
         inode.set_size(size);
         inode.raw.borrow_mut().size = size;
         inode.touch(self.env.now(), true);
-        self.write_inode(&tx, inode, !self.omits(OmittedRule::FdatasyncSize)).await?;
+        self.meta.write_inode(&tx, inode, !self.omits(OmittedRule::FdatasyncSize)).await?;
         tx.stop();
         if shrinks { self.cut(inode).await } else { Ok(()) }
     }
 
-    /// Takes the pages and blocks behind the new end, once nobody writes them any more.
+    /// Takes the pages and blocks behind the new end, once none of them is being written.
     async fn cut(&self, inode: &Inode) -> Result<()> {
         let first = inode.size.get().div_ceil(4096);
         inode.pages.written(first..u64::MAX).await;
@@ -101,9 +101,9 @@ impl Volume {
         Ok(())
     }
 
-    /// Frees an inode that has no name and that nobody holds open.
+    /// Frees an inode that has no name and is not open.
     pub(crate) async fn delete(&self, inode: &Rc<Inode>) -> Result<()> {
-        let _alone = inode.i_rwsem.write().await;
+        let _exclusive = inode.i_rwsem.write().await;
         let _cut = inode.invalidate_lock.write().await;
         if inode.deleted.get() || inode.links() > 0 || inode.opens.get() > 0 {
             return Ok(());
@@ -114,20 +114,21 @@ impl Volume {
         if inode.raw.borrow().has(super::format::flag::EXTENTS) {
             self.free_range(inode, 0..1 << 32).await?;
         }
-        let tx = self.begin(24, 2).await?;
+        let tx = self.meta.begin(24, 2).await?;
         self.drop_xattr_block(&tx, inode).await?;
-        self.remove_orphan(&tx, inode).await?;
+        self.orphans.remove(&self.meta, &tx, inode).await?;
         let is_dir = inode.raw.borrow().mode & mode::TYPE == mode::DIR;
         {
             let mut raw = inode.raw.borrow_mut();
             raw.dtime = self.env.now().seconds as u32;
             raw.size = 0;
         }
-        self.write_inode(&tx, inode, false).await?;
-        self.write_slot_now(inode).await?;
+        self.meta.write_inode(&tx, inode, false).await?;
+        self.meta.write_slot_now(inode).await?;
         // Before the number is free: from then on it may be another inode's.
         self.inodes.remove(inode.number);
-        self.free_inode(&tx, inode.number, is_dir).await?;
+        self.file_commit.exclude(&tx, inode.number);
+        self.meta.alloc.free_inode(&self.meta, &tx, inode.number, is_dir).await?;
         tx.stop();
         Ok(())
     }

@@ -35,12 +35,12 @@ pub(crate) fn verify<E>(
 pub(crate) struct Tx {
     handle: TransactionHandle,
     changed: Cell<bool>,
-    half_done: Rc<Cell<bool>>,
+    partial_update: Rc<Cell<bool>>,
 }
 
 impl Tx {
-    pub(crate) const fn new(handle: TransactionHandle, half_done: Rc<Cell<bool>>) -> Self {
-        Self { handle, changed: Cell::new(false), half_done }
+    pub(crate) const fn new(handle: TransactionHandle, partial_update: Rc<Cell<bool>>) -> Self {
+        Self { handle, changed: Cell::new(false), partial_update }
     }
 
     /// The transaction.
@@ -54,7 +54,7 @@ impl Tx {
         &self.handle
     }
 
-    /// Waits until the buffer may be changed. From then to the next waiting point nobody else
+    /// Waits until the buffer may be changed. From then to the next waiting point no other task
     /// changes it.
     pub(crate) async fn access(&self, buffer: &BufferRef) -> Result<()> {
         self.handle.access(buffer).await;
@@ -130,7 +130,7 @@ impl Tx {
 impl Drop for Tx {
     fn drop(&mut self) {
         if self.changed.get() {
-            self.half_done.set(true);
+            self.partial_update.set(true);
         }
     }
 }

@@ -1,98 +1,18 @@
-//! A mounted volume: what all operations share, and the metadata that belongs to no file.
+//! A mounted volume: what all operations share.
 
-use super::alloc::bits;
-pub(crate) use super::error::corrupt;
-use super::file_commit::Changes;
-use super::format::{
-    self, GROUP_BLOCK_UNINIT, GROUP_INODE_UNINIT, GroupDescriptor, Place, Superblock,
-};
+use super::file_commit::FileCommit;
 use super::inode::Inode;
-use super::journal::{Buffers, FileJournal, Journal, Tid};
+use super::journal::Tid;
+use super::meta::Meta;
 use super::options::MountOptions;
-use super::own::OwnBlocks;
+use super::orphan::Orphans;
 use super::rules::OmittedRule;
-use super::tx::{BufferRef, Tx};
-use crate::contract::Result;
-use crate::vfs::{InodeCache, VolumeEnv};
-use nandscape_rt::Stream;
-use nandscape_rt::sync::{Mutex, RwLock};
-use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, VecDeque};
-use std::ops::Range;
+use crate::contract::{Caller, Result};
+use crate::vfs::{InodeCache, SpaceReservation, VolumeEnv};
+use nandscape_rt::sync::RwLock;
+use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::rc::Rc;
-
-/// A block group in memory.
-pub(crate) struct Group {
-    pub(crate) desc: GroupDescriptor,
-    /// Blocks freed by transactions that have not committed.
-    pub(crate) held: Option<HeldBits>,
-    /// No free run is longer, as far as is known.
-    pub(crate) longest_at_most: u32,
-    pub(crate) late: Option<LateGroup>,
-    /// Whether the checksums of the bitmaps were looked at.
-    checked: [Cell<bool>; 2],
-}
-
-impl Group {
-    pub(crate) fn new(desc: GroupDescriptor) -> Self {
-        Self {
-            desc,
-            held: None,
-            longest_at_most: u32::MAX,
-            late: None,
-            checked: Default::default(),
-        }
-    }
-}
-
-/// What of a group is late: its descriptor, and the checksums of these bitmaps.
-#[derive(Default)]
-pub(crate) struct LateGroup {
-    pub(crate) bitmaps: [Option<BufferRef>; 2],
-}
-
-/// An inode that is, or was, late, and where it is written.
-pub(crate) struct LateInode {
-    pub(crate) number: u32,
-    pub(crate) buffer: BufferRef,
-    pub(crate) slot: Range<usize>,
-}
-
-/// What the running transaction writes once it is done.
-#[derive(Default)]
-pub(crate) struct Late {
-    pub(crate) superblock: RefCell<Option<BufferRef>>,
-    /// Groups, with the blocks of their descriptors. A group is late once.
-    pub(crate) groups: RefCell<Vec<(u32, BufferRef)>>,
-    pub(crate) inodes: RefCell<Vec<LateInode>>,
-}
-
-/// The two bitmaps of a group.
-#[derive(Clone, Copy)]
-pub(crate) enum Bitmap {
-    Blocks,
-    Inodes,
-}
-
-impl Bitmap {
-    /// Of a group that never had one.
-    const fn flag(self) -> u16 {
-        match self {
-            Self::Blocks => GROUP_BLOCK_UNINIT,
-            Self::Inodes => GROUP_INODE_UNINIT,
-        }
-    }
-}
-
-/// Freed blocks of a group as a bitmap.
-pub(crate) struct HeldBits {
-    pub(crate) bitmap: Box<[u8; 4096]>,
-    /// Bits that are yet to be cleared.
-    pub(crate) count: u32,
-}
-
-/// Freed blocks of a group, and the transaction that freed them.
-pub(crate) type Held = (Tid, u32, Range<u32>);
 
 /// Files that have new data which a transaction must find on the device.
 pub(crate) type Ordered = BTreeMap<u32, BTreeMap<u32, Rc<Inode>>>;
@@ -100,180 +20,41 @@ pub(crate) type Ordered = BTreeMap<u32, BTreeMap<u32, Rc<Inode>>>;
 /// A mounted volume.
 pub(crate) struct Volume {
     pub(crate) env: VolumeEnv<Inode>,
-    pub(crate) buffers: Buffers,
-    pub(crate) journal: Journal,
     pub(crate) options: MountOptions,
-    pub(crate) sb: RefCell<Superblock>,
-    pub(crate) groups: RefCell<Vec<Group>>,
-    pub(crate) late: Late,
-    /// Blocks that no file can have.
-    pub(crate) own: OwnBlocks,
-    pub(crate) free_blocks: Cell<u64>,
-    pub(crate) free_inodes: Cell<u64>,
-    /// The newest transaction that anything was part of.
-    pub(crate) last_tid: Cell<Option<Tid>>,
-    pub(crate) held: RefCell<VecDeque<Held>>,
-    /// How many blocks these are.
-    pub(crate) held_blocks: Cell<u64>,
-    /// A bitmap of zeroes, for the next group that holds blocks.
-    pub(crate) spare_bitmap: Cell<Option<Box<[u8; 4096]>>>,
-    pub(crate) ordered: RefCell<Ordered>,
+    pub(crate) meta: Meta,
     pub(crate) inodes: InodeCache<Inode>,
-    /// Shared by whoever changes names in one directory; alone for renames.
+    /// Shared by changes of names in one directory, exclusive for renames.
     pub(crate) namespace: RwLock<()>,
-    /// Inodes without a name that are still open or being freed, as the list on disk has them.
-    pub(crate) orphans: Mutex<Vec<Rc<Inode>>>,
-    /// Held while a bitmap is made that was never written.
-    pub(crate) making_bitmap: Mutex<()>,
-    pub(crate) generations: RefCell<Stream>,
-    /// Whether an error left an operation half done, so that the volume has to be checked.
-    pub(crate) half_done: Rc<Cell<bool>>,
-    /// Takes file-level records, if the mount asked for it.
-    pub(crate) files: RefCell<Option<FileJournal>>,
-    pub(crate) changes: RefCell<Changes>,
+    /// Inodes without a name that are still open or being freed, and those that are being cut.
+    pub(crate) orphans: Orphans,
+    pub(crate) ordered: RefCell<Ordered>,
+    pub(crate) file_commit: FileCommit,
 }
 
 impl Volume {
     /// Whether this rule is left out.
     pub(crate) fn omits(&self, rule: OmittedRule) -> bool {
-        self.options.omit == Some(rule)
-    }
-
-    pub(crate) fn blocks_count(&self) -> u64 {
-        self.sb.borrow().blocks_count
-    }
-
-    pub(crate) fn group_count(&self) -> u32 {
-        self.groups.borrow().len() as u32
-    }
-
-    pub(crate) fn has(&self, feature: format::Feature) -> bool {
-        self.sb.borrow().has(feature)
-    }
-
-    /// Whether blocks carry checksums.
-    pub(crate) fn has_checksums(&self) -> bool {
-        self.has(format::Feature::METADATA_CSUM)
-    }
-
-    /// Begins an operation that changes up to `credits` metadata blocks and revokes up to `revokes`.
-    pub(crate) async fn begin(&self, credits: u32, revokes: u32) -> Result<Tx> {
-        // The first large file costs the superblock, too.
-        let spare = u32::from(!self.has(format::Feature::LARGE_FILE));
-        let credits = credits + spare + self.journal.revoke_credits(revokes);
-        let tx = Tx::new(self.journal.start(credits).await?, Rc::clone(&self.half_done));
-        self.last_tid.set(Some(tx.tid()));
-        Ok(tx)
-    }
-
-    /// A metadata block.
-    pub(crate) async fn read_block(&self, block: u64) -> Result<BufferRef> {
-        if block >= self.blocks_count() {
-            return Err(corrupt("block number", Place::Block(block)));
-        }
-        Ok(self.buffers.get(block).await?)
-    }
-
-    pub(crate) fn is_committed(&self, tid: Tid) -> bool {
-        self.journal.committed().reached(tid)
-    }
-
-    /// Says in the superblock that a feature is in use, as Linux does with the first inode that needs it.
-    pub(crate) async fn need(&self, tx: &Tx, feature: format::Feature) -> Result<()> {
-        if self.has(feature) {
-            return Ok(());
-        }
-        let mut features = self.sb.borrow().features();
-        features.set(feature, true);
-        self.sb.borrow_mut().set_features(features);
-        self.write_superblock(tx).await
-    }
-
-    /// The block bitmap of a group; made if there never was one.
-    pub(crate) async fn block_bitmap(&self, tx: &Tx, group: u32) -> Result<BufferRef> {
-        self.bitmap(tx, group, Bitmap::Blocks).await
-    }
-
-    /// The inode bitmap of a group; made if there never was one.
-    pub(crate) async fn inode_bitmap(&self, tx: &Tx, group: u32) -> Result<BufferRef> {
-        self.bitmap(tx, group, Bitmap::Inodes).await
-    }
-
-    fn bitmap_block(&self, group: u32, which: Bitmap) -> u64 {
-        let desc = &self.groups.borrow()[group as usize].desc;
-        match which {
-            Bitmap::Blocks => desc.block_bitmap,
-            Bitmap::Inodes => desc.inode_bitmap,
-        }
-    }
-
-    async fn bitmap(&self, tx: &Tx, group: u32, which: Bitmap) -> Result<BufferRef> {
-        if self.groups.borrow()[group as usize].desc.has(which.flag()) {
-            Box::pin(self.have_bitmap(tx, group, which)).await?;
-        }
-        let buffer = self.read_block(self.bitmap_block(group, which)).await?;
-        self.check_bitmap(group, which, &buffer)?;
-        Ok(buffer)
-    }
-
-    /// Makes the bitmap of a group that never had one, unless somebody else does.
-    async fn have_bitmap(&self, tx: &Tx, group: u32, which: Bitmap) -> Result<()> {
-        let _alone = self.making_bitmap.lock().await;
-        if self.groups.borrow()[group as usize].desc.has(which.flag()) {
-            let bitmap = self.make_bitmap(tx, group, which)?;
-            self.write_group(tx, group, which, &bitmap).await?;
-        }
-        Ok(())
-    }
-
-    /// Makes the bitmap of a group in which only the format's own blocks, or no inodes, are in use.
-    fn make_bitmap(&self, tx: &Tx, group: u32, which: Bitmap) -> Result<BufferRef> {
-        let buffer = tx.fresh(self.bitmap_block(group, which))?;
-        let used = match which {
-            Bitmap::Blocks => self.own_blocks(group),
-            Bitmap::Inodes => {
-                std::iter::once(self.sb.borrow().inodes_per_group..8 * 4096).collect()
-            }
-        };
-        tx.change(&buffer, |bytes| {
-            used.into_iter().for_each(|range| bits::fill(bytes, range, true));
-        })?;
-        let info = &mut self.groups.borrow_mut()[group as usize];
-        info.desc.flags &= !which.flag();
-        info.checked[which as usize].set(true);
-        Ok(buffer)
-    }
-
-    /// The bits of a block bitmap that stand for the format's own blocks, or for nothing.
-    fn own_blocks(&self, group: u32) -> Vec<Range<u32>> {
-        let sb = self.sb.borrow();
-        let here = sb.group_blocks(group);
-        let behind = here.end..here.start + 8 * 4096;
-        let bit = |block: u64| (block - here.start) as u32;
-        let own = self.own.within(here.clone()).chain(std::iter::once(behind));
-        let bits = own.map(|run| bit(run.start)..bit(run.end));
-        bits.filter(|bits| !bits.is_empty()).collect()
-    }
-
-    /// Checks a bitmap's checksum until it was found sound.
-    fn check_bitmap(&self, group: u32, which: Bitmap, buffer: &BufferRef) -> Result<()> {
-        let groups = self.groups.borrow();
-        let info = &groups[group as usize];
-        let sb = self.sb.borrow();
-        let checked = &info.checked[which as usize];
-        if !checked.get() {
-            buffer.with(|bytes| match which {
-                Bitmap::Blocks => info.desc.check_block_bitmap(bytes, group, &sb),
-                Bitmap::Inodes => info.desc.check_inode_bitmap(bytes, group, &sb),
-            })?;
-            checked.set(true);
-        }
-        Ok(())
+        self.meta.omits(rule)
     }
 
     /// Notes that a file has new data which the transaction must find on the device.
     pub(crate) fn order(&self, tid: Tid, inode: &Rc<Inode>) {
         let mut ordered = self.ordered.borrow_mut();
         ordered.entry(tid.0).or_default().insert(inode.number, Rc::clone(inode));
+    }
+
+    /// Free blocks that may be reserved for the caller.
+    pub(crate) fn available_blocks(&self, caller: Caller) -> u64 {
+        let counts = !self.omits(OmittedRule::Reservation);
+        let reserved = if counts { self.env.space.reserved() } else { 0 };
+        self.meta.alloc.available(&self.meta, caller, reserved)
+    }
+
+    /// Reserves blocks for an operation that takes up to so many.
+    ///
+    /// # Errors
+    /// [`FsError::NoSpace`](crate::contract::FsError::NoSpace).
+    pub(crate) fn reserve(&self, caller: Caller, blocks: u64) -> Result<SpaceReservation<'_>> {
+        self.env.space.reserve(self.available_blocks(caller), blocks)
     }
 }

@@ -1,8 +1,9 @@
 //! Extended attributes: behind the inode's fields as far as they fit, the rest in a block.
 //!
-//! A block may be shared between inodes that the kernel or mke2fs wrote; whoever changes his
-//! attributes then gets a block of his own.
+//! A block may be shared between inodes that the kernel or mke2fs wrote; an inode whose
+//! attributes change then gets a separate block.
 
+use super::error::corrupt;
 use super::format::{
     BLOCK_BYTES, Feature, INODE_BYTES_KNOWN, INODE_BYTES_OLD, Place, Xattr, check_xattr_block,
     encode_inode_xattrs, encode_xattr_block, parse_inode_xattrs, parse_xattr_block,
@@ -11,7 +12,7 @@ use super::format::{
 use super::inode::Inode;
 use super::rules::OmittedRule;
 use super::tx::{BufferRef, Tx};
-use super::volume::{Volume, corrupt};
+use super::volume::Volume;
 use crate::contract::{Caller, FsError, NAME_MAX, Result, XattrMode};
 use nandscape_block::{Lba, Payload, SectorData};
 use std::sync::Arc;
@@ -39,7 +40,8 @@ impl Volume {
     async fn xattrs(&self, inode: &Inode) -> Result<(Vec<Xattr>, Vec<Xattr>)> {
         let extra = inode.raw.borrow().extra_isize;
         let place = Place::Inode(inode.number);
-        let body = self.with_slot(inode, |bytes| parse_inode_xattrs(bytes, extra, place)).await??;
+        let body =
+            self.meta.with_slot(inode, |bytes| parse_inode_xattrs(bytes, extra, place)).await??;
         let block = inode.raw.borrow().file_acl;
         if block == 0 {
             return Ok((body, Vec::new()));
@@ -50,13 +52,13 @@ impl Volume {
     /// How many inodes share a block of attributes, and the attributes.
     async fn xattr_block(&self, inode: &Inode, block: u64) -> Result<(u32, Vec<Xattr>)> {
         let place = Place::InodeBlock { inode: inode.number, block };
-        self.own.check(block..block + 1, place)?;
-        let buffer = self.read_block(block).await?;
+        self.meta.alloc.system_zone.check(block..block + 1, place)?;
+        let buffer = self.meta.read_block(block).await?;
         self.in_xattr_block(&buffer, place)
     }
 
     fn in_xattr_block(&self, buffer: &BufferRef, place: Place) -> Result<(u32, Vec<Xattr>)> {
-        let seed = self.sb.borrow().csum_seed();
+        let seed = self.meta.sb.borrow().csum_seed();
         Ok(buffer.with(|bytes| {
             check_xattr_block(bytes, buffer.block(), seed, place)?;
             parse_xattr_block(bytes, place)
@@ -76,7 +78,7 @@ impl Volume {
         Ok(body.iter().chain(&block).map(Xattr::whole_name).collect())
     }
 
-    /// Sets an attribute, or removes it; the caller holds the inode's lock alone.
+    /// Sets an attribute, or removes it; the caller holds the inode's lock exclusively.
     pub(crate) async fn change_xattr(
         &self,
         caller: Caller,
@@ -106,14 +108,14 @@ impl Volume {
     }
 
     async fn store_xattrs(&self, inode: &Inode, all: Vec<Xattr>) -> Result<()> {
-        if self.sb.borrow().inode_bytes() > INODE_BYTES_OLD {
+        if self.meta.sb.borrow().inode_bytes() > INODE_BYTES_OLD {
             // What was an inode of 128 bytes has no room for attributes until it has extra fields.
             let mut raw = inode.raw.borrow_mut();
             let known = (INODE_BYTES_KNOWN - INODE_BYTES_OLD) as u16;
             raw.extra_isize = if raw.extra_isize == 0 { known } else { raw.extra_isize };
         }
         let extra = inode.raw.borrow().extra_isize;
-        let slot = self.with_slot(inode, <[u8]>::to_vec).await?;
+        let slot = self.meta.with_slot(inode, <[u8]>::to_vec).await?;
         let mut scratch = slot.clone();
         let (mut body, mut rest) = (Vec::new(), Vec::new());
         for xattr in all {
@@ -126,24 +128,25 @@ impl Volume {
         if !encode_xattr_block(&mut block, 1, &rest) {
             return Err(FsError::NoSpace);
         }
-        let tx = self.begin(XATTR_CREDITS, 2).await?;
+        let tx = self.meta.begin(XATTR_CREDITS, 2).await?;
         if rest.is_empty() {
             self.drop_xattr_block(&tx, inode).await?;
         } else {
             self.store_xattr_block(&tx, inode, &mut block).await?;
         }
-        self.need(&tx, Feature::EXT_ATTR).await?;
+        self.meta.need(&tx, Feature::EXT_ATTR).await?;
         inode.touch(self.env.now(), false);
-        self.edit_slot(&tx, inode, |bytes| {
-            let fits = encode_inode_xattrs(bytes, extra, &body);
-            debug_assert!(fits, "tried above");
-        })
-        .await?;
+        self.meta
+            .edit_slot(&tx, inode, |bytes| {
+                let fits = encode_inode_xattrs(bytes, extra, &body);
+                debug_assert!(fits, "tried above");
+            })
+            .await?;
         tx.stop();
         Ok(())
     }
 
-    /// Writes the block of attributes, to a block that is the inode's alone.
+    /// Writes the block of attributes, to a block that only this inode has.
     async fn store_xattr_block(
         &self,
         tx: &Tx,
@@ -151,20 +154,20 @@ impl Volume {
         bytes: &mut [u8; BLOCK_BYTES],
     ) -> Result<()> {
         if !self.omits(OmittedRule::RecordXattr) {
-            self.bar_record(tx, inode.number);
+            self.file_commit.exclude(tx, inode.number);
         }
         let old = inode.raw.borrow().file_acl;
         let own = old != 0 && self.xattr_block(inode, old).await?.0 == 1;
         let (block, buffer) = if own {
-            (old, self.read_block(old).await?)
+            (old, self.meta.read_block(old).await?)
         } else {
             // First, since there may be none: then nothing has changed.
-            let block = self.take_metadata(tx, inode, self.home_of(inode)).await?;
+            let block = self.meta.take_metadata(tx, inode, self.meta.home_of(inode)).await?;
             self.drop_xattr_block(tx, inode).await?;
             inode.raw.borrow_mut().file_acl = block;
             (block, tx.fresh(block)?)
         };
-        seal_xattr_block(bytes, block, self.sb.borrow().csum_seed());
+        seal_xattr_block(bytes, block, self.meta.sb.borrow().csum_seed());
         if own && self.omits(OmittedRule::XattrLogged) {
             return self.write_unlogged(&buffer, bytes).await;
         }
@@ -182,27 +185,27 @@ impl Volume {
     /// Gives up the inode's block of attributes; the caller writes the inode.
     pub(crate) async fn drop_xattr_block(&self, tx: &Tx, inode: &Inode) -> Result<()> {
         if !self.omits(OmittedRule::RecordXattr) {
-            self.bar_record(tx, inode.number);
+            self.file_commit.exclude(tx, inode.number);
         }
         let block = inode.raw.borrow().file_acl;
         if block == 0 {
             return Ok(());
         }
         let place = Place::InodeBlock { inode: inode.number, block };
-        self.own.check(block..block + 1, place)?;
-        let buffer = self.read_block(block).await?;
+        self.meta.alloc.system_zone.check(block..block + 1, place)?;
+        let buffer = self.meta.read_block(block).await?;
         tx.access(&buffer).await?;
         // From here to the change nothing waits: others who share the block may be giving it up, too.
         let (shared, xattrs) = self.in_xattr_block(&buffer, place)?;
         inode.raw.borrow_mut().file_acl = 0;
         if shared == 1 {
-            return self.free_metadata(tx, inode, block).await;
+            return self.meta.free_metadata(tx, inode, block).await;
         }
         let mut bytes = Box::new([0; BLOCK_BYTES]);
         if !encode_xattr_block(&mut bytes, shared - 1, &xattrs) {
             return Err(corrupt("attributes", Place::Block(block)));
         }
-        seal_xattr_block(&mut bytes, block, self.sb.borrow().csum_seed());
+        seal_xattr_block(&mut bytes, block, self.meta.sb.borrow().csum_seed());
         tx.change(&buffer, |target| target.copy_from_slice(&*bytes))?;
         inode.add_blocks(-1);
         Ok(())

@@ -221,7 +221,7 @@ fn sound_images_of_mke2fs_are_sound() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
-/// A journal on a device of its own is nothing that we can judge.
+/// A journal on a separate device is nothing that we can judge.
 #[test]
 fn journals_elsewhere_are_not_judged() {
     if !e2fsprogs() {
@@ -231,7 +231,7 @@ fn journals_elsewhere_are_not_judged() {
     let path = stand::image(&scratch, 64, &[]);
     debugfs_write(&path, "set_super_value journal_inum 0\n");
     let refused = crate::common::examine::check_image(&path).expect_err("a journal elsewhere");
-    assert!(refused.to_string().contains("a journal on a device of its own"), "{refused}");
+    assert!(refused.to_string().contains("a journal on a separate device"), "{refused}");
 }
 
 /// What a kernel that was cut off left in the orphan file is finished, and the file is empty then.

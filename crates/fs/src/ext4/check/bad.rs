@@ -1,4 +1,4 @@
-//! Inode 1: the blocks that mke2fs or e2fsck found bad. They belong to nobody else, and are mapped by
+//! Inode 1: the blocks that mke2fs or e2fsck found bad. They belong to no other inode, and are mapped by
 //! pointers, as what the reserved inode 7 has.
 
 use super::volume::Volume;

@@ -12,14 +12,14 @@ use std::collections::BTreeSet;
 const DOT_BYTES_MAX: usize = 24;
 
 /// A directory while it is looked into.
-pub(super) struct Looking {
+pub(super) struct DirCheck {
     pub(super) number: u32,
     pub(super) seed: Option<CsumSeed>,
     pub(super) has_tail: bool,
     names: BTreeSet<Vec<u8>>,
 }
 
-impl Looking {
+impl DirCheck {
     pub(super) fn place(&self, block: u64) -> Place {
         Place::InodeBlock { inode: self.number, block }
     }
@@ -41,7 +41,7 @@ impl Volume {
     async fn check_directory(&mut self, directory: &Directory) -> Result<(), BlockError> {
         let seed = self.sb.csum_seed();
         let seed = seed.map(|seed| seed.of_inode(directory.number, directory.generation));
-        let mut looking = Looking {
+        let mut looking = DirCheck {
             number: directory.number,
             seed,
             has_tail: seed.is_some(),
@@ -62,7 +62,7 @@ impl Volume {
     /// A block of names. `first`: it begins with `.` and `..`. `belongs`: whether a name may be here.
     pub(super) fn check_leaf(
         &mut self,
-        looking: &mut Looking,
+        looking: &mut DirCheck,
         block: u64,
         bytes: &BlockBytes,
         first: bool,
@@ -120,7 +120,7 @@ impl Volume {
         }
     }
 
-    fn check_name(&mut self, looking: &mut Looking, entry: &DirEntry<'_>, place: Place) {
+    fn check_name(&mut self, looking: &mut DirCheck, entry: &DirEntry<'_>, place: Place) {
         let name = shown(entry.name);
         if entry.name == b"." || entry.name == b".." {
             self.report.find(place, format!("{name} stands behind the first two names"));

@@ -1,4 +1,4 @@
-//! Trees of extents: sound nodes, in order, inside the volume, and nobody else's.
+//! Trees of extents: sound nodes, in order, inside the volume, and no other file's.
 
 use super::volume::Volume;
 use crate::ext4::format::*;
@@ -43,7 +43,7 @@ impl Volume {
         &mut self,
         number: u32,
         inode: &Inode,
-        next: &Below,
+        next: &ChildNode,
     ) -> Result<Option<ExtentNode>, BlockError> {
         let block = next.entry.node;
         let place = Place::InodeBlock { inode: number, block };
@@ -85,17 +85,17 @@ impl Volume {
 }
 
 /// A node to be entered: the entry that leads to it, and its depth.
-struct Below {
+struct ChildNode {
     entry: ExtentIndex,
     depth: u16,
 }
 
 /// The nodes below one, the first one last.
-fn below(node: &ExtentNode) -> Vec<Below> {
+fn below(node: &ExtentNode) -> Vec<ChildNode> {
     match &node.entries {
         ExtentEntries::Leaf(_) => Vec::new(),
         ExtentEntries::Index { depth, entries } => {
-            entries.iter().rev().map(|&entry| Below { entry, depth: depth - 1 }).collect()
+            entries.iter().rev().map(|&entry| ChildNode { entry, depth: depth - 1 }).collect()
         }
     }
 }

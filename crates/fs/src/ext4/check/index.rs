@@ -1,14 +1,14 @@
 //! The index of a directory: every block of names is reached once, and holds the hashes that it
 //! should.
 
-use super::dirs::Looking;
+use super::dirs::DirCheck;
 use super::volume::Volume;
 use crate::ext4::format::*;
 use nandscape_block::BlockError;
 use std::ops::RangeInclusive;
 
 /// A block of the directory that an index leads to, with the hashes below it.
-struct Below {
+struct ChildNode {
     block: u32,
     hashes: RangeInclusive<u32>,
     levels: u8,
@@ -18,7 +18,7 @@ impl Volume {
     /// Follows a directory's index from its root, the first of its blocks.
     pub(super) async fn check_index(
         &mut self,
-        looking: &mut Looking,
+        looking: &mut DirCheck,
         blocks: &[u64],
     ) -> Result<(), BlockError> {
         let Some(&first) = blocks.first() else { return Ok(()) };
@@ -61,11 +61,11 @@ impl Volume {
 
     async fn check_below(
         &mut self,
-        looking: &mut Looking,
+        looking: &mut DirCheck,
         block: u64,
-        next: &Below,
+        next: &ChildNode,
         version: HashVersion,
-        waiting: &mut Vec<Below>,
+        waiting: &mut Vec<ChildNode>,
     ) -> Result<(), BlockError> {
         let bytes = self.read(block).await?;
         if next.levels == 0 {
@@ -86,7 +86,7 @@ impl Volume {
 
 /// The blocks below a node that is itself responsible for `hashes`. Names of one hash may go on in
 /// the next block, whose least hash is then odd.
-fn below(node: &IndexNode, hashes: RangeInclusive<u32>, levels: u8) -> Vec<Below> {
+fn below(node: &IndexNode, hashes: RangeInclusive<u32>, levels: u8) -> Vec<ChildNode> {
     let entries = node.entries.iter().enumerate();
     let ranges = entries.map(|(index, entry)| {
         let from = if index == 0 { *hashes.start() } else { entry.hash & !1 };
@@ -94,7 +94,7 @@ fn below(node: &IndexNode, hashes: RangeInclusive<u32>, levels: u8) -> Vec<Below
         let to = next.map_or(*hashes.end(), |next| {
             if next.hash & 1 == 1 { next.hash } else { next.hash.saturating_sub(1) }
         });
-        Below { block: entry.block, hashes: from..=to, levels }
+        ChildNode { block: entry.block, hashes: from..=to, levels }
     });
     ranges.collect()
 }

@@ -1,6 +1,6 @@
 //! Inodes: each for itself, and the blocks that it claims.
 
-use super::volume::{Directory, Seen, Volume};
+use super::volume::{Directory, InodeFacts, Volume};
 use crate::ext4::format::*;
 use nandscape_block::BlockError;
 
@@ -116,7 +116,7 @@ impl Volume {
         orphan: bool,
     ) -> Result<(), BlockError> {
         let place = Place::Inode(number);
-        let seen = Seen {
+        let seen = InodeFacts {
             file_type: inode.file_type(),
             links: inode.links_count,
             names: 0,

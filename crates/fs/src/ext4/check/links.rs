@@ -1,7 +1,7 @@
 //! Connections: every file has the names that it says, every directory leads up to the root, orphans
 //! are in their list.
 
-use super::volume::{Seen, Volume};
+use super::volume::{InodeFacts, Volume};
 use crate::ext4::format::*;
 use nandscape_block::BlockError;
 use std::collections::{BTreeMap, BTreeSet};
@@ -86,7 +86,11 @@ impl Volume {
 }
 
 /// Whether the directories above one lead to one that is known to be connected; they are then.
-fn leads_up(number: u32, inodes: &BTreeMap<u32, Seen>, connected: &mut BTreeSet<u32>) -> bool {
+fn leads_up(
+    number: u32,
+    inodes: &BTreeMap<u32, InodeFacts>,
+    connected: &mut BTreeSet<u32>,
+) -> bool {
     let (mut at, mut path) = (number, BTreeSet::new());
     while !connected.contains(&at) {
         let parent = inodes.get(&at).and_then(|seen| seen.parent);

@@ -44,7 +44,7 @@ impl CheckReport {
     }
 }
 
-/// Checks a file system that nobody changes meanwhile.
+/// Checks a file system that does not change meanwhile.
 ///
 /// # Errors
 /// Nothing that could be checked; what is wrong with a file system that can be checked is in the report.

@@ -13,7 +13,7 @@ const TABLE_RUN_BLOCKS: u64 = 64;
 
 /// What is remembered of an inode in use.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Seen {
+pub(super) struct InodeFacts {
     /// Type of file.
     pub(super) file_type: u16,
     /// What the inode says about its names.
@@ -28,7 +28,7 @@ pub(super) struct Seen {
     pub(super) orphan: bool,
 }
 
-impl Seen {
+impl InodeFacts {
     pub(super) const fn is_dir(&self) -> bool {
         self.file_type == mode::DIR
     }
@@ -48,7 +48,7 @@ pub(super) struct Volume {
     pub(super) sb: Superblock,
     pub(super) groups: Vec<GroupDescriptor>,
     pub(super) space: Space,
-    pub(super) inodes: BTreeMap<u32, Seen>,
+    pub(super) inodes: BTreeMap<u32, InodeFacts>,
     pub(super) directories: Vec<Directory>,
     /// Blocks of each group that the format does not keep for itself.
     pub(super) unkept: Vec<u32>,
@@ -69,7 +69,7 @@ impl Volume {
         let raw = Ext4Image::open(device).await?;
         raw.sb.features().check(true)?;
         if raw.sb.has(Feature::HAS_JOURNAL) && raw.sb.journal_inum == 0 {
-            let what = "a journal on a device of its own".to_owned();
+            let what = "a journal on a separate device".to_owned();
             return Err(FormatError::Incompatible { place: Place::Superblock(0), what }.into());
         }
         Ok(Self {
@@ -104,7 +104,7 @@ impl Volume {
         self.raw.reader().blocks(table + from, (to - from).min(TABLE_RUN_BLOCKS) as u32).await
     }
 
-    /// Claims blocks for one owner; whether they are in the volume and nobody else's.
+    /// Claims blocks for one owner; whether they are in the volume and no other owner's.
     pub(super) fn claim(&mut self, first: u64, blocks: u64, owner: Place) -> bool {
         let end = first.checked_add(blocks).filter(|end| *end <= self.sb.blocks_count);
         let Some(end) = end.filter(|_| first > 0 || matches!(owner, Place::Superblock(0))) else {

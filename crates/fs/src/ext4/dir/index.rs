@@ -1,11 +1,12 @@
 //! The hash index of a directory: finding the block of a name, and going through blocks in the order
 //! of hashes (Linux's `dx_probe` and `ext4_htree_next_block`).
 
+use super::super::error::corrupt;
 use super::super::format::{IndexNode, NameHash, Place};
 use super::super::inode::Inode;
+use super::super::meta::Meta;
 use super::super::tx::{BufferRef, Holds, Tx, verify};
-use super::super::volume::{Volume, corrupt};
-use super::{Found, Search, Vacancy};
+use super::{Found, FreeSlot, Search};
 use crate::contract::Result;
 use smallvec::{SmallVec, smallvec};
 
@@ -34,7 +35,7 @@ pub(super) fn leaf_of(path: &IndexPath) -> u64 {
     path.last().map_or(0, |step| step.node.entries[step.at].block.into())
 }
 
-impl Volume {
+impl Meta {
     /// The root of a directory's index.
     pub(super) async fn index_root(&self, dir: &Inode) -> Result<(BufferRef, IndexNode)> {
         let buffer = self.dir_block(dir, 0).await?;
@@ -120,7 +121,7 @@ impl Volume {
         {
             return Ok(Search::Found(found));
         }
-        Ok(Search::Vacant(Vacancy { way: Some((hash, path)), room }))
+        Ok(Search::Vacant(FreeSlot { way: Some((hash, path)), room }))
     }
 
     /// Finds a name in the blocks behind the first that may hold its hash.

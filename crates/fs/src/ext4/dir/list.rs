@@ -6,8 +6,8 @@
 
 use super::super::format::{BLOCK_BYTES, Feature, HashVersion, NameHash, Place, dir_entries};
 use super::super::inode::Inode;
+use super::super::meta::Meta;
 use super::super::tx::BufferRef;
-use super::super::volume::Volume;
 use super::index::leaf_of;
 use super::kind_shown;
 use crate::contract::{DirEntry, Ino, Kind, Result};
@@ -32,7 +32,7 @@ fn take_first(mut entries: Vec<DirEntry>, count: usize) -> Vec<DirEntry> {
     entries
 }
 
-impl Volume {
+impl Meta {
     /// About `count` names behind `cookie`.
     pub(crate) async fn list(
         &self,

@@ -1,6 +1,6 @@
 //! Directories in operation: names in blocks, with a hash index once there is more than one block.
 //!
-//! - The caller holds the directory's `lock`, shared to look and alone to change, and has made sure
+//! - The caller holds the directory's `i_rwsem`, shared to look and exclusive to change, and has made sure
 //!   that a name to be added is not there.
 //! - A directory never shrinks, as in ext4. Names move between blocks only when an indexed block is
 //!   split, and listing in the order of hashes does not notice that.
@@ -9,14 +9,15 @@ mod index;
 mod list;
 mod split;
 
+use super::error::corrupt;
 use super::format::{
     BLOCK_BYTES, BlockMut, DirEntry, FLAG_UNSIGNED_HASH, Feature, HashVersion, NameAt, Place, Room,
     check_dir_block, check_records, dir_entries, file_type_of, flag, init_dir_block,
     init_first_dir_block, insert_at, mode, remove_at, retarget_entry, seal_dir_block, search_name,
 };
 use super::inode::Inode;
+use super::meta::Meta;
 use super::tx::{BufferRef, Holds, Tx, verify};
-use super::volume::{Volume, corrupt};
 use crate::contract::{FsError, Kind, Result};
 use index::IndexPath;
 
@@ -39,7 +40,7 @@ impl Found {
 
 /// Where a name that is not there can go, until its directory changes.
 #[derive(Default)]
-pub(crate) struct Vacancy {
+pub(crate) struct FreeSlot {
     /// Its hash and the way to its block, in an indexed directory.
     way: Option<(u32, IndexPath)>,
     /// The record with room for it, and its block; none if a block has to be made.
@@ -49,7 +50,7 @@ pub(crate) struct Vacancy {
 /// What a look for a name shows.
 pub(crate) enum Search {
     Found(Found),
-    Vacant(Vacancy),
+    Vacant(FreeSlot),
 }
 
 /// A name to be added: itself, its inode and type.
@@ -65,7 +66,7 @@ pub(super) const fn kind_shown(file_type: u8) -> Kind {
     }
 }
 
-impl Volume {
+impl Meta {
     fn is_indexed(&self, dir: &Inode) -> bool {
         self.has(Feature::DIR_INDEX) && dir.raw.borrow().has(flag::INDEX)
     }
@@ -113,20 +114,22 @@ impl Volume {
         if self.is_indexed(dir) {
             if name == b"." || name == b".." {
                 let found = self.find_dot(dir, name).await?;
-                return Ok(found.map_or_else(|| Search::Vacant(Vacancy::default()), Search::Found));
+                return Ok(found.map_or_else(|| Search::Vacant(FreeSlot::default()), Search::Found));
             }
             return self.search_indexed(dir, name).await;
         }
-        let mut vacancy = Vacancy::default();
+        let mut free_slot = FreeSlot::default();
         for logical in 0..Self::blocks_of(dir) {
             let buffer = self.names(dir, logical).await?;
             match self.search_in(&buffer, name) {
                 Ok(found) => return Ok(Search::Found(found)),
-                Err(Some(room)) if vacancy.room.is_none() => vacancy.room = Some((buffer, room)),
+                Err(Some(room)) if free_slot.room.is_none() => {
+                    free_slot.room = Some((buffer, room))
+                }
                 Err(_) => {}
             }
         }
-        Ok(Search::Vacant(vacancy))
+        Ok(Search::Vacant(free_slot))
     }
 
     /// Where a name stands, if it is there.
@@ -141,10 +144,10 @@ impl Volume {
     ///
     /// # Errors
     /// [`FsError::Exists`] when it is there.
-    pub(crate) async fn vacancy(&self, dir: &Inode, name: &[u8]) -> Result<Vacancy> {
+    pub(crate) async fn free_slot(&self, dir: &Inode, name: &[u8]) -> Result<FreeSlot> {
         match self.search(dir, name).await? {
             Search::Found(_) => Err(FsError::Exists),
-            Search::Vacant(vacancy) => Ok(vacancy),
+            Search::Vacant(free_slot) => Ok(free_slot),
         }
     }
 
@@ -180,7 +183,7 @@ impl Volume {
         .await
     }
 
-    /// Adds a name in a directory that has not changed since the vacancy was found.
+    /// Adds a name in a directory that has not changed since the slot was found.
     ///
     /// # Errors
     /// [`FsError::NoSpace`] when the volume, or the index, is full.
@@ -188,17 +191,17 @@ impl Volume {
         &self,
         tx: &Tx,
         dir: &Inode,
-        vacancy: Vacancy,
+        free_slot: FreeSlot,
         name: &[u8],
         inode: u32,
         file_mode: u16,
     ) -> Result<()> {
         let entry = (name, inode, file_type_of(file_mode));
-        match vacancy {
-            Vacancy { room: Some((buffer, room)), .. } => {
+        match free_slot {
+            FreeSlot { room: Some((buffer, room)), .. } => {
                 self.insert_into(tx, dir, &buffer, room, entry).await
             }
-            Vacancy { way, .. } => Box::pin(self.add_with_block(tx, dir, way, entry)).await,
+            FreeSlot { way, .. } => Box::pin(self.add_with_block(tx, dir, way, entry)).await,
         }
     }
 
@@ -210,15 +213,15 @@ impl Volume {
         way: Option<(u32, IndexPath)>,
         entry: NewName<'_>,
     ) -> Result<()> {
-        let mut vacancy = Vacancy { way, room: None };
-        if vacancy.way.is_none() && Self::blocks_of(dir) == 1 && self.has(Feature::DIR_INDEX) {
+        let mut free_slot = FreeSlot { way, room: None };
+        if free_slot.way.is_none() && Self::blocks_of(dir) == 1 && self.has(Feature::DIR_INDEX) {
             self.make_index(tx, dir).await?;
-            vacancy = self.vacancy(dir, entry.0).await?;
+            free_slot = self.free_slot(dir, entry.0).await?;
         }
-        if let Some((buffer, room)) = vacancy.room {
+        if let Some((buffer, room)) = free_slot.room {
             return self.insert_into(tx, dir, &buffer, room, entry).await;
         }
-        if let Some((hash, path)) = vacancy.way {
+        if let Some((hash, path)) = free_slot.way {
             return self.add_by_split(tx, dir, hash, path, entry).await;
         }
         let (_, buffer) = self.append_block(tx, dir).await?;
@@ -261,7 +264,7 @@ impl Volume {
             return Err(FsError::NoSpace);
         }
         let goal = self.goal(dir, logical).await?;
-        let taken = self.take_blocks(tx, goal, 1).await?;
+        let taken = self.alloc.take_blocks(self, tx, goal, 1).await?;
         let buffer = tx.fresh(taken.start)?;
         self.map_blocks(tx, dir, logical, taken, false).await?;
         dir.set_size((logical + 1) * BLOCK_BYTES as u64);

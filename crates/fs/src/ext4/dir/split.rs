@@ -2,13 +2,14 @@
 //! index in the middle, and a full root moves its pairs one level down (Linux's `do_split`,
 //! `ext4_dx_add_entry`, `make_indexed_dir`).
 
+use super::super::error::corrupt;
 use super::super::format::{
     BlockMut, INDEX_LEVELS_MAX, IndexEntry, IndexNode, IndexRoot, Place, dir_entries, flag,
     index_limit, init_first_dir_block, pack_dir_block, record_bytes,
 };
 use super::super::inode::Inode;
+use super::super::meta::Meta;
 use super::super::tx::{BufferRef, Tx};
-use super::super::volume::{Volume, corrupt};
 use super::NewName;
 use super::index::{IndexPath, leaf_of};
 use crate::contract::{FsError, Result};
@@ -33,7 +34,7 @@ fn middle(names: &[Hashed]) -> usize {
     cut.unwrap_or(0).clamp(1, names.len() - 1)
 }
 
-impl Volume {
+impl Meta {
     /// Adds a name to an indexed directory where its block is full: half of the names move out.
     pub(super) async fn add_by_split(
         &self,
@@ -149,7 +150,7 @@ impl Volume {
         self.store_index(tx, dir, buffer, &above).await
     }
 
-    /// Puts pairs into a node of their own; its block in the directory.
+    /// Puts pairs into a separate node; its block in the directory.
     async fn new_index(&self, tx: &Tx, dir: &Inode, entries: Vec<IndexEntry>) -> Result<u32> {
         let (logical, buffer) = self.append_block(tx, dir).await?;
         let limit = index_limit(false, self.has_checksums());

@@ -52,7 +52,7 @@ impl FromStr for DumpTarget {
     }
 }
 
-/// Shows a part of a file system that nobody changes.
+/// Shows a part of a file system that does not change.
 ///
 /// # Errors
 /// What cannot be read or is no such thing.

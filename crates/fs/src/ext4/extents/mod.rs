@@ -2,9 +2,9 @@
 //!
 //! - Every change is a change of one leaf's list ([`leaf`]), then carried up: a node too full is split,
 //!   an empty one is freed, and an index always names the first block below it exactly.
-//! - A root that overflows moves into a block of its own; a root with one small leaf below takes it
+//! - A root that overflows moves into a separate block; a root with one small leaf below takes it
 //!   back in.
-//! - The caller holds the inode's `extent_lock`, shared to look and alone to change, and writes the inode
+//! - The caller holds the inode's `extent_lock`, shared to look and exclusive to change, and writes the inode
 //!   afterwards.
 
 pub(crate) mod found;
@@ -17,19 +17,19 @@ use super::format::{
     EXTENT_BLOCKS_MAX, Extent, ExtentEntries, ExtentNode, UNWRITTEN_BLOCKS_MAX, flag,
 };
 use super::inode::Inode;
+use super::meta::Meta;
 use super::tx::Tx;
-use super::volume::Volume;
 use crate::contract::Result;
 use crate::vfs::Mapped;
 use std::ops::Range;
 
-/// Whether a file with extents has none, told without reading its tree.
+/// Whether a file with extents has none, found without reading its tree.
 fn has_no_blocks(inode: &Inode) -> bool {
     let raw = inode.raw.borrow();
     raw.has(flag::EXTENTS) && ExtentNode::is_empty_root(&raw.map)
 }
 
-impl Volume {
+impl Meta {
     /// What block `logical` of a file is mapped to, and how many behind it in the same way, at most
     /// `max`.
     pub(crate) async fn map_extent(&self, inode: &Inode, logical: u64, max: u64) -> Result<Mapped> {

@@ -1,13 +1,14 @@
 //! The way down an extent tree, and changes on the way back up.
 
 use crate::contract::{FsError, Result};
+use crate::ext4::error::corrupt;
 use crate::ext4::format::{
     BLOCK_BYTES, DEPTH_MAX, Extent, ExtentEntries, ExtentIndex, ExtentNode, NODE_ENTRIES, Place,
     ROOT_ENTRIES, check_extent_block, flag, seal_extent_block,
 };
 use crate::ext4::inode::Inode;
+use crate::ext4::meta::Meta;
 use crate::ext4::tx::{BufferRef, Holds, Tx, verify};
-use crate::ext4::volume::{Volume, corrupt};
 use smallvec::SmallVec;
 
 /// A node on the way down.
@@ -65,7 +66,7 @@ fn split_off(entries: &mut ExtentEntries, at: usize) -> ExtentEntries {
 }
 
 /// What a change of a node means for the node above.
-enum Above {
+enum ParentUpdate {
     Nothing,
     /// The node begins elsewhere now.
     Key(u32),
@@ -75,7 +76,7 @@ enum Above {
     Also(ExtentIndex),
 }
 
-impl Volume {
+impl Meta {
     fn root_of(inode: &Inode) -> Result<ExtentNode> {
         let raw = inode.raw.borrow();
         if !raw.has(flag::EXTENTS) {
@@ -113,7 +114,7 @@ impl Volume {
         let node = buffer.with(|bytes| ExtentNode::parse(bytes, place))?;
         verify(buffer, Holds::Extents, seed, |bytes| {
             check_extent_block(bytes, seed, place)?;
-            self.own.check_node(&node, place)
+            self.alloc.system_zone.check_node(&node, place)
         })?;
         Ok(node)
     }
@@ -139,7 +140,7 @@ impl Volume {
         Ok(())
     }
 
-    /// The same where the leaf has a block of its own.
+    /// The same where the leaf has a separate block.
     async fn edit_leaf_below(
         &self,
         tx: &Tx,
@@ -161,17 +162,17 @@ impl Volume {
                 }
                 None => {
                     self.store_root(tx, inode, step.node).await?;
-                    Above::Nothing
+                    ParentUpdate::Nothing
                 }
             };
             let Some(parent) = steps.last_mut() else { break };
             let ExtentEntries::Index { entries, .. } = &mut parent.node.entries else { break };
             match above {
-                Above::Nothing => break,
-                Above::Key(key) if entries[parent.child].logical == key => break,
-                Above::Key(key) => entries[parent.child].logical = key,
-                Above::Gone => drop(entries.remove(parent.child)),
-                Above::Also(entry) => entries.insert(parent.child + 1, entry),
+                ParentUpdate::Nothing => break,
+                ParentUpdate::Key(key) if entries[parent.child].logical == key => break,
+                ParentUpdate::Key(key) => entries[parent.child].logical = key,
+                ParentUpdate::Gone => drop(entries.remove(parent.child)),
+                ParentUpdate::Also(entry) => entries.insert(parent.child + 1, entry),
             }
         }
         self.shrink_root(tx, inode).await
@@ -183,15 +184,15 @@ impl Volume {
         inode: &Inode,
         buffer: &BufferRef,
         mut node: ExtentNode,
-    ) -> Result<Above> {
+    ) -> Result<ParentUpdate> {
         if count(&node.entries) == 0 {
             self.free_metadata(tx, inode, buffer.block()).await?;
-            return Ok(Above::Gone);
+            return Ok(ParentUpdate::Gone);
         }
-        let mut above = first_key(&node.entries).map_or(Above::Nothing, Above::Key);
+        let mut above = first_key(&node.entries).map_or(ParentUpdate::Nothing, ParentUpdate::Key);
         if count(&node.entries) > usize::from(node.max) {
             let behind = split_off(&mut node.entries, usize::from(node.max) / 2 + 1);
-            above = Above::Also(self.new_node(tx, inode, behind, buffer.block()).await?);
+            above = ParentUpdate::Also(self.new_node(tx, inode, behind, buffer.block()).await?);
         }
         tx.access(buffer).await?;
         let seed = inode.seed;
@@ -202,7 +203,7 @@ impl Volume {
         Ok(above)
     }
 
-    /// Puts entries into a block of their own.
+    /// Puts entries into a separate block.
     async fn new_node(
         &self,
         tx: &Tx,
@@ -233,7 +234,7 @@ impl Volume {
         Ok(())
     }
 
-    /// Moves what no longer fits the root into a block of its own.
+    /// Moves what no longer fits the root into a separate block.
     async fn deepen_root(&self, tx: &Tx, inode: &Inode, mut root: ExtentNode) -> Result<()> {
         let depth = root.depth() + 1;
         if depth > DEPTH_MAX {
@@ -263,7 +264,7 @@ impl Volume {
 
     /// Takes a block for a node, a directory or attributes, and charges the inode with it.
     pub(crate) async fn take_metadata(&self, tx: &Tx, inode: &Inode, goal: u64) -> Result<u64> {
-        let taken = self.take_blocks(tx, goal, 1).await?;
+        let taken = self.alloc.take_blocks(self, tx, goal, 1).await?;
         inode.add_blocks(1);
         Ok(taken.start)
     }
@@ -271,7 +272,7 @@ impl Volume {
     /// Frees such a block.
     pub(crate) async fn free_metadata(&self, tx: &Tx, inode: &Inode, block: u64) -> Result<()> {
         tx.forget(block)?;
-        self.free_blocks(tx, block..block + 1).await?;
+        self.alloc.free_blocks(self, tx, block..block + 1).await?;
         inode.add_blocks(-1);
         Ok(())
     }

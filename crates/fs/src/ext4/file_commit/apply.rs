@@ -7,10 +7,12 @@
 use super::record::Nodes;
 use crate::contract::{FsError, Result};
 use crate::ext4::dir::Search;
+use crate::ext4::error::corrupt;
 use crate::ext4::format::{self, ExtentEntries, ExtentNode, Place};
 use crate::ext4::journal::{FileRecord, NewName};
+use crate::ext4::meta::Meta;
 use crate::ext4::namei::NAME_CREDITS;
-use crate::ext4::volume::{Volume, corrupt};
+use crate::ext4::volume::Volume;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{Range, RangeInclusive};
 
@@ -42,17 +44,91 @@ impl Volume {
     pub(crate) async fn apply_files(&self, records: Vec<FileRecord>) -> Result<()> {
         let mut files = Vec::new();
         for record in records {
-            files.push(self.read_record(record).await?);
+            files.push(self.meta.read_record(record).await?);
         }
         for file in &files {
-            self.take_named(file).await?;
+            self.meta.take_named(file).await?;
         }
         for file in &files {
             self.apply(file).await?;
         }
-        Ok(self.journal.files_applied().await?)
+        Ok(self.meta.journal.files_applied().await?)
     }
 
+    /// Writes a file as its record has it, with its names, and frees blocks that it no longer has: one
+    /// transaction, so that nothing is freed twice.
+    async fn apply(&self, file: &File) -> Result<()> {
+        let record = &file.record;
+        let old = self.meta.blocks_before(file).await?;
+        let lost = lost_runs(&old, &file.blocks);
+        // Runs of one group change the same two blocks, however many there are.
+        let groups: BTreeSet<u32> = lost.iter().flat_map(|run| self.meta.groups_in(run)).collect();
+        let names = NAME_CREDITS * record.names.len() as u32;
+        let credits = 4 + names + record.nodes.len() as u32 + GROUP_CREDITS * groups.len() as u32;
+        let tx = self.meta.begin(credits, old.nodes.len() as u32).await?;
+        for (block, content) in &record.nodes {
+            let buffer = tx.fresh(*block)?;
+            tx.change(&buffer, |bytes| bytes.copy_from_slice(&content[..]))?;
+        }
+        let image = self.image(file).await;
+        let (block, slot) = self.meta.inode_slot(record.inode)?;
+        let buffer = self.meta.read_block(block).await?;
+        tx.edit(&buffer, |bytes| bytes[slot].copy_from_slice(&image)).await?;
+        for name in &record.names {
+            self.apply_name(&tx, file, name).await?;
+        }
+        for run in lost {
+            if old.nodes.contains(&run.start) {
+                tx.forget(run.start)?;
+            }
+            self.meta.alloc.free_blocks(&self.meta, &tx, run).await?;
+        }
+        tx.stop();
+        self.inodes.remove(record.inode);
+        Ok(())
+    }
+
+    /// The inode as its record has it, but in the list of orphans exactly if it is there now.
+    async fn image(&self, File { record, raw, .. }: &File) -> Vec<u8> {
+        let dtime = self.orphans.after(record.inode).await.unwrap_or(0);
+        let raw = format::Inode { dtime, ..raw.clone() };
+        let seed = raw.seed(record.inode, &self.meta.sb.borrow());
+        let mut image = record.image.clone();
+        raw.encode(&mut image, seed);
+        image
+    }
+
+    async fn apply_name(
+        &self,
+        tx: &crate::ext4::tx::Tx,
+        file: &File,
+        NewName { parent, name, .. }: &NewName,
+    ) -> Result<()> {
+        let no_directory = || corrupt("record of a file: its directory", Place::Inode(*parent));
+        let dir = self.inode(*parent).await.map_err(|error| match error {
+            FsError::NoEntry => no_directory(),
+            other => other,
+        })?;
+        if !dir.is_dir() {
+            return Err(no_directory());
+        }
+        match self.meta.search(&dir, name).await? {
+            Search::Found(found) if found.inode() == file.record.inode => Ok(()),
+            Search::Found(_) => {
+                Err(corrupt("record of a file: its name is taken", Place::Inode(*parent)))
+            }
+            Search::Vacant(free_slot) => {
+                self.meta
+                    .add_name(tx, &dir, free_slot, name, file.record.inode, file.raw.mode)
+                    .await?;
+                dir.touch(self.env.now(), true);
+                self.meta.write_inode(tx, &dir, true).await
+            }
+        }
+    }
+}
+
+impl Meta {
     async fn read_record(&self, record: FileRecord) -> Result<File> {
         let place = Place::Inode(record.inode);
         let raw = format::Inode::parse(&record.image, record.inode, &self.sb.borrow())?;
@@ -63,7 +139,7 @@ impl Volume {
             return Err(corrupt("record of a file: inode", place));
         }
         for (block, _) in &record.nodes {
-            self.own.check(*block..block + 1, place)?;
+            self.alloc.system_zone.check(*block..block + 1, place)?;
         }
         let blocks = self.blocks_of_tree(&raw, place, &record.nodes).await?;
         Ok(File { record, raw, blocks })
@@ -80,7 +156,7 @@ impl Volume {
         let mut blocks = Blocks::default();
         let mut left = vec![ExtentNode::parse(&raw.map, place)?];
         while let Some(node) = left.pop() {
-            self.own.check_node(&node, place)?;
+            self.alloc.system_zone.check_node(&node, place)?;
             match node.entries {
                 ExtentEntries::Leaf(extents) => {
                     blocks.data.extend(extents.iter().map(|extent| extent.start..extent.end()));
@@ -109,12 +185,12 @@ impl Volume {
     /// Takes what a record names: the inode number, and its blocks.
     async fn take_named(&self, file: &File) -> Result<()> {
         let tx = self.begin(GROUP_CREDITS * 2, 0).await?;
-        self.claim_inode(&tx, file.record.inode).await?;
+        self.alloc.claim_inode(self, &tx, file.record.inode).await?;
         tx.stop();
         for run in file.blocks.all() {
             let groups = self.groups_in(&run).count() as u32;
             let tx = self.begin(GROUP_CREDITS * 2 * groups, 0).await?;
-            self.claim_blocks(&tx, run).await?;
+            self.alloc.claim_blocks(self, &tx, run).await?;
             tx.stop();
         }
         Ok(())
@@ -123,76 +199,6 @@ impl Volume {
     fn groups_in(&self, run: &Range<u64>) -> RangeInclusive<u32> {
         let sb = self.sb.borrow();
         sb.group_of(run.start)..=sb.group_of(run.end.max(1) - 1)
-    }
-
-    /// Writes a file as its record has it, with its names, and frees blocks that it no longer has: one
-    /// transaction, so that nothing is freed twice.
-    async fn apply(&self, file: &File) -> Result<()> {
-        let record = &file.record;
-        let old = self.blocks_before(file).await?;
-        let lost = lost_runs(&old, &file.blocks);
-        // Runs of one group change the same two blocks, however many there are.
-        let groups: BTreeSet<u32> = lost.iter().flat_map(|run| self.groups_in(run)).collect();
-        let names = NAME_CREDITS * record.names.len() as u32;
-        let credits = 4 + names + record.nodes.len() as u32 + GROUP_CREDITS * groups.len() as u32;
-        let tx = self.begin(credits, old.nodes.len() as u32).await?;
-        for (block, content) in &record.nodes {
-            let buffer = tx.fresh(*block)?;
-            tx.change(&buffer, |bytes| bytes.copy_from_slice(&content[..]))?;
-        }
-        let image = self.image(file).await;
-        let (block, slot) = self.inode_slot(record.inode)?;
-        let buffer = self.read_block(block).await?;
-        tx.edit(&buffer, |bytes| bytes[slot].copy_from_slice(&image)).await?;
-        for name in &record.names {
-            self.apply_name(&tx, file, name).await?;
-        }
-        for run in lost {
-            if old.nodes.contains(&run.start) {
-                tx.forget(run.start)?;
-            }
-            self.free_blocks(&tx, run).await?;
-        }
-        tx.stop();
-        self.inodes.remove(record.inode);
-        Ok(())
-    }
-
-    /// The inode as its record has it, but in the list of orphans exactly if it is there now.
-    async fn image(&self, File { record, raw, .. }: &File) -> Vec<u8> {
-        let dtime = self.orphan_after(record.inode).await.unwrap_or(0);
-        let raw = format::Inode { dtime, ..raw.clone() };
-        let seed = raw.seed(record.inode, &self.sb.borrow());
-        let mut image = record.image.clone();
-        raw.encode(&mut image, seed);
-        image
-    }
-
-    async fn apply_name(
-        &self,
-        tx: &crate::ext4::tx::Tx,
-        file: &File,
-        NewName { parent, name, .. }: &NewName,
-    ) -> Result<()> {
-        let no_directory = || corrupt("record of a file: its directory", Place::Inode(*parent));
-        let dir = self.inode(*parent).await.map_err(|error| match error {
-            FsError::NoEntry => no_directory(),
-            other => other,
-        })?;
-        if !dir.is_dir() {
-            return Err(no_directory());
-        }
-        match self.search(&dir, name).await? {
-            Search::Found(found) if found.inode() == file.record.inode => Ok(()),
-            Search::Found(_) => {
-                Err(corrupt("record of a file: its name is taken", Place::Inode(*parent)))
-            }
-            Search::Vacant(vacancy) => {
-                self.add_name(tx, &dir, vacancy, name, file.record.inode, file.raw.mode).await?;
-                dir.touch(self.env.now(), true);
-                self.write_inode(tx, &dir, true).await
-            }
-        }
     }
 
     /// The blocks that the file has on the volume now; none if it is new there.

@@ -1,4 +1,4 @@
-//! `commit = "ijournal"`: an fsync writes a record of one file instead of committing everybody's changes.
+//! `commit = "ijournal"`: an fsync writes a record of one file instead of committing all changes.
 //! The journal's side of it, and when a record will do, is in [`super::journal::files`]; here is what
 //! the file system knows of its files ([`Changes`]), how a record is made (`record.rs`) and what
 //! recovery does with it (`apply.rs`).
@@ -8,43 +8,66 @@ mod record;
 
 pub(crate) use record::Recorded;
 
-use super::journal::{NewName, Tid};
+use super::journal::{FileJournal, NewName, Tid};
+use super::options::{Commit, DataMode, MountOptions};
+use std::cell::RefCell;
 use std::collections::BTreeMap;
+
+/// The file-level journal of a mount, and what its records must know.
+pub(crate) struct FileCommit {
+    commit: Commit,
+    data: DataMode,
+    /// Takes file-level records, if the mount asked for it.
+    pub(crate) journal: RefCell<Option<FileJournal>>,
+    changes: RefCell<Changes>,
+}
+
+impl FileCommit {
+    /// Of a mount with these options; it takes records from [`FileCommit::start`] on.
+    pub(crate) fn new(options: &MountOptions) -> Self {
+        Self {
+            commit: options.commit,
+            data: options.data,
+            journal: RefCell::default(),
+            changes: RefCell::default(),
+        }
+    }
+}
 
 /// What happened to inodes in transactions that are not committed, as far as a record must know.
 #[derive(Default)]
-pub(crate) struct Changes {
-    /// Inodes of which a record could not tell all, until this transaction is committed.
-    barred: BTreeMap<u32, Tid>,
+struct Changes {
+    /// Inodes of which a record could not hold all, until this transaction is committed.
+    excluded: BTreeMap<u32, Tid>,
     /// The name that each new file got.
     names: BTreeMap<u32, (Tid, NewName)>,
 }
 
 impl Changes {
-    /// A record cannot tell what this transaction did to an inode.
-    pub(crate) fn bar(&mut self, inode: u32, tid: Tid) {
-        self.barred.insert(inode, tid);
+    /// A record cannot hold what this transaction did to an inode.
+    fn exclude(&mut self, inode: u32, tid: Tid) {
+        self.excluded.insert(inode, tid);
     }
 
     /// A file is new, and has this name.
-    pub(crate) fn name(&mut self, inode: u32, tid: Tid, name: NewName) {
+    fn name(&mut self, inode: u32, tid: Tid, name: NewName) {
         self.names.insert(inode, (tid, name));
     }
 
     /// Transactions up to `tid` are committed.
-    pub(crate) fn forget(&mut self, tid: Tid) {
-        self.barred.retain(|_, of| !tid.reached(*of));
+    fn forget(&mut self, tid: Tid) {
+        self.excluded.retain(|_, of| !tid.reached(*of));
         self.names.retain(|_, (of, _)| !tid.reached(*of));
     }
 
-    /// The names for a record of a file; `None` if no record can tell what the file is.
+    /// The names for a record of a file; `None` if no record can hold what the file is.
     fn names_of(&self, inode: u32) -> Option<Vec<NewName>> {
-        if self.barred.contains_key(&inode) {
+        if self.excluded.contains_key(&inode) {
             return None;
         }
         match self.names.get(&inode) {
             None => Some(Vec::new()),
-            Some((_, name)) if self.barred.contains_key(&name.parent) => None,
+            Some((_, name)) if self.excluded.contains_key(&name.parent) => None,
             Some((_, name)) => Some(vec![name.clone()]),
         }
     }
@@ -58,19 +81,19 @@ mod tests {
         NewName { parent, kind: 1, name: b"new".to_vec() }
     }
 
-    /// A file is barred by what happened to it and, as long as it is new, to its directory; until the
+    /// A file is excluded by what happened to it and, as long as it is new, to its directory; until the
     /// transaction is committed.
     #[test]
-    fn changes_bar_records_until_committed() {
+    fn changes_exclude_records_until_committed() {
         let mut changes = Changes::default();
         assert_eq!(changes.names_of(12), Some(Vec::new()));
         changes.name(12, Tid(7), name(2));
         assert_eq!(changes.names_of(12), Some(vec![name(2)]));
-        changes.bar(2, Tid(8));
+        changes.exclude(2, Tid(8));
         assert_eq!((changes.names_of(12), changes.names_of(13)), (None, Some(Vec::new())));
         changes.forget(Tid(7));
         assert_eq!(changes.names_of(12), Some(Vec::new()));
-        changes.bar(12, Tid(8));
+        changes.exclude(12, Tid(8));
         assert_eq!(changes.names_of(12), None);
         changes.forget(Tid(8));
         assert_eq!(changes.names_of(12), Some(Vec::new()));

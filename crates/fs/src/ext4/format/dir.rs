@@ -86,7 +86,7 @@ pub fn dir_entries(
     records(bytes, has_tail, place).map(move |entry| entry.and_then(|entry| named(entry, place)))
 }
 
-/// The same without a look at what the names are made of, for whoever knows which name to look for.
+/// The same without a look at what the names are made of, for callers that know which name to look for.
 const fn records(bytes: &[u8], has_tail: bool, place: Place) -> Records<'_> {
     Records { bytes, end: end_of_records(bytes, has_tail), at: 0, place }
 }

@@ -155,7 +155,7 @@ impl ExtentNode {
         leaf && header.entries == 0 && header.max == ROOT_ENTRIES
     }
 
-    /// A node of its own block.
+    /// A node in a separate block.
     #[must_use]
     pub const fn block_of(entries: ExtentEntries) -> Self {
         Self { max: NODE_ENTRIES, generation: 0, entries }

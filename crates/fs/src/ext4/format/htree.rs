@@ -11,9 +11,9 @@ use crate::wire::{put_u16, put_u32, u16_at, u32_at};
 pub const INDEX_LEVELS_MAX: u8 = 1;
 
 const ENTRY_BYTES: usize = 8;
-/// The bits of a pair that tell the block; the others are kept for flags that there never were.
+/// The bits of a pair that hold the block; the others are kept for flags that there never were.
 const BLOCK_MASK: u32 = 0x0fff_ffff;
-/// Where the root tells of hash and depth.
+/// Where the root has hash and depth.
 const INFO_AT: usize = 0x18;
 /// Where the pairs of a root and of a node begin.
 const PAIRS_AT: [usize; 2] = [0x20, 0x8];
@@ -28,7 +28,7 @@ pub struct IndexEntry {
     pub block: u32,
 }
 
-/// What only a root tells.
+/// What only a root has.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct IndexRoot {
     /// The hash: 0 legacy, 1 half MD4, 2 TEA.
@@ -40,7 +40,7 @@ pub struct IndexRoot {
 /// A block of the index.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct IndexNode {
-    /// What a root tells; `None` for a node below it.
+    /// What a root has; `None` for a node below it.
     pub root: Option<IndexRoot>,
     /// Pairs that there is room for.
     pub limit: u16,

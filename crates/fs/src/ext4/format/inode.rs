@@ -32,7 +32,7 @@ pub mod flag {
     pub const APPEND: u32 = 0x20;
     /// Not changed at all.
     pub const IMMUTABLE: u32 = 0x10;
-    /// Its number tells a file of AFS.
+    /// Its number marks a file of AFS.
     pub const IMAGIC: u32 = 0x2000;
     /// A directory with an htree.
     pub const INDEX: u32 = 0x1000;
@@ -54,7 +54,7 @@ pub mod flag {
 
 /// Types of file, as in `mode`.
 pub mod mode {
-    /// The bits that tell the type.
+    /// The bits of the type.
     pub const TYPE: u16 = 0xf000;
     /// Named pipe.
     pub const FIFO: u16 = 0x1000;
@@ -106,7 +106,7 @@ record! {
         version_lo: u32 = 0x24,
         /// Extent root, block map, short symbolic link, or device number.
         map: [u8; 60] = 0x28,
-        /// Tells uses of one inode number apart.
+        /// Distinguishes uses of one inode number.
         generation: u32 = 0x64,
         /// Block of extended attributes.
         file_acl: u64 = 0x68 [4] + 0x76 [2],
@@ -209,7 +209,7 @@ impl Inode {
         }
     }
 
-    /// Writes the checksum that the bytes of this inode should have, and tells it.
+    /// Writes the checksum that the bytes of this inode should have, and returns it.
     fn seal(&self, bytes: &mut [u8], seed: CsumSeed) -> u32 {
         self.put_checksum(bytes, 0);
         let whole = seed.inode(bytes);

@@ -1,7 +1,7 @@
 //! The on-disk structures of ext4: parsing, encoding, checksums. Byte tables: docs/formats/ext4.md.
 //!
 //! - Nothing here reads a device; everything is a function of bytes. `parse` never panics, whatever
-//!   the bytes, and its errors tell the [`Place`].
+//!   the bytes, and its errors name the [`Place`].
 //! - `encode` writes over the bytes that a structure was read from, and touches only what the structure
 //!   knows: reserved bytes and fields of others survive an edit.
 //! - Checksums are written by `encode`, or by a `seal…` beside it where blocks are edited in place;

@@ -13,7 +13,7 @@ use std::cell::Cell;
 use std::ops::Range;
 use std::sync::LazyLock;
 
-/// Parts of a block: as many as pay, since whoever sums looks at each, and reads those that changed.
+/// Parts of a block: as many as pay, since a sum looks at each, and reads those that changed.
 const PARTS: usize = 8;
 const PART_BYTES: usize = BLOCK_BYTES / PARTS;
 /// The reflected polynomial.
@@ -42,7 +42,7 @@ impl Sums {
         self.changed.get()
     }
 
-    /// The same; from here on changes count anew.
+    /// The same; from here on changes count from zero.
     pub(crate) fn settle(&self) -> u64 {
         self.changed.take()
     }

@@ -1,5 +1,5 @@
 //! What holds for every structure: no bytes make a parser panic, what was read is written back
-//! as it was, a changed bit is noticed, and docs/formats/ext4.md tells the truth.
+//! as it was, a changed bit is noticed, and docs/formats/ext4.md is right.
 
 use super::*;
 use proptest::collection::vec;
@@ -30,7 +30,7 @@ fn superblock() -> Superblock {
     sb
 }
 
-/// Bytes as somebody malicious would choose them: noise, around a few that pass the first checks.
+/// Bytes as an attacker would choose them: noise, around a few that pass the first checks.
 fn hostile(
     bytes: usize,
     heads: &'static [(usize, &'static [u8])],
@@ -330,7 +330,7 @@ fn table(heading: &str) -> Vec<[&'static str; 3]> {
         .collect()
 }
 
-/// Whoever reads a record by the document finds every field that the code reads, and where it is.
+/// A reader of a record finds by the document every field that the code reads, and where it is.
 #[test]
 fn records_are_as_documented() {
     let records = [
@@ -369,7 +369,7 @@ fn supported_features_are_as_documented() {
 }
 
 /// A record that is too short, too long, of an odd length, or too short for its name is found, and so is
-/// one in use without a name; where it stands is told.
+/// one in use without a name; where it stands is reported.
 #[test]
 fn unsound_records_are_told() {
     let mut sound = vec![0; 4096];

@@ -1,7 +1,7 @@
-//! Extended attributes, behind the fields of an inode and in a block of their own.
+//! Extended attributes, behind the fields of an inode and in a separate block.
 //! Source: Documentation/filesystems/ext4/attributes.rst.
 //!
-//! Attributes are read and written all at once: a region is encoded anew from the list.
+//! Attributes are read and written all at once: a region is encoded again from the list.
 
 use super::BLOCK_BYTES;
 use super::checksum::CsumSeed;

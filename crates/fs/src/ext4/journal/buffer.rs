@@ -6,7 +6,7 @@
 //! - A buffer that the running or the committing transaction claims is not written home.
 //! - The running transaction may change a buffer of the committing one, which then keeps the content
 //!   that it is to log as a frozen copy. While that is on its way to the log, handles wait.
-//! - No write under way ever changes. What it carries of metadata is a copy of those lines that say
+//! - No write in flight ever changes. What it carries of metadata is a copy of those lines that say
 //!   something and have changed since the copy before it ([`SparseBytes`]); data are shared, and copied
 //!   when they are changed.
 //!
@@ -23,7 +23,7 @@ use std::sync::Arc;
 
 /// What a transaction has to do with a buffer.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub(super) enum Claim {
+pub(super) enum JournalMembership {
     /// Nothing.
     #[default]
     None,
@@ -44,8 +44,8 @@ pub(super) struct State {
     pub(super) owner: Option<Owner>,
     /// The content is still on its way from the device.
     pub(super) reading: bool,
-    pub(super) running: Claim,
-    pub(super) committing: Claim,
+    pub(super) running: JournalMembership,
+    pub(super) committing: JournalMembership,
     /// The content to be logged, if the running transaction has changed it since.
     pub(super) frozen: Option<LogCopy>,
     /// The committing transaction has not written it to the log yet.
@@ -76,9 +76,9 @@ impl State {
         self.is_settled() && self.checkpoint.is_none() && !self.reading && !self.going_home
     }
 
-    /// Whether no transaction under way claims it.
+    /// Whether no uncommitted transaction claims it.
     pub(super) fn is_settled(&self) -> bool {
-        self.running == Claim::None && self.committing == Claim::None
+        self.running == JournalMembership::None && self.committing == JournalMembership::None
     }
 
     /// Keeps the content for the committing transaction, before it changes; says whether it had to.
@@ -214,8 +214,8 @@ impl Buffer {
         }
     }
 
-    /// Looks at its bytes, and at their checksum the first time that they are taken for this. Whoever
-    /// changes them keeps the checksum.
+    /// Looks at its bytes, and at their checksum the first time that they are taken for this. Changes
+    /// keep the checksum.
     ///
     /// # Errors
     /// What `check` says; it is asked again the next time.
@@ -234,7 +234,7 @@ impl Buffer {
     /// Changes what the running transaction has claimed.
     pub(crate) fn complete(&self, change: impl FnOnce(&mut BlockMut<'_>)) {
         let mut state = self.state.borrow_mut();
-        debug_assert_eq!(state.running, Claim::Dirty, "block {}", self.block);
+        debug_assert_eq!(state.running, JournalMembership::Dirty, "block {}", self.block);
         change(&mut state.block_mut());
     }
 
@@ -249,7 +249,7 @@ impl Buffer {
         self.verified.set(None);
     }
 
-    /// Whether no transaction under way has changed it: recovery would bring this content.
+    /// Whether no uncommitted transaction has changed it: recovery would bring this content.
     #[must_use]
     pub fn is_committed(&self) -> bool {
         self.state.borrow().is_settled()
@@ -272,7 +272,7 @@ mod tests {
     use proptest::prelude::*;
 
     /// What a content and its checksum are, by the bytes themselves.
-    fn told(bytes: &SectorBytes) -> (SectorData, Option<u32>) {
+    fn content_and_sum(bytes: &SectorBytes) -> (SectorData, Option<u32>) {
         (SectorData::Bytes(Arc::new(*bytes)), Some(crc32c(7, bytes)))
     }
 
@@ -285,7 +285,7 @@ mod tests {
             came in any::<bool>(),
         ) {
             let mut bytes = [3; BLOCK_BYTES];
-            let first = if came { SectorData::sparse(&bytes) } else { told(&bytes).0 };
+            let first = if came { SectorData::sparse(&bytes) } else { content_and_sum(&bytes).0 };
             let mut state = State::default();
             state.set(first);
             for (at, len, byte, then) in changes {
@@ -303,8 +303,8 @@ mod tests {
                     bytes = [byte; BLOCK_BYTES];
                 }
                 let copy = state.take_copy();
-                prop_assert_eq!((copy.content.clone(), copy.crc32c(7)), told(&before));
-                prop_assert_eq!(state.share(), told(&bytes).0);
+                prop_assert_eq!((copy.content.clone(), copy.crc32c(7)), content_and_sum(&before));
+                prop_assert_eq!(state.share(), content_and_sum(&bytes).0);
             }
         }
 

@@ -79,7 +79,7 @@ impl Buffers {
     /// The buffer of a block whose old content does not matter; new ones are of zeroes.
     pub(super) fn fresh(&self, block: u64) -> Rc<Buffer> {
         if let Some(buffer) = self.0.buffers.find(block) {
-            // Whoever reads it gets what the caller is about to write, not what the device brings.
+            // A reader gets what the caller is about to write, not what the device brings.
             buffer.state.borrow_mut().reading = false;
             return buffer;
         }
@@ -127,14 +127,14 @@ impl CachedBlock for Buffer {
     }
 }
 
-/// A read under way. When it ends, those who wait for it go on; if it failed, one of them tries again.
+/// A read in flight. When it ends, those who wait for it go on; if it failed, one of them tries again.
 struct Unread<'a> {
     cache: &'a Buffers,
     buffer: &'a Rc<Buffer>,
 }
 
 impl Unread<'_> {
-    /// The content arrived, and counts unless somebody gave the buffer another meanwhile.
+    /// The content arrived, and counts unless the buffer got another meanwhile.
     fn fill(&mut self, content: SectorData) {
         let mut state = self.buffer.state.borrow_mut();
         if std::mem::take(&mut state.reading) {

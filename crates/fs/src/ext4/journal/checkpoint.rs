@@ -15,14 +15,14 @@ use nandscape_rt::sync::MutexGuard;
 use std::rc::Rc;
 
 /// What keeps a committed transaction in the log.
-enum Held {
+enum PinnedLog {
     /// Nothing any more.
     Free,
     /// Buffers that can be written home.
     Home(Vec<Rc<Buffer>>),
-    /// Buffers that a transaction under way has changed: it must be committed first.
+    /// Buffers that a transaction in progress has changed: it must be committed first.
     Changed(Tid),
-    /// Buffers that somebody else is writing home.
+    /// Buffers that another task is writing home.
     OnTheirWay,
 }
 
@@ -57,21 +57,23 @@ impl Shared {
         loop {
             self.alive()?;
             match self.held(tid) {
-                Held::Free => return Ok(()),
-                Held::Home(buffers) => self.write_home(buffers, Flags::SYNC).await?,
-                Held::Changed(tid) => self.commit(tid).await?,
-                Held::OnTheirWay => self.homed.notified().await,
+                PinnedLog::Free => return Ok(()),
+                PinnedLog::Home(buffers) => self.write_home(buffers, Flags::SYNC).await?,
+                PinnedLog::Changed(tid) => self.commit(tid).await?,
+                PinnedLog::OnTheirWay => self.homed.notified().await,
             }
         }
     }
 
-    fn held(&self, tid: Tid) -> Held {
+    fn held(&self, tid: Tid) -> PinnedLog {
         let mut state = self.state.borrow_mut();
         let running = state.running.as_ref().map(|running| running.tid);
-        let under_way = state.committing.map(|committing| committing.tid).or(running);
-        let Some(front) = state.logged.front().map(|front| front.tid) else { return Held::Free };
+        let uncommitted = state.committing.map(|committing| committing.tid).or(running);
+        let Some(front) = state.logged.front().map(|front| front.tid) else {
+            return PinnedLog::Free;
+        };
         let Some(logged) = state.logged.get_mut(tid.since(front) as usize) else {
-            return Held::Free;
+            return PinnedLog::Free;
         };
         logged.buffers.retain(|buffer| buffer.state.borrow().checkpoint == Some(tid));
         let free = |buffer: &&Rc<Buffer>| {
@@ -80,15 +82,15 @@ impl Shared {
         };
         let home: Vec<_> = logged.buffers.iter().filter(free).cloned().collect();
         let changed = logged.buffers.iter().any(|buffer| !buffer.state.borrow().is_settled());
-        match under_way {
-            _ if !home.is_empty() => Held::Home(home),
-            _ if logged.buffers.is_empty() => Held::Free,
-            Some(tid) if changed => Held::Changed(tid),
-            _ => Held::OnTheirWay,
+        match uncommitted {
+            _ if !home.is_empty() => PinnedLog::Home(home),
+            _ if logged.buffers.is_empty() => PinnedLog::Free,
+            Some(tid) if changed => PinnedLog::Changed(tid),
+            _ => PinnedLog::OnTheirWay,
         }
     }
 
-    /// Tells the superblock where what the log must keep begins; what lies before is free then.
+    /// Writes into the superblock where what the log must keep begins; what lies before is free then.
     pub(super) async fn move_tail(self: &Rc<Self>) -> Result<(), JournalError> {
         let superblock = self.superblock.lock().await;
         let keep = self.state.borrow_mut().keep_from();

@@ -1,8 +1,8 @@
-//! The commit task: every so often, or when somebody waits for it, the running transaction is written
+//! The commit task: every so often, or when a task waits for it, the running transaction is written
 //! to the log. After `jbd2_journal_commit_transaction` in `fs/jbd2/commit.c`; its phases are the
 //! functions called by [`commit_running`], in order.
 
-use super::buffer::{Buffer, Claim, LogCopy};
+use super::buffer::{Buffer, JournalMembership, LogCopy};
 use super::buffers::Runs;
 use super::disk::{BLOCK_BYTES, Commit, Descriptor, Position, Tag, encode_revokes, escape};
 use super::error::JournalError;
@@ -130,7 +130,7 @@ impl Shared {
         }
     }
 
-    /// Nobody joins the running transaction any more; waits for those who have.
+    /// No handle joins the running transaction any more; waits for those that have.
     async fn lock_running(&self) {
         let busy = || {
             let mut state = self.state.borrow_mut();
@@ -154,7 +154,7 @@ impl Shared {
         for buffer in running.buffers {
             let mut buffer_state = buffer.state.borrow_mut();
             buffer_state.committing = std::mem::take(&mut buffer_state.running);
-            buffer_state.to_log = buffer_state.committing == Claim::Dirty;
+            buffer_state.to_log = buffer_state.committing == JournalMembership::Dirty;
             let list = if buffer_state.to_log { &mut dirty } else { &mut forgotten };
             list.push(Rc::clone(&buffer));
         }
@@ -320,7 +320,7 @@ impl Shared {
         (freed >= self.limits.get().tail_move_blocks).then_some(keep)
     }
 
-    /// Moves the tail, unless somebody moved it meanwhile.
+    /// Moves the tail, unless another task moved it meanwhile.
     async fn move_tail_to(self: &Rc<Self>, tail: Position) -> Result<(), JournalError> {
         let superblock = self.superblock.lock().await;
         let now = self.state.borrow().ring.tail();

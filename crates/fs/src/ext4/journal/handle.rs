@@ -1,6 +1,6 @@
 //! Handles: the part of one operation in the running transaction, as jbd2's `handle_t`.
 
-use super::buffer::{Buffer, Claim};
+use super::buffer::{Buffer, JournalMembership};
 use super::error::JournalError;
 use super::state::{Shared, Transaction};
 use super::tid::Tid;
@@ -71,7 +71,7 @@ impl Shared {
     }
 }
 
-/// The answer to whoever wants to join the running transaction.
+/// The answer to a task that wants to join the running transaction.
 enum Admission {
     Joined(Tid),
     /// It is about to be committed.
@@ -101,7 +101,7 @@ impl TransactionHandle {
     pub async fn access(&self, buffer: &Buffer) {
         let busy = || {
             let state = buffer.state.borrow();
-            state.logging && state.running == Claim::None
+            state.logging && state.running == JournalMembership::None
         };
         while busy() {
             self.shared.copied.notified().await;
@@ -181,14 +181,14 @@ impl TransactionHandle {
         let Some(buffer) = self.shared.buffers.cached(block) else { return Ok(()) };
         let mut state = buffer.state.borrow_mut();
         let claimed = state.running;
-        if claimed == Claim::None && state.is_idle() {
+        if claimed == JournalMembership::None && state.is_idle() {
             drop(state);
             self.shared.buffers.remove(block);
             return Ok(());
         }
-        state.running = Claim::Forgotten;
+        state.running = JournalMembership::Forgotten;
         drop(state);
-        if claimed == Claim::None {
+        if claimed == JournalMembership::None {
             self.with_running(|running| running.buffers.push(Rc::clone(&buffer)));
         }
         Ok(())
@@ -235,19 +235,19 @@ impl TransactionHandle {
     pub(crate) fn claim(&self, buffer: &Rc<Buffer>) -> Result<(), JournalError> {
         self.shared.alive()?;
         let claimed = buffer.state.borrow().running;
-        if claimed == Claim::Dirty {
+        if claimed == JournalMembership::Dirty {
             return Ok(());
         }
         self.spend()?;
         let frozen = {
             let mut state = buffer.state.borrow_mut();
-            state.running = Claim::Dirty;
+            state.running = JournalMembership::Dirty;
             !self.shared.omits(OmittedRule::FrozenCopies) && state.freeze()
         };
         self.shared.state.borrow_mut().counts.frozen += u64::from(frozen);
         self.with_running(|running| {
             running.revokes.remove(&buffer.block());
-            if claimed == Claim::None {
+            if claimed == JournalMembership::None {
                 running.buffers.push(Rc::clone(buffer));
             }
         });

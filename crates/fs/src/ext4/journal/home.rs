@@ -11,11 +11,11 @@ use nandscape_rt::Nanos;
 use std::rc::Rc;
 
 /// A buffer on its way home.
-struct Going {
+struct CheckpointWrite {
     buffer: Rc<Buffer>,
     /// The transaction that committed the content.
     tid: Tid,
-    /// The content, taken before anybody could change it again.
+    /// The content, taken before it can change again.
     content: SectorData,
 }
 
@@ -27,7 +27,7 @@ impl Shared {
         buffers: impl IntoIterator<Item = Rc<Buffer>>,
         flags: Flags,
     ) -> Result<(), JournalError> {
-        let mut going: Vec<Going> =
+        let mut going: Vec<CheckpointWrite> =
             buffers.into_iter().filter_map(|buffer| self.set_out(buffer)).collect();
         if going.is_empty() {
             return Ok(());
@@ -51,14 +51,14 @@ impl Shared {
     }
 
     /// Marks a buffer as on its way home, if it may go.
-    fn set_out(&self, buffer: Rc<Buffer>) -> Option<Going> {
+    fn set_out(&self, buffer: Rc<Buffer>) -> Option<CheckpointWrite> {
         let mut state = buffer.state.borrow_mut();
         let may_go = state.is_settled() || self.omits(OmittedRule::ClaimedHome);
         let tid = state.checkpoint.filter(|_| may_go && !state.going_home)?;
         state.going_home = true;
         let content = state.share();
         drop(state);
-        Some(Going { buffer, tid, content })
+        Some(CheckpointWrite { buffer, tid, content })
     }
 
     fn arrive(&self, buffer: &Buffer, tid: Tid) {
@@ -73,11 +73,15 @@ impl Shared {
     }
 }
 
-async fn write(shared: Rc<Shared>, going: Vec<Going>, flags: Flags) -> Result<(), JournalError> {
+async fn write(
+    shared: Rc<Shared>,
+    going: Vec<CheckpointWrite>,
+    flags: Flags,
+) -> Result<(), JournalError> {
     let mut runs = Runs::new(shared.max_sectors);
     let mut bios = Vec::new();
     let mut homes = Vec::with_capacity(going.len());
-    for Going { buffer, tid, content } in going {
+    for CheckpointWrite { buffer, tid, content } in going {
         let owner = buffer.state.borrow().owner;
         bios.extend(runs.push_owned(Lba(buffer.block()), content, owner));
         homes.push((buffer, tid));

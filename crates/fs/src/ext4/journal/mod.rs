@@ -21,7 +21,7 @@
 //! `h.extend(n)` asks for more credits and may be refused; `h.restart(n)` ends this handle and
 //! begins another, perhaps in a later transaction. A handle spends one credit on each buffer that it
 //! is the first to change in its transaction; one that forgets or revokes `n` blocks needs
-//! [`Journal::revoke_credits`]`(n)` more. Nobody who holds a handle may start another one or
+//! [`Journal::revoke_credits`]`(n)` more. No holder of a handle may start another one or
 //! await a commit.
 //!
 //! - `data=journal`: [`TransactionHandle::log_data`] logs a file's page, a tag or bytes. Until it is

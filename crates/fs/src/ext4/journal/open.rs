@@ -103,7 +103,7 @@ impl Journal {
     }
 
     /// Whether the commit of `tid` is still to send its barrier. If so, an fsync that waits for it needs
-    /// no flush of its own for data that is acknowledged now.
+    /// no separate flush for data that is acknowledged now.
     #[must_use]
     pub fn will_send_barrier(&self, tid: Tid) -> bool {
         let state = self.0.state.borrow();
@@ -139,8 +139,8 @@ impl Journal {
         self.0.write_back(before).await
     }
 
-    /// Commits everything, writes it home and marks the log as empty. Whoever goes on changing blocks
-    /// keeps it from ending.
+    /// Commits everything, writes it home and marks the log as empty. A task that goes on changing
+    /// blocks keeps it from ending.
     ///
     /// # Errors
     /// [`JournalError::Aborted`].
@@ -267,7 +267,7 @@ impl Shared {
         drop(self.rt.spawn_daemon("journal abort", note_abort(Rc::clone(self))));
     }
 
-    /// Lets everybody who waits look again.
+    /// Wakes all waiting tasks, which look again.
     fn wake_all(&self) {
         for waiting in [&self.changed, &self.copied, &self.homed] {
             waiting.notify_waiters();
@@ -279,7 +279,7 @@ impl Shared {
 async fn note_abort(shared: Rc<Shared>) {
     let mut superblock = shared.superblock.lock().await;
     superblock.set_errno(-EIO);
-    // The device may be what failed, and there is nobody left to tell.
+    // The device may be what failed, and no caller is left to get the error.
     let _ = write_superblock(&shared.device, &shared.extents, &superblock, true).await;
 }
 

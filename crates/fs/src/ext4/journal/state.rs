@@ -1,7 +1,7 @@
 //! The journal's state in memory: the running transaction, the committing one, and those whose copies
 //! only the log holds. Everything here happens between waiting points.
 
-use super::buffer::{Buffer, Claim};
+use super::buffer::{Buffer, JournalMembership};
 use super::buffers::Buffers;
 use super::config::Config;
 use super::disk::{Codec, Position, Superblock};
@@ -227,18 +227,18 @@ impl Shared {
         let mut state = buffer.state.borrow_mut();
         let claim = std::mem::take(&mut state.committing);
         (state.frozen, state.to_log) = (None, false);
-        if claim == Claim::Forgotten && self.omits(OmittedRule::ForgottenHome) {
+        if claim == JournalMembership::Forgotten && self.omits(OmittedRule::ForgottenHome) {
             return false;
         }
         if let Some(older) = state.checkpoint.take() {
             self.state.borrow_mut().release(older);
         }
         match claim {
-            Claim::Dirty => {
+            JournalMembership::Dirty => {
                 (state.checkpoint, state.dirty_since) = (Some(tid), self.rt.now());
                 true
             }
-            Claim::Forgotten | Claim::None => false,
+            JournalMembership::Forgotten | JournalMembership::None => false,
         }
     }
 }

@@ -115,7 +115,7 @@ pub enum MkfsError {
 /// Options that cannot be met.
 pub fn plan(options: &MkfsOptions, sectors: u64) -> Result<Superblock, MkfsError> {
     let sb = sizes::superblock(options, sectors)?;
-    Ok(Made::new(sb, options)?.sb)
+    Ok(MkfsState::new(sb, options)?.sb)
 }
 
 /// The change that a word of mke2fs's `-O` makes: a feature by its name, and whether it is turned on; `^`
@@ -194,7 +194,7 @@ pub fn mkfs<'a>(
 
 async fn make(device: &AsyncDevice, options: &MkfsOptions) -> Result<Superblock, MkfsError> {
     let sb = sizes::superblock(options, device.caps().sectors)?;
-    let mut made = Made::new(sb, options)?;
+    let mut made = MkfsState::new(sb, options)?;
     let zeroed = write::clear(device, &made, options).await?;
     made.groups.seal(&made.sb, zeroed);
     write::write(device, &made).await?;
@@ -202,13 +202,13 @@ async fn make(device: &AsyncDevice, options: &MkfsOptions) -> Result<Superblock,
 }
 
 /// A file system as it will be written.
-struct Made {
+struct MkfsState {
     sb: Superblock,
     groups: Groups,
     contents: Contents,
 }
 
-impl Made {
+impl MkfsState {
     fn new(sb: Superblock, options: &MkfsOptions) -> Result<Self, MkfsError> {
         let mut space = Space::new(sb.blocks_count);
         let full = || MkfsError::Options("the volume is too small".to_owned());

@@ -13,7 +13,7 @@ pub(super) const FIRST_INODE: u32 = 11;
 const POINTERS: u64 = BLOCK_BYTES as u64 / 4;
 /// Groups of a flex group.
 const LOG_FLEX_GROUPS: u8 = 4;
-/// A group at the end that would have fewer blocks of its own is left out.
+/// A group at the end that would have fewer data blocks is left out.
 const LAST_GROUP_BLOCKS_MIN: u64 = 50;
 /// Blocks of a journal.
 const JOURNAL_BLOCKS_MIN: u32 = 1024;

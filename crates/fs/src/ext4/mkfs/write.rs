@@ -1,6 +1,6 @@
 //! Writing a new file system: runs of blocks, several bios in flight, the superblock last.
 
-use super::{Made, MkfsOptions};
+use super::{MkfsOptions, MkfsState};
 use crate::ext4::format::*;
 use crate::mkfs::{Block, discard_to_zeroes, write_blocks, zero};
 use nandscape_block::{AsyncDevice, BlockError};
@@ -10,7 +10,7 @@ use std::borrow::Cow;
 /// helps and is wanted. Whether all of the volume reads as zeroes then; if not, what must be zeroes is.
 pub(super) async fn clear(
     device: &AsyncDevice,
-    made: &Made,
+    made: &MkfsState,
     options: &MkfsOptions,
 ) -> Result<bool, BlockError> {
     if options.fresh {
@@ -34,7 +34,7 @@ pub(super) async fn clear(
 }
 
 /// Writes the file system, its superblock last.
-pub(super) async fn write(device: &AsyncDevice, made: &Made) -> Result<(), BlockError> {
+pub(super) async fn write(device: &AsyncDevice, made: &MkfsState) -> Result<(), BlockError> {
     write_blocks(device, made.backups()).await?;
     write_blocks(device, made.bitmaps()).await?;
     write_blocks(device, made.inode_tables().into_iter()).await?;
@@ -46,7 +46,7 @@ pub(super) async fn write(device: &AsyncDevice, made: &Made) -> Result<(), Block
     device.flush().await
 }
 
-impl Made {
+impl MkfsState {
     /// The first block of a group with its superblock.
     fn superblock_block(&self, group: u32) -> Vec<u8> {
         let mut block = vec![0; BLOCK_BYTES];

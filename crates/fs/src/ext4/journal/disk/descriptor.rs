@@ -41,7 +41,7 @@ impl Tag {
         Self { block, escaped, checksum: sum.unwrap_or(0) & mask }
     }
 
-    /// Whether a copy read from the log is the one that was tagged, as far as the checksum tells.
+    /// Whether a copy read from the log is the one that was tagged, as far as the checksum shows.
     #[must_use]
     pub fn holds(&self, codec: &Codec, tid: Tid, copy: &SectorData) -> bool {
         *self == Self::new(codec, tid, self.block, copy, self.escaped)

@@ -2,7 +2,7 @@
 //! type and transaction id. As Linux's `include/linux/jbd2.h` lays it out; the tables are in
 //! docs/formats/journal.md, which a test compares with this code.
 //!
-//! Parsing takes any bytes: what is nonsense is told as such or ends the log, and never panics.
+//! Parsing takes any bytes: what is nonsense is reported as such or ends the log, and never panics.
 
 mod commit;
 mod descriptor;

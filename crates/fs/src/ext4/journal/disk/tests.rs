@@ -156,7 +156,7 @@ proptest! {
     }
 }
 
-/// A superblock keeps what it is told, whatever its checksums, and one that contradicts itself or asks
+/// A superblock keeps what is set, whatever its checksums, and one that contradicts itself or asks
 /// for what is not supported is refused by name.
 #[test]
 fn superblocks_say_what_they_were_told() {

@@ -22,7 +22,7 @@ pub(in crate::ext4::journal) struct Layout {
     pub(in crate::ext4::journal) slots: u32,
     /// Blocks of each.
     pub(in crate::ext4::journal) slot_blocks: u32,
-    /// Tells records of this use from leftovers.
+    /// Distinguishes records of this use from leftovers.
     pub(in crate::ext4::journal) epoch: u32,
     /// Set while recovered records are applied: those count whose transaction is this or a later one.
     pub(in crate::ext4::journal) applying: Option<Tid>,
@@ -53,7 +53,7 @@ struct Slot {
 }
 
 impl Slot {
-    /// Finds room for a record, having let go what is committed.
+    /// Finds room for a record, having released what is committed.
     fn reserve(&mut self, blocks: u32, len: u32, tid: Tid, committed: Tid) -> Option<u32> {
         let is_over = |place: &mut Place| place.written && committed.reached(place.tid);
         while self.places.pop_front_if(is_over).is_some() {}

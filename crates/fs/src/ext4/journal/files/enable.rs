@@ -8,7 +8,7 @@ use crate::ext4::journal::open::MIN_BLOCKS;
 use crate::ext4::journal::state::Shared;
 use std::rc::Rc;
 
-/// Share of the log that all records have when nobody says.
+/// Share of the log that all records have by default.
 const SHARE_BY_DEFAULT: u32 = 4;
 
 impl Shared {

@@ -1,6 +1,6 @@
 //! File-level transactions (`commit = "ijournal"`), after Park and Shin, *iJournaling: Fine-Grained
 //! Journaling for Improving the Latency of Fsync System Call* (USENIX ATC 2017): an fsync writes one
-//! small record of one file into an area of its own, instead of committing what everybody changed.
+//! small record of one file into a dedicated area, instead of committing all changes.
 //! The paper's format is not public; this one is ours (docs/formats/journal.md).
 //!
 //! # The idea

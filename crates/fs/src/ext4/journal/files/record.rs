@@ -48,7 +48,7 @@ pub(in crate::ext4::journal) const FIELDS: [(&str, usize, usize); 11] = [
 pub struct NewName {
     /// The directory's inode.
     pub parent: u32,
-    /// The kind of file, as a directory's records tell it.
+    /// The kind of file, as a directory's records have it.
     pub kind: u8,
     /// The name, at most 255 bytes.
     pub name: Vec<u8>,

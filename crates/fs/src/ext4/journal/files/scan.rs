@@ -85,7 +85,7 @@ async fn read(
     Ok(blocks)
 }
 
-/// The bytes of a block; a tag, which nobody writes here, is as good as zeroes.
+/// The bytes of a block; a tag, which no code writes here, is as good as zeroes.
 fn bytes_of(content: &SectorData) -> Arc<SectorBytes> {
     content.bytes().unwrap_or_else(|| Arc::new([0; 4096]))
 }

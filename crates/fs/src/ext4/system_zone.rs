@@ -9,14 +9,14 @@ use crate::contract::Result;
 use std::ops::Range;
 
 /// Which blocks these are.
-pub(crate) struct OwnBlocks {
+pub(crate) struct SystemZone {
     /// Runs of them, in order and apart.
     runs: Vec<Range<u64>>,
     /// Blocks of the volume.
     volume: u64,
 }
 
-impl OwnBlocks {
+impl SystemZone {
     /// Of a volume with these groups and this log.
     ///
     /// # Errors

@@ -2,30 +2,39 @@
 //! the average of free inodes and blocks and the fewest directories; any other directory stays near
 //! its parent while that group is not crowded; a file goes to its directory's group.
 
+use super::Allocator;
 use super::bits::{self, View};
 use crate::contract::{FsError, Result};
+use crate::ext4::error::corrupt;
 use crate::ext4::format::{GROUP_INODE_UNINIT, InodePlace, Place, ROOT_INODE};
+use crate::ext4::meta::Meta;
+use crate::ext4::meta::group::Bitmap;
 use crate::ext4::tx::{BufferRef, Tx};
-use crate::ext4::volume::{Bitmap, Volume, corrupt};
 
-impl Volume {
+impl Allocator {
     /// Takes a free inode number for a file or directory in `parent`.
     ///
     /// # Errors
     /// [`FsError::NoSpace`] when all are in use.
-    pub(crate) async fn take_inode(&self, tx: &Tx, parent: u32, dir: bool) -> Result<u32> {
-        let home = self.sb.borrow().inode_place(parent).map_or(0, |place| place.group);
+    pub(crate) async fn take_inode(
+        &self,
+        meta: &Meta,
+        tx: &Tx,
+        parent: u32,
+        dir: bool,
+    ) -> Result<u32> {
+        let home = meta.sb.borrow().inode_place(parent).map_or(0, |place| place.group);
         let first = match dir {
             true if parent == ROOT_INODE => self.least_crowded(home),
-            true => self.near(home),
+            true => self.near(meta, home),
             false => home,
         };
         let groups = self.group_count();
         for step in 0..groups {
             let group = (first + step) % groups;
             while self.groups.borrow()[group as usize].desc.free_inodes_count > 0 {
-                if let Some(index) = self.take_inode_in(tx, group, dir).await? {
-                    return Ok(self.sb.borrow().inode_at(InodePlace { group, index }));
+                if let Some(index) = self.take_inode_in(meta, tx, group, dir).await? {
+                    return Ok(meta.sb.borrow().inode_at(InodePlace { group, index }));
                 }
             }
         }
@@ -49,12 +58,12 @@ impl Volume {
     }
 
     /// The group for a directory further down: from its parent's on, the first that is not crowded.
-    fn near(&self, home: u32) -> u32 {
+    fn near(&self, meta: &Meta, home: u32) -> u32 {
         let groups = self.groups.borrow();
         let count = groups.len() as u32;
         let average_inodes = self.free_inodes.get() / u64::from(count);
         let average_blocks = self.free_blocks.get() / u64::from(count);
-        let sb = self.sb.borrow();
+        let sb = meta.sb.borrow();
         let least_inodes = average_inodes.saturating_sub(u64::from(sb.inodes_per_group / 4));
         let least_blocks = average_blocks.saturating_sub(u64::from(sb.blocks_per_group / 4));
         let roomy = |group: &u32| {
@@ -67,11 +76,17 @@ impl Volume {
     }
 
     /// Takes the first free inode of a group; `None` if others took it meanwhile.
-    async fn take_inode_in(&self, tx: &Tx, group: u32, dir: bool) -> Result<Option<u32>> {
-        let bitmap = self.inode_bitmap(tx, group).await?;
+    async fn take_inode_in(
+        &self,
+        meta: &Meta,
+        tx: &Tx,
+        group: u32,
+        dir: bool,
+    ) -> Result<Option<u32>> {
+        let bitmap = self.inode_bitmap(meta, tx, group).await?;
         tx.access(&bitmap).await?;
         let (per_group, first_ino) = {
-            let sb = self.sb.borrow();
+            let sb = meta.sb.borrow();
             (sb.inodes_per_group, sb.first_ino)
         };
         let start = if group == 0 { first_ino - 1 } else { 0 };
@@ -81,26 +96,27 @@ impl Volume {
             let what = "inode bitmap: fewer free inodes than counted";
             return if full { Ok(None) } else { Err(corrupt(what, Place::InodeBitmap(group))) };
         };
-        self.mark_inode(tx, group, index, dir, &bitmap).await?;
+        self.mark_inode(meta, tx, group, index, dir, &bitmap).await?;
         Ok(Some(index))
     }
 
     /// Takes this inode number, if it is free.
-    pub(crate) async fn claim_inode(&self, tx: &Tx, inode: u32) -> Result<()> {
-        let place = self.sb.borrow().inode_place(inode);
+    pub(crate) async fn claim_inode(&self, meta: &Meta, tx: &Tx, inode: u32) -> Result<()> {
+        let place = meta.sb.borrow().inode_place(inode);
         let InodePlace { group, index } =
             place.ok_or_else(|| corrupt("inode number", Place::Inode(inode)))?;
-        let bitmap = self.inode_bitmap(tx, group).await?;
+        let bitmap = self.inode_bitmap(meta, tx, group).await?;
         tx.access(&bitmap).await?;
         if bitmap.with(|bytes| bits::all(bytes, index..index + 1, true)) {
             return Ok(());
         }
-        self.mark_inode(tx, group, index, false, &bitmap).await
+        self.mark_inode(meta, tx, group, index, false, &bitmap).await
     }
 
     /// Marks a free inode as taken.
     async fn mark_inode(
         &self,
+        meta: &Meta,
         tx: &Tx,
         group: u32,
         index: u32,
@@ -109,7 +125,7 @@ impl Volume {
     ) -> Result<()> {
         tx.change_parts(bitmap, |bytes| {
             bits::fill(bytes, index..index + 1, true);
-            let sb = self.sb.borrow();
+            let sb = meta.sb.borrow();
             let desc = &mut self.groups.borrow_mut()[group as usize].desc;
             desc.free_inodes_count = desc.free_inodes_count.saturating_sub(1);
             desc.used_dirs_count += u32::from(dir);
@@ -117,17 +133,22 @@ impl Volume {
             desc.flags &= !GROUP_INODE_UNINIT;
         })?;
         self.free_inodes.set(self.free_inodes.get().saturating_sub(1));
-        drop(self.block_bitmap(tx, group).await?);
-        self.write_group(tx, group, Bitmap::Inodes, bitmap).await
+        drop(self.block_bitmap(meta, tx, group).await?);
+        meta.write_group(tx, group, Bitmap::Inodes, bitmap).await
     }
 
     /// Gives an inode number back.
-    pub(crate) async fn free_inode(&self, tx: &Tx, inode: u32, dir: bool) -> Result<()> {
-        let place = self.sb.borrow().inode_place(inode);
+    pub(crate) async fn free_inode(
+        &self,
+        meta: &Meta,
+        tx: &Tx,
+        inode: u32,
+        dir: bool,
+    ) -> Result<()> {
+        let place = meta.sb.borrow().inode_place(inode);
         let InodePlace { group, index } =
             place.ok_or_else(|| corrupt("inode number", Place::Inode(inode)))?;
-        self.bar_record(tx, inode);
-        let bitmap = self.inode_bitmap(tx, group).await?;
+        let bitmap = self.inode_bitmap(meta, tx, group).await?;
         tx.access(&bitmap).await?;
         if !bitmap.with(|bytes| bits::all(bytes, index..index + 1, true)) {
             return Err(corrupt("inode bitmap: freed twice", Place::InodeBitmap(group)));
@@ -139,6 +160,6 @@ impl Volume {
             info.desc.used_dirs_count = info.desc.used_dirs_count.saturating_sub(u32::from(dir));
         })?;
         self.free_inodes.set(self.free_inodes.get() + 1);
-        self.write_group(tx, group, Bitmap::Inodes, &bitmap).await
+        meta.write_group(tx, group, Bitmap::Inodes, &bitmap).await
     }
 }

@@ -9,33 +9,42 @@
 //!   in memory, in a second bitmap of the group.
 //! - Between the last waiting point and the end of a search-and-take there is none: no lock is needed.
 
+use super::Allocator;
 use super::bits::{self, View};
 use crate::contract::{FsError, Result};
+use crate::ext4::error::corrupt;
 use crate::ext4::format::{GROUP_BLOCK_UNINIT, Place};
+use crate::ext4::meta::Meta;
+use crate::ext4::meta::group::{Bitmap, FreedBits};
 use crate::ext4::rules::OmittedRule;
 use crate::ext4::tx::{BufferRef, Tx};
-use crate::ext4::volume::{Bitmap, HeldBits, Volume, corrupt};
 use std::ops::Range;
 
-impl Volume {
+impl Allocator {
     /// Takes up to `wanted` contiguous blocks near `goal`.
     ///
     /// # Errors
     /// [`FsError::NoSpace`] when every free block is held, or none is left.
-    pub(crate) async fn take_blocks(&self, tx: &Tx, goal: u64, wanted: u32) -> Result<Range<u64>> {
-        self.release_held();
-        let goal = if goal < self.blocks_count() { goal } else { 0 };
-        let home = self.sb.borrow().group_of(goal);
-        if let Some(run) = self.take_at(tx, goal, wanted).await? {
+    pub(crate) async fn take_blocks(
+        &self,
+        meta: &Meta,
+        tx: &Tx,
+        goal: u64,
+        wanted: u32,
+    ) -> Result<Range<u64>> {
+        self.release_held(meta);
+        let goal = if goal < meta.blocks_count() { goal } else { 0 };
+        let home = meta.sb.borrow().group_of(goal);
+        if let Some(run) = self.take_at(meta, tx, goal, wanted).await? {
             return Ok(run);
         }
         let groups = self.group_count();
-        let mut least = wanted.min(self.sb.borrow().blocks_per_group);
+        let mut least = wanted.min(meta.sb.borrow().blocks_per_group);
         while least > 0 {
             for step in 0..groups {
                 let group = (home + step) % groups;
                 let from = if step == 0 { goal } else { 0 };
-                if let Some(run) = self.take_in(tx, group, from, wanted, least).await? {
+                if let Some(run) = self.take_in(meta, tx, group, from, wanted, least).await? {
                     return Ok(run);
                 }
             }
@@ -45,14 +54,20 @@ impl Volume {
     }
 
     /// Takes what is free from `goal` on.
-    async fn take_at(&self, tx: &Tx, goal: u64, wanted: u32) -> Result<Option<Range<u64>>> {
-        let group = self.sb.borrow().group_of(goal);
+    async fn take_at(
+        &self,
+        meta: &Meta,
+        tx: &Tx,
+        goal: u64,
+        wanted: u32,
+    ) -> Result<Option<Range<u64>>> {
+        let group = meta.sb.borrow().group_of(goal);
         if self.groups.borrow()[group as usize].desc.free_blocks_count == 0 {
             return Ok(None);
         }
-        let start = (goal - self.sb.borrow().group_first_block(group)) as u32;
-        let end = self.blocks_in(group).min(start.saturating_add(wanted));
-        self.search_and_take(tx, group, |view| {
+        let start = (goal - meta.sb.borrow().group_first_block(group)) as u32;
+        let end = blocks_in(meta, group).min(start.saturating_add(wanted));
+        self.search_and_take(meta, tx, group, |view| {
             view.next_run(start..end, wanted).filter(|run| run.start == start)
         })
         .await
@@ -61,6 +76,7 @@ impl Volume {
     /// Takes a run of at least `least` blocks in a group.
     async fn take_in(
         &self,
+        meta: &Meta,
         tx: &Tx,
         group: u32,
         from: u64,
@@ -72,12 +88,12 @@ impl Volume {
         if free.min(known) < least {
             return Ok(None);
         }
-        let first = self.sb.borrow().group_first_block(group);
+        let first = meta.sb.borrow().group_first_block(group);
         let start = from.saturating_sub(first).min(u64::from(u32::MAX)) as u32;
-        let end = self.blocks_in(group);
+        let end = blocks_in(meta, group);
         let mut longest = 0;
         let taken = self
-            .search_and_take(tx, group, |view| {
+            .search_and_take(meta, tx, group, |view| {
                 let behind = view.best_run(start..end, wanted);
                 let enough = |run: &Range<u32>| run.len() >= wanted as usize;
                 let best = behind.filter(enough).or_else(|| view.best_run(0..end, wanted));
@@ -94,11 +110,12 @@ impl Volume {
     /// Takes the run that `search` chooses in a group's bitmap.
     async fn search_and_take(
         &self,
+        meta: &Meta,
         tx: &Tx,
         group: u32,
         search: impl FnOnce(View<'_>) -> Option<Range<u32>>,
     ) -> Result<Option<Range<u64>>> {
-        let bitmap = self.block_bitmap(tx, group).await?;
+        let bitmap = self.block_bitmap(meta, tx, group).await?;
         tx.access(&bitmap).await?;
         let run = {
             let groups = self.groups.borrow();
@@ -106,28 +123,33 @@ impl Volume {
             bitmap.with(|bytes| search(View::new(bytes, held.map(|held| &held.bitmap[..]))))
         };
         let Some(run) = run else { return Ok(None) };
-        let first = self.sb.borrow().group_first_block(group);
+        let first = meta.sb.borrow().group_first_block(group);
         let blocks = first + u64::from(run.start)..first + u64::from(run.end);
-        self.own.check(blocks.clone(), Place::BlockBitmap(group))?;
-        self.change_block_bits(tx, group, &bitmap, run, true).await?;
+        self.system_zone.check(blocks.clone(), Place::BlockBitmap(group))?;
+        self.change_block_bits(meta, tx, group, &bitmap, run, true).await?;
         Ok(Some(blocks))
     }
 
     /// Takes these blocks, those of them that are free.
-    pub(crate) async fn claim_blocks(&self, tx: &Tx, blocks: Range<u64>) -> Result<()> {
+    pub(crate) async fn claim_blocks(
+        &self,
+        meta: &Meta,
+        tx: &Tx,
+        blocks: Range<u64>,
+    ) -> Result<()> {
         let mut from = blocks.start;
         while from < blocks.end {
-            let group = self.sb.borrow().group_of(from);
-            let here = self.sb.borrow().group_blocks(group);
+            let group = meta.sb.borrow().group_of(from);
+            let here = meta.sb.borrow().group_blocks(group);
             let end = blocks.end.min(here.end);
             let bits = (from - here.start) as u32..(end - here.start) as u32;
-            let bitmap = self.block_bitmap(tx, group).await?;
+            let bitmap = self.block_bitmap(meta, tx, group).await?;
             tx.access(&bitmap).await?;
             let mut at = bits.start;
             let next = |at| bitmap.with(|b| View::new(b, None).next_run(at..bits.end, u32::MAX));
             while let Some(free) = next(at) {
                 at = free.end;
-                self.change_block_bits(tx, group, &bitmap, free, true).await?;
+                self.change_block_bits(meta, tx, group, &bitmap, free, true).await?;
             }
             from = end;
         }
@@ -135,23 +157,23 @@ impl Volume {
     }
 
     /// Gives blocks back; they are held until the transaction has committed.
-    pub(crate) async fn free_blocks(&self, tx: &Tx, blocks: Range<u64>) -> Result<()> {
-        self.own.check(blocks.clone(), Place::Block(blocks.start))?;
+    pub(crate) async fn free_blocks(&self, meta: &Meta, tx: &Tx, blocks: Range<u64>) -> Result<()> {
+        self.system_zone.check(blocks.clone(), Place::Block(blocks.start))?;
         let mut from = blocks.start;
         while from < blocks.end {
-            let group = self.sb.borrow().group_of(from);
-            let here = self.sb.borrow().group_blocks(group);
+            let group = meta.sb.borrow().group_of(from);
+            let here = meta.sb.borrow().group_blocks(group);
             let end = blocks.end.min(here.end);
             let bits = (from - here.start) as u32..(end - here.start) as u32;
-            let bitmap = self.block_bitmap(tx, group).await?;
+            let bitmap = self.block_bitmap(meta, tx, group).await?;
             tx.access(&bitmap).await?;
             if !bitmap.with(|bytes| bits::all(bytes, bits.clone(), true)) {
                 return Err(corrupt("block bitmap: freed twice", Place::BlockBitmap(group)));
             }
-            if !self.omits(OmittedRule::ReuseBeforeCommit) {
+            if !meta.omits(OmittedRule::ReuseBeforeCommit) {
                 self.hold(tx, group, bits.clone());
             }
-            self.change_block_bits(tx, group, &bitmap, bits, false).await?;
+            self.change_block_bits(meta, tx, group, &bitmap, bits, false).await?;
             from = end;
         }
         Ok(())
@@ -160,6 +182,7 @@ impl Volume {
     /// Changes bits of a bitmap that the transaction has access to, and the counts that go with it.
     async fn change_block_bits(
         &self,
+        meta: &Meta,
         tx: &Tx,
         group: u32,
         bitmap: &BufferRef,
@@ -180,47 +203,47 @@ impl Volume {
         let total = self.free_blocks.get();
         let count = u64::from(count);
         self.free_blocks.set(if taken { total - count.min(total) } else { total + count });
-        self.write_group(tx, group, Bitmap::Blocks, bitmap).await
+        meta.write_group(tx, group, Bitmap::Blocks, bitmap).await
     }
 
     /// Keeps freed blocks from being taken before the transaction has committed.
     fn hold(&self, tx: &Tx, group: u32, bits: Range<u32>) {
         let mut groups = self.groups.borrow_mut();
         let held = groups[group as usize].held.get_or_insert_with(|| {
-            let spare = self.spare_bitmap.take();
-            HeldBits { bitmap: spare.unwrap_or_else(|| Box::new([0; 4096])), count: 0 }
+            let spare = self.freed.spare.take();
+            FreedBits { bitmap: spare.unwrap_or_else(|| Box::new([0; 4096])), count: 0 }
         });
         bits::fill(&mut held.bitmap[..], bits.clone(), true);
         held.count += bits.len() as u32;
-        self.held_blocks.set(self.held_blocks.get() + bits.len() as u64);
-        self.held.borrow_mut().push_back((tx.tid(), group, bits));
+        self.freed.blocks.set(self.freed.blocks.get() + bits.len() as u64);
+        self.freed.queue.borrow_mut().push_back((tx.tid(), group, bits));
     }
 
-    /// Lets go of blocks whose transaction has committed.
-    pub(super) fn release_held(&self) {
-        let mut held = self.held.borrow_mut();
-        while let Some((_, group, bits)) = held.pop_front_if(|(tid, ..)| self.is_committed(*tid)) {
+    /// Releases blocks whose transaction has committed.
+    pub(super) fn release_held(&self, meta: &Meta) {
+        let mut held = self.freed.queue.borrow_mut();
+        while let Some((_, group, bits)) = held.pop_front_if(|(tid, ..)| meta.is_committed(*tid)) {
             let mut groups = self.groups.borrow_mut();
             let info = &mut groups[group as usize];
             info.longest_at_most = u32::MAX;
-            self.held_blocks.set(self.held_blocks.get() - bits.len() as u64);
+            self.freed.blocks.set(self.freed.blocks.get() - bits.len() as u64);
             if let Some(held) = &mut info.held {
                 held.count -= bits.len() as u32;
                 bits::fill(&mut held.bitmap[..], bits, false);
             }
             if let Some(held) = info.held.take_if(|held| held.count == 0) {
-                self.spare_bitmap.set(Some(held.bitmap));
+                self.freed.spare.set(Some(held.bitmap));
             }
         }
     }
 
-    /// Whether blocks are held that a commit would let go.
+    /// Whether blocks are held that a commit would release.
     pub(crate) fn holds_blocks(&self) -> bool {
-        !self.held.borrow().is_empty()
+        !self.freed.queue.borrow().is_empty()
     }
+}
 
-    fn blocks_in(&self, group: u32) -> u32 {
-        let blocks = self.sb.borrow().group_blocks(group);
-        (blocks.end - blocks.start) as u32
-    }
+fn blocks_in(meta: &Meta, group: u32) -> u32 {
+    let blocks = meta.sb.borrow().group_blocks(group);
+    (blocks.end - blocks.start) as u32
 }
