@@ -1,9 +1,9 @@
 //! Words that hide who acts or what is meant, counted over the whole tree: their number may only fall.
 //!
 //! The first is reported, returned or known; the others stand for a caller, a task, a thread or a process. [`CEILING`] is what is
-//! left, in names of the published papers, in quotations and where the word is right.
+//! left to be rewritten.
 
-use super::source::is_word;
+use super::source::is_whole;
 use super::tree::File;
 use super::{Finding, Tree};
 
@@ -41,13 +41,6 @@ fn hits(file: &File) -> Vec<Finding> {
         }
     }
     all
-}
-
-/// Whether letters, digits or underscores continue the word on neither side.
-fn is_whole(text: &str, at: usize, len: usize) -> bool {
-    let bytes = text.as_bytes();
-    let before = at.checked_sub(1).and_then(|i| bytes.get(i));
-    !before.into_iter().chain(bytes.get(at + len)).any(|&byte| is_word(byte))
 }
 
 #[cfg(test)]
