@@ -70,7 +70,7 @@ fn wrong_states_are_bad_input() {
             "small.state: does not fit the stack small: media.chunks is 48 in the state, 64 in",
         ),
         (vec!["state", "show", "bad.state"], "bad.state: byte "),
-        ([&save[..], &["--set", fresh]].concat(), "precondition: asks for nothing"),
+        ([&save[..], &["--set", fresh]].concat(), "precondition: configures no preconditioning"),
         (run(&["small.state", "--state-dir", "job.fio"]), "job.fio"),
         (run(&["small.state", "--until-steady=rounds=1"]), "expected 5 to 10000 rounds"),
     ];

@@ -110,7 +110,10 @@ fn an_interrupted_sweep_goes_on() {
     let mut rest = String::new();
     log.read_to_string(&mut rest).unwrap();
     assert_eq!(running.child.wait().unwrap().code(), Some(130), "{rest}");
-    assert!(rest.contains("interrupted: the runs under way are finished; once more "), "{rest}");
+    assert!(
+        rest.contains("interrupted: the runs under way are finished; press Ctrl-C again "),
+        "{rest}"
+    );
     assert!(rest.contains("of 100000 runs are finished; their rows are in grid.jsonl"), "{rest}");
 
     let kept = rows(&folder, "grid.jsonl");

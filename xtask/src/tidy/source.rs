@@ -109,6 +109,13 @@ impl Blanker<'_> {
     }
 }
 
+/// Whether no word continues on either side.
+pub(super) fn is_whole(text: &str, at: usize, len: usize) -> bool {
+    let bytes = text.as_bytes();
+    let before = at.checked_sub(1).and_then(|i| bytes.get(i));
+    !before.into_iter().chain(bytes.get(at + len)).any(|&byte| is_word(byte))
+}
+
 /// Length of the UTF-8 character that begins with this byte.
 const fn utf8_bytes(first: u8) -> usize {
     match first {

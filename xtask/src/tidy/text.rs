@@ -1,6 +1,6 @@
 //! In every text file: no paths of one machine, no markers of unfinished work.
 
-use super::source::is_word;
+use super::source::is_whole;
 use super::tree::File;
 use super::{Finding, Tree};
 
@@ -26,13 +26,6 @@ fn check_file(file: &File) -> Vec<Finding> {
             .map(move |(at, _)| Finding::at(file, at, "marker", message.clone()))
     });
     paths.chain(markers).collect()
-}
-
-/// Whether no word continues on either side.
-fn is_whole(text: &str, at: usize, len: usize) -> bool {
-    let bytes = text.as_bytes();
-    let before = at.checked_sub(1).and_then(|i| bytes.get(i));
-    !before.into_iter().chain(bytes.get(at + len)).any(|&byte| is_word(byte))
 }
 
 #[cfg(test)]

@@ -60,22 +60,27 @@ fn reasons(page: &mut Document, one: &Reproduction, maker: &Maker) {
     page.section("Why it does not agree");
     page.text(&format!("{given} of {open} verdicts that are not \"agrees\" have a reason."));
     let explained: Vec<Explained<'_>> = explained(one).collect();
-    for (at, reason) in one.paper.reasons.iter().enumerate() {
-        let here = || explained.iter().filter(|verdict| verdict.because.reason == at);
-        let mut columns: Vec<Column> = here().map(|verdict| verdict.column).collect();
-        columns.sort();
-        columns.dedup();
-        if !columns.is_empty() {
-            page.heading(&reason.id);
-            page.text(&reason.text);
-            let names = columns.iter().map(|column| one.paper.column_name(*column));
-            let headers: Vec<&str> = ["statement"].into_iter().chain(names).collect();
-            let cells = cells(&here().collect::<Vec<_>>(), &columns);
-            page.table(&headers, cells);
-            let commands = columns.iter().map(|column| maker.command_of(&one.paper, *column));
-            page.folded("Commands that measure it again", &commands.collect::<Vec<_>>().join("\n"));
+    for at in 0..one.paper.reasons.len() {
+        let here: Vec<_> = explained.iter().filter(|one| one.because.reason == at).collect();
+        if !here.is_empty() {
+            reason(page, one, maker, &here);
         }
     }
+}
+
+/// A reason with the verdicts that it explains, of which there is at least one.
+fn reason(page: &mut Document, one: &Reproduction, maker: &Maker, explained: &[&Explained<'_>]) {
+    let reason = &one.paper.reasons[explained[0].because.reason];
+    page.heading(&reason.id);
+    page.text(&reason.text);
+    let mut columns: Vec<Column> = explained.iter().map(|one| one.column).collect();
+    columns.sort();
+    columns.dedup();
+    let names = columns.iter().map(|column| one.paper.column_name(*column));
+    let headers: Vec<&str> = ["statement"].into_iter().chain(names).collect();
+    page.table(&headers, cells(explained, &columns));
+    let commands = columns.iter().map(|column| maker.command_of(&one.paper, *column));
+    page.folded("Commands that measure it again", &commands.collect::<Vec<_>>().join("\n"));
 }
 
 /// A verdict that has a reason.
