@@ -81,11 +81,14 @@ fn a_conversion_without_space_changes_nothing() {
             fs.create(ME, dir, format!("f{number}").as_bytes(), 0o644).await.expect("a file");
         }
         let before = (inode.layout.get(), inode.size.get(), inode.raw.borrow().blocks);
-        let all = fs.0.space.take_some(u64::MAX).expect("all space");
-        let op = fs.0.begin().await.expect("an operation");
-        assert_eq!(fs.0.convert_inline_dir(&op, &inode).await, Err(FsError::NoSpace));
+        let all = fs.0.nodes.space.take_some(u64::MAX).expect("all space");
+        let op = fs.0.operations.begin().await.expect("an operation");
+        assert_eq!(
+            fs.0.nodes.convert_inline_dir(&op, &fs.0.segments, &inode).await,
+            Err(FsError::NoSpace)
+        );
         drop(op);
-        fs.0.space.release(all);
+        fs.0.nodes.space.release(all);
         let after = (inode.layout.get(), inode.size.get(), inode.raw.borrow().blocks);
         assert_eq!((after, inode.has_inline_names()), (before, true));
         assert!(fs.lookup(ME, dir, b"f39").await.is_ok());
@@ -100,12 +103,12 @@ fn names_that_lead_nowhere_are_refused() {
         let inode = fs.0.dir_of(dir).await.expect("the directory");
         fs.create(ME, dir, b"f", 0o644).await.expect("a file");
         for wrong in [0, 1, 2, inode.number, 3, 999, u32::MAX] {
-            let op = fs.0.begin().await.expect("an operation");
+            let op = fs.0.operations.begin().await.expect("an operation");
             let place = inode.layout.get().inline_data();
             let damage = |bytes: &mut super::Block| {
                 Dentries::inline(&mut bytes[place]).set_target(2, Nid(wrong), 1);
             };
-            fs.0.edit_node(&op, Nid(inode.number), damage).await.expect("a node");
+            fs.0.nodes.edit_node(&op, Nid(inode.number), damage).await.expect("a node");
             drop(op);
             let found = fs.lookup(ME, dir, b"f").await;
             assert!(matches!(found, Err(FsError::Corrupt { .. })), "{wrong}: {found:?}");
