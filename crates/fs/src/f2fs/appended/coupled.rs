@@ -13,6 +13,7 @@
 //! So there is no discard journal: what it would say, the SIT says, and any valid block that a discard would hit is one
 //! that the SIT has, or one that the device protects.
 
+use super::migrate::Migration;
 use super::upcalls::Left;
 use super::void::Void;
 use crate::contract::Result;
@@ -72,9 +73,9 @@ impl Volume {
         let Some(upcalls) = &append.upcalls else { return Ok(()) };
         loop {
             let (batches, left) = self.fetch_batches(upcalls).await?;
-            self.read_ahead(&batches).await?;
+            Migration { volume: self }.read_ahead(&batches).await?;
             for (id, batch) in batches {
-                self.apply_batch(&batch).await?;
+                Migration { volume: self }.apply_batch(&batch).await?;
                 append.fetched.borrow_mut().add(id, batch);
             }
             if left != Left::Some {

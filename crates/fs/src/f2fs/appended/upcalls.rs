@@ -9,6 +9,7 @@
 //! Batches are fetched when the device says that there are some, before each sync and unmount, where sections wait to be
 //! written again, and where space is scarce.
 
+use super::migrate::Migration;
 use crate::contract::{FsError, Result};
 use crate::f2fs::append::{AppendSpace, Forced, Upcalls};
 use crate::f2fs::checkpoints::Reason;
@@ -128,7 +129,10 @@ impl Volume {
         upcalls: &Upcalls,
         batches: Vec<Batch>,
     ) -> Result<()> {
-        self.read_ahead(&batches).await.map_err(|error| self.writes.stop(error))?;
+        Migration { volume: self }
+            .read_ahead(&batches)
+            .await
+            .map_err(|error| self.writes.stop(error))?;
         for (id, records) in batches {
             self.apply_until_done(&records).await.map_err(|error| self.writes.stop(error))?;
             upcalls.note_applied(id);
@@ -191,7 +195,7 @@ impl Volume {
 
     /// Applies a batch; checkpoints make slots free, if it finds none.
     async fn apply_until_done(self: &Rc<Self>, records: &[(BlockAddr, BlockAddr)]) -> Result<()> {
-        let mut ended = self.apply_batch(records).await;
+        let mut ended = Migration { volume: self }.apply_batch(records).await;
         for _ in 1..TRIES {
             if ended != Err(FsError::NoSpace) {
                 break;
@@ -199,7 +203,7 @@ impl Volume {
             self.append.iter().for_each(|append| append.note_forced(Forced::Slots));
             self.write_checkpoint(Reason::Space).await?;
             // What was applied the first time is found so.
-            ended = self.apply_batch(records).await;
+            ended = Migration { volume: self }.apply_batch(records).await;
         }
         ended
     }
