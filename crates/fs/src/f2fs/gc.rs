@@ -16,7 +16,6 @@ use super::cpu::Work;
 use super::format::{
     AddrSlots, BlockAddr, MovedBlock, NatEntry, NodeFooter, SegNo, SummaryEntry, first_page,
 };
-use super::gc_copy::DirBlock;
 use super::gc_parts::GcStep;
 use super::inode::Inode;
 use super::options::GcCheckpoint;
@@ -46,6 +45,14 @@ struct Moving {
     summary: SummaryEntry,
     inode: Rc<Inode>,
     page: u64,
+}
+
+/// A block of a directory, or of a long symbolic link, that is to be moved.
+pub(super) struct DirBlock {
+    pub(super) at: BlockAddr,
+    pub(super) summary: SummaryEntry,
+    pub(super) dir: Rc<Inode>,
+    pub(super) page: u64,
 }
 
 impl Volume {

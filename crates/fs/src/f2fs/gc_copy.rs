@@ -7,7 +7,7 @@
 
 use super::cpu::Work;
 use super::format::{BLOCK_BYTES, BlockAddr, MovedBlock, NodeFooter, SegmentType, SummaryEntry};
-use super::gc::SectionCleaning;
+use super::gc::{DirBlock, SectionCleaning};
 use super::inode::Inode;
 use super::node::Found;
 use super::operations::Op;
@@ -25,14 +25,6 @@ pub(super) struct Copy {
     pub(super) summary: SummaryEntry,
     new: BlockAddr,
     content: SectorData,
-}
-
-/// A block of a directory, or of a long symbolic link, that is to be moved.
-pub(super) struct DirBlock {
-    pub(super) at: BlockAddr,
-    pub(super) summary: SummaryEntry,
-    pub(super) dir: Rc<Inode>,
-    pub(super) page: u64,
 }
 
 impl SectionCleaning<'_> {

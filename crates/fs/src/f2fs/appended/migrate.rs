@@ -5,7 +5,6 @@
 //! has another address by now. It is skipped: the discard of the old address reaches the copy. That is asked again after
 //! the node was read, and from then on nothing waits, so that what is found holds.
 
-use super::upcalls::Batch;
 use crate::contract::{FsError, Result};
 use crate::f2fs::cpu::Work;
 use crate::f2fs::error::corrupt;
@@ -24,6 +23,9 @@ use std::rc::Rc;
 
 /// Where a block lay, and where it lies.
 type Record = (BlockAddr, BlockAddr);
+
+/// A batch: its identity, and where each block lay and lies.
+pub(super) type Batch = (u64, Vec<(BlockAddr, BlockAddr)>);
 
 /// What became of a record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

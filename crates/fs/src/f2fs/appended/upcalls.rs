@@ -9,7 +9,7 @@
 //! Batches are fetched when the device says that there are some, before each sync and unmount, where sections wait to be
 //! written again, and where space is scarce.
 
-use super::migrate::Migration;
+use super::migrate::{Batch, Migration};
 use crate::contract::{FsError, Result};
 use crate::f2fs::append::{AppendSpace, Forced, Upcalls};
 use crate::f2fs::checkpoints::Reason;
@@ -31,9 +31,6 @@ const BLOCKS_PER_RECORD: u64 = 16;
 const TOGETHER: usize = 8;
 /// Tries to apply a batch, with a checkpoint between, while no slot is free.
 const TRIES: u32 = 4;
-
-/// A batch: its identity, and where each block lay and lies.
-pub(super) type Batch = (u64, Vec<(BlockAddr, BlockAddr)>);
 
 /// What a device has beside the batches that were fetched.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
