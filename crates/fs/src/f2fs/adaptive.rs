@@ -44,7 +44,7 @@ impl Volume {
     /// The dirty segment that a log is to go on with, if it is to be one and none is known yet.
     fn choose_ssr_segment(&self, log: SegmentType) -> Option<SegNo> {
         let mut segments = self.segments.borrow_mut();
-        // A chain of nodes that runs through holes is told from what lay there by the checksum of its checkpoint alone.
+        // A chain of nodes that runs through holes differs from what lay there by the checksum of its checkpoint alone.
         let has_crc = self.checkpoints.last.borrow().has(CP_CRC_RECOVERY);
         let may_thread = log != SegmentType::WarmNode || has_crc;
         let is_needed = may_thread

@@ -16,7 +16,6 @@ use super::cpu::Work;
 use super::format::{
     AddrSlots, BlockAddr, MovedBlock, NatEntry, NodeFooter, SegNo, SummaryEntry, first_page,
 };
-use super::gc_copy::DirBlock;
 use super::gc_parts::GcStep;
 use super::inode::Inode;
 use super::options::GcCheckpoint;
@@ -46,6 +45,14 @@ struct Moving {
     summary: SummaryEntry,
     inode: Rc<Inode>,
     page: u64,
+}
+
+/// A block of a directory, or of a long symbolic link, that is to be moved.
+pub(super) struct DirBlock {
+    pub(super) at: BlockAddr,
+    pub(super) summary: SummaryEntry,
+    pub(super) dir: Rc<Inode>,
+    pub(super) page: u64,
 }
 
 impl Volume {
@@ -204,179 +211,6 @@ impl Volume {
         Ok(true)
     }
 
-    /// Moves the valid blocks of a section; whether none is left (`do_garbage_collect`).
-    async fn clean_section(self: &Rc<Self>, section: u32, kind: GcKind) -> Result<bool> {
-        let valid = self.segments.borrow().section_valid(section);
-        self.cleaner.cleaning.set(Some(section));
-        let moved = self.move_section(section, kind).await;
-        self.cleaner.cleaning.set(None);
-        moved?;
-        if let Some(zones) = &self.zones
-            && self.mount.omits(OmittedRule::ZoneEarlyReset)
-        {
-            zones.reset_prefree(&self.segments).await;
-        }
-        let mut counts = self.cleaner.counts.get();
-        match kind {
-            GcKind::Foreground => {
-                counts.foreground_sections += 1;
-                counts.reclaimed_blocks +=
-                    u64::from(self.segments.capacity.of_section().saturating_sub(valid));
-                self.cleaner.background_victims.borrow_mut().remove(&section);
-            }
-            GcKind::Background => {
-                counts.background_sections += 1;
-                self.cleaner.background_victims.borrow_mut().insert(section);
-            }
-        }
-        self.cleaner.counts.set(counts);
-        Ok(self.segments.borrow().section_valid(section) == 0)
-    }
-
-    /// Moves what is valid in the segments of a section.
-    async fn move_section(self: &Rc<Self>, section: u32, kind: GcKind) -> Result<()> {
-        let per_section = self.mount.layout.segments_per_section();
-        for number in section * per_section..(section + 1) * per_section {
-            let segment = SegNo(number);
-            let found =
-                self.segments.borrow().segment(segment).map(|found| (found.valid, found.kind));
-            let Some((valid, log)) = found else { break };
-            if valid == 0 {
-                continue;
-            }
-            let found =
-                self.cleaner.step((GcStep::Find, kind), self.segments.summaries_of(segment)).await;
-            let summaries = found?;
-            let copies = self.journals_moves()
-                && kind == GcKind::Foreground
-                && !self.mount.omits(OmittedRule::GcNodeContent);
-            if log.is_node() && copies {
-                self.cleaner.step((GcStep::Write, kind), self.copy_nodes(&summaries)).await?;
-            } else if log.is_node() {
-                self.cleaner.step((GcStep::Write, kind), self.move_nodes(&summaries, kind)).await?;
-            } else {
-                self.move_data(&summaries, kind).await?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Moves node blocks (`gc_node_segment`).
-    async fn move_nodes(
-        self: &Rc<Self>,
-        blocks: &[(BlockAddr, SummaryEntry)],
-        kind: GcKind,
-    ) -> Result<()> {
-        self.nodes.read_nodes(blocks.iter().map(|(_, summary)| summary.nid).collect()).await;
-        let op = self.operations.begin().await?;
-        let mut moved = Vec::new();
-        for (at, summary) in blocks {
-            self.mount.pay(Work::Move).await;
-            if self.nodes.node_entry(summary.nid).await?.block_addr != *at {
-                continue;
-            }
-            if still_there(self.nodes.edit_node(&op, summary.nid, |_| ()).await)?.is_some() {
-                moved.push(summary.nid.0);
-            }
-        }
-        let mut counts = self.cleaner.counts.get();
-        counts.node_blocks += moved.len() as u64;
-        self.cleaner.counts.set(counts);
-        if kind == GcKind::Foreground {
-            self.send_node_list(&op, &moved, None).await?;
-            if self.mount.omits(OmittedRule::GcNodeContent) {
-                self.note_rewritten(blocks);
-            }
-            drop(op);
-            self.nodes.nodes_written(&moved).await?;
-        }
-        Ok(())
-    }
-
-    /// Notes nodes that were moved as memory has them, which breaks a rule.
-    fn note_rewritten(&self, blocks: &[(BlockAddr, SummaryEntry)]) {
-        for (at, summary) in blocks {
-            let known = self.nodes.nat.borrow().known(summary.nid);
-            if let Some(known) = known.filter(|known| known.block_addr != *at) {
-                self.note_move(*at, known.block_addr, MovedBlock::Node(summary.nid));
-            }
-        }
-    }
-
-    /// Moves data blocks (`gc_data_segment`).
-    async fn move_data(
-        self: &Rc<Self>,
-        blocks: &[(BlockAddr, SummaryEntry)],
-        kind: GcKind,
-    ) -> Result<()> {
-        let found = self.cleaner.step((GcStep::Find, kind), self.find_pages(blocks)).await?;
-        self.move_found(found, kind).await
-    }
-
-    /// The pages that data blocks belong to, of those that still belong to one.
-    async fn find_pages(&self, blocks: &[(BlockAddr, SummaryEntry)]) -> Result<Vec<Moving>> {
-        self.nodes.read_nodes(blocks.iter().map(|(_, summary)| summary.nid).collect()).await;
-        let mut found = Vec::with_capacity(blocks.len());
-        for &(at, summary) in blocks {
-            self.mount.pay(Work::Move).await;
-            let owner = still_there(self.owner_of(at, &summary).await)?;
-            let Some((ino, page)) = owner.flatten() else { continue };
-            if let Some(inode) = still_there(self.inode(ino).await)? {
-                found.push(Moving { at, summary, inode, page });
-            }
-        }
-        Ok(found)
-    }
-
-    /// Moves pages; in the foreground they are on the device then.
-    async fn move_found(self: &Rc<Self>, found: Vec<Moving>, kind: GcKind) -> Result<()> {
-        let copies = self.journals_moves()
-            && kind == GcKind::Foreground
-            && !self.mount.omits(OmittedRule::GcDirContent);
-        let (copied, found): (Vec<_>, Vec<_>) =
-            found.into_iter().partition(|of| copies && of.inode.kind() != Kind::File);
-        self.cleaner.step((GcStep::Read, kind), self.read_moving(&found)).await;
-        self.cleaner.step((GcStep::Write, kind), self.rewrite(found, kind)).await?;
-        let block = |Moving { at, summary, inode: dir, page }| DirBlock { at, summary, dir, page };
-        let copied = copied.into_iter().map(block).collect();
-        self.cleaner.step((GcStep::Write, kind), self.copy_dirs(copied)).await
-    }
-
-    /// Makes pages dirty for the cold log; in the foreground they are on the device then.
-    async fn rewrite(self: &Rc<Self>, found: Vec<Moving>, kind: GcKind) -> Result<()> {
-        let mut files: BTreeMap<u32, (Rc<Inode>, BTreeSet<u64>)> = BTreeMap::new();
-        for of in found {
-            if still_there(self.mark_moving(&of).await)?.unwrap_or(false) {
-                let pages = files.entry(of.inode.number).or_insert((of.inode, BTreeSet::new()));
-                pages.1.insert(of.page);
-            }
-        }
-        let mut counts = self.cleaner.counts.get();
-        counts.data_blocks += files.values().map(|(_, pages)| pages.len() as u64).sum::<u64>();
-        self.cleaner.counts.set(counts);
-        if kind == GcKind::Background {
-            return Ok(());
-        }
-        for (inode, pages) in files.values() {
-            self.write_moved(inode, pages).await?;
-        }
-        Ok(())
-    }
-
-    /// Reads pages that are not in memory: all reads are submitted before the first is waited for.
-    async fn read_moving(self: &Rc<Self>, found: &[Moving]) {
-        let backing = FileBacking(Rc::clone(self));
-        let mut fetches = Vec::with_capacity(found.len());
-        for of in found {
-            // An error shows again where the page is moved.
-            let fetch = begin_fetch(&backing, &of.inode.pages, of.page..of.page + 1).await;
-            fetches.extend(fetch);
-        }
-        for fetch in fetches {
-            let _ = fetch.finish(|| ()).await;
-        }
-    }
-
     /// The file and page that a data block belongs to, if it still does (`is_alive`).
     pub(super) async fn owner_of(
         &self,
@@ -397,17 +231,219 @@ impl Volume {
         Ok(first.filter(|_| address == at).map(|first| (footer.ino, first + u64::from(slot))))
     }
 
+    /// What a checkpoint would cost now, in blocks that are written: dirty nodes, directories and inodes, and the rest.
+    pub(super) fn checkpoint_blocks(&self) -> u64 {
+        let nodes = self.nodes.dirty.borrow().len() as u64;
+        let inodes = self.inodes.lists.dirty.borrow().len() as u64;
+        nodes
+            + inodes
+            + self.mount.dirty_dir_pages()
+            + u64::from(self.mount.options.checkpoint_cost)
+    }
+
+    /// Moves the valid blocks of a section; whether none is left.
+    async fn clean_section(self: &Rc<Self>, section: u32, kind: GcKind) -> Result<bool> {
+        SectionCleaning { volume: self, kind }.clean(section).await
+    }
+}
+
+/// Cleaning of a section.
+pub(super) struct SectionCleaning<'a> {
+    pub(super) volume: &'a Rc<Volume>,
+    kind: GcKind,
+}
+
+impl SectionCleaning<'_> {
+    /// Moves the valid blocks of a section; whether none is left (`do_garbage_collect`).
+    async fn clean(&self, section: u32) -> Result<bool> {
+        let valid = self.volume.segments.borrow().section_valid(section);
+        self.volume.cleaner.cleaning.set(Some(section));
+        let moved = self.move_section(section).await;
+        self.volume.cleaner.cleaning.set(None);
+        moved?;
+        if let Some(zones) = &self.volume.zones
+            && self.volume.mount.omits(OmittedRule::ZoneEarlyReset)
+        {
+            zones.reset_prefree(&self.volume.segments).await;
+        }
+        let mut counts = self.volume.cleaner.counts.get();
+        match self.kind {
+            GcKind::Foreground => {
+                counts.foreground_sections += 1;
+                counts.reclaimed_blocks +=
+                    u64::from(self.volume.segments.capacity.of_section().saturating_sub(valid));
+                self.volume.cleaner.background_victims.borrow_mut().remove(&section);
+            }
+            GcKind::Background => {
+                counts.background_sections += 1;
+                self.volume.cleaner.background_victims.borrow_mut().insert(section);
+            }
+        }
+        self.volume.cleaner.counts.set(counts);
+        Ok(self.volume.segments.borrow().section_valid(section) == 0)
+    }
+
+    /// Moves what is valid in the segments of a section.
+    async fn move_section(&self, section: u32) -> Result<()> {
+        let per_section = self.volume.mount.layout.segments_per_section();
+        for number in section * per_section..(section + 1) * per_section {
+            let segment = SegNo(number);
+            let found = self
+                .volume
+                .segments
+                .borrow()
+                .segment(segment)
+                .map(|found| (found.valid, found.kind));
+            let Some((valid, log)) = found else { break };
+            if valid == 0 {
+                continue;
+            }
+            let found = self
+                .volume
+                .cleaner
+                .step((GcStep::Find, self.kind), self.volume.segments.summaries_of(segment))
+                .await;
+            let summaries = found?;
+            let copies = self.volume.journals_moves()
+                && self.kind == GcKind::Foreground
+                && !self.volume.mount.omits(OmittedRule::GcNodeContent);
+            if log.is_node() && copies {
+                self.volume
+                    .cleaner
+                    .step((GcStep::Write, self.kind), self.copy_nodes(&summaries))
+                    .await?;
+            } else if log.is_node() {
+                self.volume
+                    .cleaner
+                    .step((GcStep::Write, self.kind), self.move_nodes(&summaries))
+                    .await?;
+            } else {
+                self.move_data(&summaries).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Moves node blocks (`gc_node_segment`).
+    async fn move_nodes(&self, blocks: &[(BlockAddr, SummaryEntry)]) -> Result<()> {
+        self.volume.nodes.read_nodes(blocks.iter().map(|(_, summary)| summary.nid).collect()).await;
+        let op = self.volume.operations.begin().await?;
+        let mut moved = Vec::new();
+        for (at, summary) in blocks {
+            self.volume.mount.pay(Work::Move).await;
+            if self.volume.nodes.node_entry(summary.nid).await?.block_addr != *at {
+                continue;
+            }
+            if still_there(self.volume.nodes.edit_node(&op, summary.nid, |_| ()).await)?.is_some() {
+                moved.push(summary.nid.0);
+            }
+        }
+        let mut counts = self.volume.cleaner.counts.get();
+        counts.node_blocks += moved.len() as u64;
+        self.volume.cleaner.counts.set(counts);
+        if self.kind == GcKind::Foreground {
+            self.volume.send_node_list(&op, &moved, None).await?;
+            if self.volume.mount.omits(OmittedRule::GcNodeContent) {
+                self.note_rewritten(blocks);
+            }
+            drop(op);
+            self.volume.nodes.nodes_written(&moved).await?;
+        }
+        Ok(())
+    }
+
+    /// Notes nodes that were moved as memory has them, which breaks a rule.
+    fn note_rewritten(&self, blocks: &[(BlockAddr, SummaryEntry)]) {
+        for (at, summary) in blocks {
+            let known = self.volume.nodes.nat.borrow().known(summary.nid);
+            if let Some(known) = known.filter(|known| known.block_addr != *at) {
+                self.volume.note_move(*at, known.block_addr, MovedBlock::Node(summary.nid));
+            }
+        }
+    }
+
+    /// Moves data blocks (`gc_data_segment`).
+    async fn move_data(&self, blocks: &[(BlockAddr, SummaryEntry)]) -> Result<()> {
+        let found =
+            self.volume.cleaner.step((GcStep::Find, self.kind), self.find_pages(blocks)).await?;
+        self.move_found(found).await
+    }
+
+    /// The pages that data blocks belong to, of those that still belong to one.
+    async fn find_pages(&self, blocks: &[(BlockAddr, SummaryEntry)]) -> Result<Vec<Moving>> {
+        self.volume.nodes.read_nodes(blocks.iter().map(|(_, summary)| summary.nid).collect()).await;
+        let mut found = Vec::with_capacity(blocks.len());
+        for &(at, summary) in blocks {
+            self.volume.mount.pay(Work::Move).await;
+            let owner = still_there(self.volume.owner_of(at, &summary).await)?;
+            let Some((ino, page)) = owner.flatten() else { continue };
+            if let Some(inode) = still_there(self.volume.inode(ino).await)? {
+                found.push(Moving { at, summary, inode, page });
+            }
+        }
+        Ok(found)
+    }
+
+    /// Moves pages; in the foreground they are on the device then.
+    async fn move_found(&self, found: Vec<Moving>) -> Result<()> {
+        let copies = self.volume.journals_moves()
+            && self.kind == GcKind::Foreground
+            && !self.volume.mount.omits(OmittedRule::GcDirContent);
+        let (copied, found): (Vec<_>, Vec<_>) =
+            found.into_iter().partition(|of| copies && of.inode.kind() != Kind::File);
+        self.volume.cleaner.step((GcStep::Read, self.kind), self.read_moving(&found)).await;
+        self.volume.cleaner.step((GcStep::Write, self.kind), self.rewrite(found)).await?;
+        let block = |Moving { at, summary, inode: dir, page }| DirBlock { at, summary, dir, page };
+        let copied = copied.into_iter().map(block).collect();
+        self.volume.cleaner.step((GcStep::Write, self.kind), self.copy_dirs(copied)).await
+    }
+
+    /// Makes pages dirty for the cold log; in the foreground they are on the device then.
+    async fn rewrite(&self, found: Vec<Moving>) -> Result<()> {
+        let mut files: BTreeMap<u32, (Rc<Inode>, BTreeSet<u64>)> = BTreeMap::new();
+        for of in found {
+            if still_there(self.mark_moving(&of).await)?.unwrap_or(false) {
+                let pages = files.entry(of.inode.number).or_insert((of.inode, BTreeSet::new()));
+                pages.1.insert(of.page);
+            }
+        }
+        let mut counts = self.volume.cleaner.counts.get();
+        counts.data_blocks += files.values().map(|(_, pages)| pages.len() as u64).sum::<u64>();
+        self.volume.cleaner.counts.set(counts);
+        if self.kind == GcKind::Background {
+            return Ok(());
+        }
+        for (inode, pages) in files.values() {
+            self.write_moved(inode, pages).await?;
+        }
+        Ok(())
+    }
+
+    /// Reads pages that are not in memory: all reads are submitted before the first is waited for.
+    async fn read_moving(&self, found: &[Moving]) {
+        let backing = FileBacking(Rc::clone(self.volume));
+        let mut fetches = Vec::with_capacity(found.len());
+        for of in found {
+            // An error shows again where the page is moved.
+            let fetch = begin_fetch(&backing, &of.inode.pages, of.page..of.page + 1).await;
+            fetches.extend(fetch);
+        }
+        for fetch in fetches {
+            let _ = fetch.finish(|| ()).await;
+        }
+    }
+
     /// Makes a page dirty for the cold log, if its block is still the one to be moved.
-    async fn mark_moving(self: &Rc<Self>, of: &Moving) -> Result<bool> {
+    async fn mark_moving(&self, of: &Moving) -> Result<bool> {
         let Moving { at, summary, inode, page } = of;
         let (at, page) = (*at, *page);
         let _uncut = inode.invalidate_lock.read().await;
         let Some(_no_direct_write) = inode.gc_rwsem.try_write() else { return Ok(false) };
-        let backing = FileBacking(Rc::clone(self));
+        let backing = FileBacking(Rc::clone(self.volume));
         inode.pages.written(page..page + 1).await;
         for _ in 0..MAX_TRIES {
             let changes = inode.address_changes.get();
-            if self.owner_of(at, summary).await?.is_none() || inode.deleted.get() {
+            if self.volume.owner_of(at, summary).await?.is_none() || inode.deleted.get() {
                 return Ok(false);
             }
             let mut content = None;
@@ -430,15 +466,15 @@ impl Volume {
     }
 
     /// Writes pages that are being moved, and waits for them.
-    async fn write_moved(self: &Rc<Self>, inode: &Rc<Inode>, pages: &BTreeSet<u64>) -> Result<()> {
+    async fn write_moved(&self, inode: &Rc<Inode>, pages: &BTreeSet<u64>) -> Result<()> {
         if inode.kind() != Kind::File {
-            let op = self.operations.begin().await?;
-            self.send_dir(&op, inode).await?;
+            let op = self.volume.operations.begin().await?;
+            self.volume.send_dir(&op, inode).await?;
             drop(op);
         } else {
             for &page in pages {
                 if let Some(run) = inode.pages.take_run(page..page + 1, 1) {
-                    write_run(self, inode, run, false).await?;
+                    write_run(self.volume, inode, run, false).await?;
                 }
             }
         }
@@ -446,16 +482,6 @@ impl Volume {
             inode.pages.written(page..page + 1).await;
         }
         inode.pages.take_error()
-    }
-
-    /// What a checkpoint would cost now, in blocks that are written: dirty nodes, directories and inodes, and the rest.
-    pub(super) fn checkpoint_blocks(&self) -> u64 {
-        let nodes = self.nodes.dirty.borrow().len() as u64;
-        let inodes = self.inodes.lists.dirty.borrow().len() as u64;
-        nodes
-            + inodes
-            + self.mount.dirty_dir_pages()
-            + u64::from(self.mount.options.checkpoint_cost)
     }
 }
 

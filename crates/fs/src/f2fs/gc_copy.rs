@@ -7,11 +7,11 @@
 
 use super::cpu::Work;
 use super::format::{BLOCK_BYTES, BlockAddr, MovedBlock, NodeFooter, SegmentType, SummaryEntry};
+use super::gc::{DirBlock, SectionCleaning};
 use super::inode::Inode;
 use super::node::Found;
 use super::operations::Op;
 use super::rules::OmittedRule;
-use super::volume::Volume;
 use crate::cache::read_pages;
 use crate::contract::{FsError, Result};
 use crate::vfs::writeback::FileBacking;
@@ -27,29 +27,18 @@ pub(super) struct Copy {
     content: SectorData,
 }
 
-/// A block of a directory, or of a long symbolic link, that is to be moved.
-pub(super) struct DirBlock {
-    pub(super) at: BlockAddr,
-    pub(super) summary: SummaryEntry,
-    pub(super) dir: Rc<Inode>,
-    pub(super) page: u64,
-}
-
-impl Volume {
+impl SectionCleaning<'_> {
     /// Moves node blocks.
-    pub(super) async fn copy_nodes(
-        self: &Rc<Self>,
-        blocks: &[(BlockAddr, SummaryEntry)],
-    ) -> Result<()> {
-        let op = self.operations.begin().await?;
+    pub(super) async fn copy_nodes(&self, blocks: &[(BlockAddr, SummaryEntry)]) -> Result<()> {
+        let op = self.volume.operations.begin().await?;
         let mut current = Vec::new();
         for (at, summary) in blocks {
-            self.mount.pay(Work::Move).await;
-            if self.nodes.node_entry(summary.nid).await?.block_addr == *at {
+            self.volume.mount.pay(Work::Move).await;
+            if self.volume.nodes.node_entry(summary.nid).await?.block_addr == *at {
                 current.push((*at, *summary));
             }
         }
-        let log = match self.mount.options.active_logs {
+        let log = match self.volume.mount.options.active_logs {
             2 => SegmentType::HotNode,
             _ => SegmentType::ColdNode,
         };
@@ -57,19 +46,19 @@ impl Volume {
         for copy in self.copy_blocks(&op, log, &current).await? {
             moved += u64::from(self.publish_node(&op, &copy).await?);
         }
-        let mut counts = self.cleaner.counts.get();
+        let mut counts = self.volume.cleaner.counts.get();
         counts.node_blocks += moved;
-        self.cleaner.counts.set(counts);
+        self.volume.cleaner.counts.set(counts);
         Ok(())
     }
 
     /// Moves blocks of directories.
-    pub(super) async fn copy_dirs(self: &Rc<Self>, blocks: Vec<DirBlock>) -> Result<()> {
+    pub(super) async fn copy_dirs(&self, blocks: Vec<DirBlock>) -> Result<()> {
         if blocks.is_empty() {
             return Ok(());
         }
-        let op = self.operations.begin().await?;
-        let log = match self.mount.options.active_logs {
+        let op = self.volume.operations.begin().await?;
+        let log = match self.volume.mount.options.active_logs {
             2 => SegmentType::HotData,
             _ => SegmentType::ColdData,
         };
@@ -79,9 +68,9 @@ impl Volume {
         for (copy, DirBlock { dir, page, .. }) in copies.into_iter().zip(&blocks) {
             moved += u64::from(self.publish_dir_block(&op, dir, *page, &copy).await?);
         }
-        let mut counts = self.cleaner.counts.get();
+        let mut counts = self.volume.cleaner.counts.get();
         counts.data_blocks += moved;
-        self.cleaner.counts.set(counts);
+        self.volume.cleaner.counts.set(counts);
         Ok(())
     }
 
@@ -93,31 +82,32 @@ impl Volume {
         blocks: &[(BlockAddr, SummaryEntry)],
     ) -> Result<Vec<Copy>> {
         // What was sent lately is there to be read.
-        self.writes.metadata_in_flight.settle().await;
-        self.mount.check_running()?;
-        let device = &self.mount.env.device;
+        self.volume.writes.metadata_in_flight.settle().await;
+        self.volume.mount.check_running()?;
+        let device = &self.volume.mount.env.device;
         let reads = blocks.iter().map(|(at, _)| device.read(Lba(at.0.into()), 1));
         let contents = join_all(reads.collect::<Vec<_>>()).await;
         let mut copies = Vec::new();
         for ((at, summary), content) in blocks.iter().zip(contents) {
             let content = content?.sector(0);
-            self.prepare_log(log, 1).await?;
-            let now = self.checkpoints.mounted_time();
+            self.volume.prepare_log(log, 1).await?;
+            let now = self.volume.checkpoints.mounted_time();
             let allocated =
-                self.segments.borrow_mut().allocate(log, BlockAddr::NULL, *summary, now);
+                self.volume.segments.borrow_mut().allocate(log, BlockAddr::NULL, *summary, now);
             // Copies before it would be valid without an owner.
-            let allocated = allocated.map_err(|error| self.writes.stop(error))?;
+            let allocated = allocated.map_err(|error| self.volume.writes.stop(error))?;
             copies.push(Copy { at: *at, summary: *summary, new: allocated.at, content });
             for (segment, summaries) in allocated.into_full() {
-                self.meta.keep_summaries(segment, &summaries);
+                self.volume.meta.keep_summaries(segment, &summaries);
             }
         }
         let blocks = copies.iter().map(|copy| (copy.new, copy.content.clone())).collect();
         let written = self
+            .volume
             .writes
-            .write_blocks(&self.segments, blocks, None, (Flags::META, Flags::NONE))
+            .write_blocks(&self.volume.segments, blocks, None, (Flags::META, Flags::NONE))
             .await;
-        written.map_err(|error| self.writes.stop(error))?;
+        written.map_err(|error| self.volume.writes.stop(error))?;
         Ok(copies)
     }
 
@@ -127,61 +117,61 @@ impl Volume {
     async fn publish_node(&self, _op: &Op, copy: &Copy) -> Result<bool> {
         let nid = copy.summary.nid;
         loop {
-            match self.nodes.node_entry(nid).await {
+            match self.volume.nodes.node_entry(nid).await {
                 Ok(known) if known.block_addr == copy.at => {}
                 _ => break,
             }
             // Not while it is being read from its old place.
-            match self.nodes.read_node(nid, |_| ()).await {
+            match self.volume.nodes.read_node(nid, |_| ()).await {
                 Ok(()) => {}
                 Err(FsError::NoEntry) => break,
-                Err(error) => return Err(self.writes.stop(error)),
+                Err(error) => return Err(self.volume.writes.stop(error)),
             }
-            let Some(known) = self.nodes.nat.borrow().known(nid) else { continue };
+            let Some(known) = self.volume.nodes.nat.borrow().known(nid) else { continue };
             if known.block_addr != copy.at {
                 break;
             }
-            self.nodes.nat.borrow_mut().relocate(nid, known, copy.new);
-            self.segments.borrow_mut().invalidate(copy.at)?;
+            self.volume.nodes.nat.borrow_mut().relocate(nid, known, copy.new);
+            self.volume.segments.borrow_mut().invalidate(copy.at)?;
             let is_chained = copy.content.expand().is_none_or(|bytes: Box<[u8; BLOCK_BYTES]>| {
-                self.checkpoints.is_recoverable(NodeFooter::parse(&bytes).cp_ver)
+                self.volume.checkpoints.is_recoverable(NodeFooter::parse(&bytes).cp_ver)
             });
-            if !is_chained || self.mount.omits(OmittedRule::GcChainNodes) {
-                self.note_move(copy.at, copy.new, MovedBlock::Node(nid));
+            if !is_chained || self.volume.mount.omits(OmittedRule::GcChainNodes) {
+                self.volume.note_move(copy.at, copy.new, MovedBlock::Node(nid));
             }
             return Ok(true);
         }
-        self.segments.borrow_mut().invalidate(copy.new)?;
+        self.volume.segments.borrow_mut().invalidate(copy.new)?;
         Ok(false)
     }
 
     /// A block of a directory lies where its copy is, unless it went elsewhere meanwhile; whether it does.
     async fn publish_dir_block(
-        self: &Rc<Self>,
+        &self,
         op: &Op,
         dir: &Rc<Inode>,
         page: u64,
         copy: &Copy,
     ) -> Result<bool> {
-        let backing = FileBacking(Rc::clone(self));
+        let backing = FileBacking(Rc::clone(self.volume));
         while !dir.deleted.get() && !dir.has_inline_names() {
             // Not while it is being read from its old place.
             read_pages(&backing, &dir.pages, u16::MAX, page..page + 1).await?;
             let _extents = dir.extent_lock.write().await;
-            let Found::Node(dnode) = self.nodes.find_dnode(dir, page).await? else { break };
-            if self.nodes.addresses(dnode, 1).await?.first() != Some(&copy.at) {
+            let Found::Node(dnode) = self.volume.nodes.find_dnode(dir, page).await? else { break };
+            if self.volume.nodes.addresses(dnode, 1).await?.first() != Some(&copy.at) {
                 break;
             }
             if dir.pages.peek(page).is_none() {
                 continue;
             }
-            self.nodes.set_address(op, dnode, copy.new).await?;
-            self.segments.borrow_mut().invalidate(copy.at)?;
+            self.volume.nodes.set_address(op, dnode, copy.new).await?;
+            self.volume.segments.borrow_mut().invalidate(copy.at)?;
             dir.note_moved(&(page..page + 1), copy.new);
-            self.note_page(dir, page, copy.at, copy.new);
+            self.volume.note_page(dir, page, copy.at, copy.new);
             return Ok(true);
         }
-        self.segments.borrow_mut().invalidate(copy.new)?;
+        self.volume.segments.borrow_mut().invalidate(copy.new)?;
         Ok(false)
     }
 }

@@ -12,6 +12,7 @@
 //! even if nothing was found, so that the nodes of an earlier life never continue the chain of the next one; for the
 //! same reason the first fsync after a mount of an unmounted volume writes a checkpoint.
 
+use super::appended::SpaceMount;
 use super::checkpoints::Reason;
 use super::counts::Rolled;
 use super::error::corrupt;
@@ -63,10 +64,14 @@ impl RollForward<'_> {
         if clean && chain.is_empty() && journal.is_empty() {
             match (&self.volume.zones, &self.volume.append) {
                 (Some(zones), _) => zones.align_zones(&self.volume.segments).await?,
-                (None, Some(append)) => self.volume.align_space(append, true).await?,
+                (None, Some(append)) => {
+                    SpaceMount { volume: self.volume, append }.align_space(true).await?
+                }
                 (None, None) => {}
             }
-            self.volume.finish_space(true).await?;
+            if let Some(append) = &self.volume.append {
+                SpaceMount { volume: self.volume, append }.finish_space(true).await?;
+            }
             return Ok(Rolled::default());
         }
         let held = self.hold_chain(&chain)?;
@@ -74,14 +79,18 @@ impl RollForward<'_> {
         self.end_replay();
         match (&self.volume.zones, &self.volume.append) {
             (Some(zones), _) => zones.align_zones(&self.volume.segments).await?,
-            (None, Some(append)) => self.volume.align_space(append, false).await?,
+            (None, Some(append)) => {
+                SpaceMount { volume: self.volume, append }.align_space(false).await?
+            }
             (None, None) => self.volume.segments.renew_logs(!chain.is_empty())?,
         }
         if !self.volume.mount.omits(OmittedRule::RollCheckpoint) {
             self.volume.write_checkpoint(Reason::Recovery).await?;
         }
         self.release_held(held).await;
-        self.volume.finish_space(false).await?;
+        if let Some(append) = &self.volume.append {
+            SpaceMount { volume: self.volume, append }.finish_space(false).await?;
+        }
         Ok(rolled)
     }
 

@@ -101,7 +101,7 @@ pub(crate) struct AppendSpace {
     pub(crate) discards: RefCell<PendingDiscards>,
     /// Whether a task sends them.
     pub(crate) is_sending: Cell<bool>,
-    /// Somebody waits for discards.
+    /// Wakes the task that sends discards before its round.
     pub(crate) hurry: Notify,
     /// Something waits until all are sent: rounds follow each other at once.
     pub(crate) is_hurried: Cell<bool>,

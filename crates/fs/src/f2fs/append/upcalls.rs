@@ -17,7 +17,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::{BTreeSet, VecDeque};
 use std::rc::Rc;
 
-/// A read of a block of a log that is on its way. Dropped, it has ended, or nobody waits for it any more.
+/// A read of a block of a log that is on its way. Dropped, it has ended, or no caller waits for it any more.
 pub(crate) struct Reading {
     reads: Rc<InFlight>,
     id: u64,

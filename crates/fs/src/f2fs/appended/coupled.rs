@@ -5,7 +5,7 @@
 //!    discarded before the record is completed.
 //! 2. Sections of data and of nodes without a slot are discarded as a whole, and what was moved out of them meanwhile is
 //!    fetched: one that no record names can be written then, and the logs go on in such sections.
-//! 3. A checkpoint, which the volume writes after this ([`Volume::finish_space`] follows it).
+//! 3. A checkpoint, which the volume writes after this ([`SpaceMount::finish_space`] follows it).
 //! 4. All else that the SIT calls invalid is discarded, the device's own regions included: a power cut undoes discards that
 //!    no flush covered. There, the device knows which of its moves the volume has not heard of, and keeps these.
 //! 5. Batches are completed.
@@ -13,24 +13,24 @@
 //! So there is no discard journal: what it would say, the SIT says, and any valid block that a discard would hit is one
 //! that the SIT has, or one that the device protects.
 
+use super::migrate::Migration;
+use super::mount::SpaceMount;
 use super::upcalls::Left;
 use super::void::Void;
 use crate::contract::Result;
-use crate::f2fs::append::{AppendSpace, Fetched};
+use crate::f2fs::append::Fetched;
 use crate::f2fs::checkpoints::Reason;
 use crate::f2fs::format::{BlockAddr, SpaceSection};
 use crate::f2fs::rules::OmittedRule;
 use crate::f2fs::segment::Segments;
-use crate::f2fs::volume::Volume;
 use std::collections::BTreeSet;
-use std::rc::Rc;
 
-impl Volume {
+impl SpaceMount<'_> {
     /// Learns of moved blocks, and has logs go on in fresh sections.
-    pub(super) async fn align_coupled(self: &Rc<Self>, append: &AppendSpace) -> Result<()> {
-        self.fetch_at_mount(append).await?;
-        if !self.mount.omits(OmittedRule::MountDiscard) {
-            let fetched = append.fetched.borrow().clone();
+    pub(super) async fn align_coupled(&self) -> Result<()> {
+        self.fetch_at_mount().await?;
+        if !self.volume.mount.omits(OmittedRule::MountDiscard) {
+            let fetched = self.append.fetched.borrow().clone();
             let mut void = Void::without(&fetched.kept);
             let is_unknown = |segments: &Segments, section: &SpaceSection| {
                 let is_own =
@@ -38,16 +38,16 @@ impl Volume {
                 is_own && segments.slot_of(*section).is_none() && !fetched.named.contains(section)
             };
             self.add_sections(&mut void, is_unknown);
-            self.discard_at_mount(append, void).await?;
+            void.discard(&self.volume.mount, self.append).await?;
         }
-        self.fetch_at_mount(append).await?;
-        for section in &append.fetched.borrow().named {
-            self.segments.borrow_mut().withhold(*section);
+        self.fetch_at_mount().await?;
+        for section in &self.append.fetched.borrow().named {
+            self.volume.segments.borrow_mut().withhold(*section);
         }
-        if !self.mount.omits(OmittedRule::LogInPlace) {
-            self.segments.renew_all()?;
+        if !self.volume.mount.omits(OmittedRule::LogInPlace) {
+            self.volume.segments.renew_all()?;
         }
-        self.segments.borrow_mut().begin_turns();
+        self.volume.segments.borrow_mut().begin_turns();
         Ok(())
     }
 
@@ -57,8 +57,8 @@ impl Volume {
         void: &mut Void<'_>,
         is_wanted: impl Fn(&Segments, &SpaceSection) -> bool,
     ) {
-        let segments = self.segments.borrow();
-        let per_section = self.mount.layout.segments_per_section();
+        let segments = self.volume.segments.borrow();
+        let per_section = self.volume.mount.layout.segments_per_section();
         for (region, fill) in segments.fills().iter().enumerate() {
             let sections = (0..fill.sections).map(|index| SpaceSection { region, index });
             for section in sections.filter(|section| is_wanted(&segments, section)) {
@@ -68,21 +68,21 @@ impl Volume {
     }
 
     /// Fetches and applies what there is.
-    async fn fetch_at_mount(self: &Rc<Self>, append: &AppendSpace) -> Result<()> {
-        let Some(upcalls) = &append.upcalls else { return Ok(()) };
+    async fn fetch_at_mount(&self) -> Result<()> {
+        let Some(upcalls) = &self.append.upcalls else { return Ok(()) };
         loop {
-            let (batches, left) = self.fetch_batches(upcalls).await?;
-            self.read_ahead(&batches).await?;
+            let (batches, left) = self.volume.fetch_batches(upcalls).await?;
+            Migration { volume: self.volume }.read_ahead(&batches).await?;
             for (id, batch) in batches {
-                self.apply_batch(&batch).await?;
-                append.fetched.borrow_mut().add(id, batch);
+                Migration { volume: self.volume }.apply_batch(&batch).await?;
+                self.append.fetched.borrow_mut().add(id, batch);
             }
             if left != Left::Some {
                 break;
             }
         }
-        let Fetched { records, kept, named, .. } = &mut *append.fetched.borrow_mut();
-        let segments = self.segments.borrow();
+        let Fetched { records, kept, named, .. } = &mut *self.append.fetched.borrow_mut();
+        let segments = self.volume.segments.borrow();
         // A block that was moved on lies where its last move says.
         let mut live: BTreeSet<BlockAddr> = BTreeSet::new();
         for (old, new) in records.iter().rev() {
@@ -93,7 +93,7 @@ impl Volume {
         let is_free = |section: &SpaceSection| segments.slot_of(*section).is_none();
         let olds = records.iter().filter_map(|(old, _)| segments.section_at(*old));
         *named = olds.filter(is_free).collect();
-        if !self.mount.omits(OmittedRule::KnownDiscard) {
+        if !self.volume.mount.omits(OmittedRule::KnownDiscard) {
             *kept = live;
         }
         Ok(())
@@ -104,18 +104,18 @@ impl Volume {
     ///
     /// # Errors
     /// Those of the device and of the checkpoint.
-    pub(in crate::f2fs) async fn finish_space(self: &Rc<Self>, clean: bool) -> Result<()> {
-        let Some(append) = self.append.as_ref().filter(|append| append.is_mounting.get()) else {
+    pub(in crate::f2fs) async fn finish_space(&self, clean: bool) -> Result<()> {
+        if !self.append.is_mounting.get() {
             return Ok(());
-        };
-        let Fetched { ids, kept, named, .. } = append.fetched.take();
+        }
+        let Fetched { ids, kept, named, .. } = self.append.fetched.take();
         if clean && !ids.is_empty() {
-            self.write_checkpoint(Reason::Recovery).await?;
+            self.volume.write_checkpoint(Reason::Recovery).await?;
         }
         let mut retired: BTreeSet<_> =
-            self.segments.borrow_mut().take_retired().into_iter().collect();
+            self.volume.segments.borrow_mut().take_retired().into_iter().collect();
         retired.extend(named);
-        if !self.mount.omits(OmittedRule::MountDiscard) {
+        if !self.volume.mount.omits(OmittedRule::MountDiscard) {
             let mut void = Void::without(&kept);
             let is_left = |segments: &Segments, section: &SpaceSection| {
                 let is_own =
@@ -123,26 +123,26 @@ impl Volume {
                 !is_own || segments.slot_of(*section).is_some() || retired.contains(section)
             };
             self.add_sections(&mut void, is_left);
-            self.discard_at_mount(append, void).await?;
+            void.discard(&self.volume.mount, self.append).await?;
             // Now the device may use the addresses that it owns again.
-            self.mount.env.device.flush().await?;
+            self.volume.mount.env.device.flush().await?;
         }
-        append.is_mounting.set(false);
+        self.append.is_mounting.set(false);
         let is_own = |section: &SpaceSection| {
-            let segments = self.segments.borrow();
+            let segments = self.volume.segments.borrow();
             segments.space().is_some_and(|space| !space.is_device_owned(section.region))
         };
         let (of_host, of_device): (Vec<_>, Vec<_>) = retired.into_iter().partition(is_own);
-        self.segments.give_back(of_device);
-        let Some(upcalls) = &append.upcalls else {
-            self.segments.give_back(of_host);
+        self.volume.segments.give_back(of_device);
+        let Some(upcalls) = &self.append.upcalls else {
+            self.volume.segments.give_back(of_host);
             return Ok(());
         };
         upcalls.retire(of_host);
         if upcalls.note_drained() {
             upcalls.poke.notify_one();
         }
-        self.complete_upcalls(ids).await;
+        self.volume.complete_upcalls(ids).await;
         Ok(())
     }
 }

@@ -5,7 +5,6 @@
 //! has another address by now. It is skipped: the discard of the old address reaches the copy. That is asked again after
 //! the node was read, and from then on nothing waits, so that what is found holds.
 
-use super::upcalls::Batch;
 use crate::contract::{FsError, Result};
 use crate::f2fs::cpu::Work;
 use crate::f2fs::error::corrupt;
@@ -24,6 +23,9 @@ use std::rc::Rc;
 
 /// Where a block lay, and where it lies.
 type Record = (BlockAddr, BlockAddr);
+
+/// A batch: its identity, and where each block lay and lies.
+pub(super) type Batch = (u64, Vec<(BlockAddr, BlockAddr)>);
 
 /// What became of a record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -44,12 +46,17 @@ struct PageAt {
     page: u64,
 }
 
-impl Volume {
+/// Brings what the device has moved to memory.
+pub(super) struct Migration<'a> {
+    pub(super) volume: &'a Rc<Volume>,
+}
+
+impl Migration<'_> {
     /// Applies a batch.
     ///
     /// # Errors
     /// [`FsError::NoSpace`] if a slot is missing; what was applied stays so. Those of metadata.
-    pub(super) async fn apply_batch(self: &Rc<Self>, records: &[Record]) -> Result<()> {
+    pub(super) async fn apply_batch(&self, records: &[Record]) -> Result<()> {
         let mut left = records;
         while !left.is_empty() {
             // What was moved on is applied after its first move.
@@ -72,28 +79,33 @@ impl Volume {
     /// read after the other would make the host slower than a busy device.
     pub(super) async fn read_ahead(&self, batches: &[Batch]) -> Result<()> {
         let records = || batches.iter().flat_map(|(_, records)| records);
-        self.segments.read_ahead_summaries(records()).await?;
+        self.volume.segments.read_ahead_summaries(records()).await?;
         self.read_ahead_nodes(records()).await
     }
 
     async fn read_ahead_nodes(&self, records: impl Iterator<Item = &Record>) -> Result<()> {
         let mut nodes = BTreeSet::new();
         for (old, _) in records {
-            if self.segments.borrow().is_valid(*old) && !self.segments.is_node_segment(*old) {
-                nodes.insert(self.segments.summary_at_place(*old).await?.nid);
+            if self.volume.segments.borrow().is_valid(*old)
+                && !self.volume.segments.is_node_segment(*old)
+            {
+                nodes.insert(self.volume.segments.summary_at_place(*old).await?.nid);
             }
         }
-        let count = self.nodes.read_nodes(nodes).await;
-        self.append.iter().for_each(|append| append.count(|counts| counts.nodes_read += count));
+        let count = self.volume.nodes.read_nodes(nodes).await;
+        self.volume
+            .append
+            .iter()
+            .for_each(|append| append.count(|counts| counts.nodes_read += count));
         Ok(())
     }
 
-    async fn apply_sorted(self: &Rc<Self>, records: &[Record]) -> Result<()> {
-        let op = self.operations.begin().await?;
-        self.mount.pay(Work::Records(records.len() as u64)).await;
+    async fn apply_sorted(&self, records: &[Record]) -> Result<()> {
+        let op = self.volume.operations.begin().await?;
+        self.volume.mount.pay(Work::Records(records.len() as u64)).await;
         for record in records {
             let outcome = self.apply(&op, *record).await?;
-            self.append.iter().for_each(|append| {
+            self.volume.append.iter().for_each(|append| {
                 append.count(|counts| match outcome {
                     Outcome::MovedData => counts.moved_data += 1,
                     Outcome::MovedNode => counts.moved_nodes += 1,
@@ -106,11 +118,11 @@ impl Volume {
     }
 
     /// Applies a record.
-    async fn apply(self: &Rc<Self>, op: &Op, (old, new): Record) -> Result<Outcome> {
-        if !self.segments.borrow().is_valid(old) {
+    async fn apply(&self, op: &Op, (old, new): Record) -> Result<Outcome> {
+        if !self.volume.segments.borrow().is_valid(old) {
             return self.skip(op, (old, new)).await;
         }
-        match self.segments.is_node_segment(old) {
+        match self.volume.segments.is_node_segment(old) {
             true => self.apply_node(op, (old, new)).await,
             false => self.apply_data(op, (old, new)).await,
         }
@@ -118,70 +130,75 @@ impl Volume {
 
     /// A record of a block that is not valid: stale, unless a checkpoint has it already.
     async fn skip(&self, _op: &Op, (_, new): Record) -> Result<Outcome> {
-        if self.segments.borrow().is_valid(new) {
+        if self.volume.segments.borrow().is_valid(new) {
             return Ok(Outcome::Known);
         }
-        if self.mount.omits(OmittedRule::UpcallStale) {
-            let nobody = SummaryEntry::default();
+        if self.volume.mount.omits(OmittedRule::UpcallStale) {
+            let no_owner = SummaryEntry::default();
             let kind = crate::f2fs::format::SegmentType::ColdData;
-            self.segments.adopt_block((new, kind), nobody, self.checkpoints.mounted_time()).await?;
+            self.volume
+                .segments
+                .adopt_block((new, kind), no_owner, self.volume.checkpoints.mounted_time())
+                .await?;
         }
         Ok(Outcome::Stale)
     }
 
-    async fn apply_data(self: &Rc<Self>, _op: &Op, (old, new): Record) -> Result<Outcome> {
-        let entry = self.segments.summary_at_place(old).await?;
+    async fn apply_data(&self, _op: &Op, (old, new): Record) -> Result<Outcome> {
+        let entry = self.volume.segments.summary_at_place(old).await?;
         loop {
             let Some(place) = self.page_at(old, &entry).await? else { return Ok(Outcome::Stale) };
-            if !self.segments.load_summary(new).await? {
+            if !self.volume.segments.load_summary(new).await? {
                 return Ok(Outcome::Stale);
             }
             // From here on nothing waits.
             let address = self
+                .volume
                 .nodes
                 .file
                 .pages
                 .with_bytes(place.nid.0.into(), |bytes| place.addrs.get(bytes, place.slot));
             let Some(address) = address else { continue };
-            if !self.mount.omits(OmittedRule::UpcallRecheck)
-                && (address != old || !self.segments.borrow().is_valid(old))
+            if !self.volume.mount.omits(OmittedRule::UpcallRecheck)
+                && (address != old || !self.volume.segments.borrow().is_valid(old))
             {
                 return Ok(Outcome::Stale);
             }
-            if !self.segments.has_summary(new) {
+            if !self.volume.segments.has_summary(new) {
                 continue;
             }
-            let moved = self.segments.borrow_mut().relocate(old, new)?;
+            let moved = self.volume.segments.borrow_mut().relocate(old, new)?;
             let set = |bytes: &mut Block| place.addrs.set(bytes, place.slot, new);
-            if self.nodes.edit_loaded(place.nid, set).is_none() {
+            if self.volume.nodes.edit_loaded(place.nid, set).is_none() {
                 return Err(corrupt("node left memory", place.nid.0));
             }
-            self.segments.note_summary(moved, entry)?;
+            self.volume.segments.note_summary(moved, entry)?;
             place.inode.note_migrated(place.page, new);
             return Ok(Outcome::MovedData);
         }
     }
 
     async fn apply_node(&self, _op: &Op, (old, new): Record) -> Result<Outcome> {
-        let entry = self.segments.summary_at_place(old).await?;
+        let entry = self.volume.segments.summary_at_place(old).await?;
         loop {
-            if self.nodes.node_entry(entry.nid).await?.block_addr != old {
+            if self.volume.nodes.node_entry(entry.nid).await?.block_addr != old {
                 return Ok(Outcome::Stale);
             }
-            if !self.segments.load_summary(new).await? {
+            if !self.volume.segments.load_summary(new).await? {
                 return Ok(Outcome::Stale);
             }
             // From here on nothing waits.
-            let Some(known) = self.nodes.nat.borrow().known(entry.nid) else { continue };
+            let Some(known) = self.volume.nodes.nat.borrow().known(entry.nid) else { continue };
             if known.block_addr != old {
                 return Ok(Outcome::Stale);
             }
-            if !self.segments.has_summary(new) {
+            if !self.volume.segments.has_summary(new) {
                 continue;
             }
-            let moved = self.segments.borrow_mut().relocate(old, new)?;
-            self.nodes.nat.borrow_mut().relocate(entry.nid, known, new);
-            self.segments
+            let moved = self.volume.segments.borrow_mut().relocate(old, new)?;
+            self.volume.nodes.nat.borrow_mut().relocate(entry.nid, known, new);
+            self.volume
+                .segments
                 .note_summary(moved, SummaryEntry { nid: entry.nid, version: 0, ofs_in_node: 0 })?;
             return Ok(Outcome::MovedNode);
         }
@@ -189,16 +206,16 @@ impl Volume {
 
     /// The page that a valid block of data belongs to, if it still does.
     async fn page_at(&self, old: BlockAddr, entry: &SummaryEntry) -> Result<Option<PageAt>> {
-        let known = self.nodes.node_entry(entry.nid).await?;
+        let known = self.volume.nodes.node_entry(entry.nid).await?;
         if known.block_addr == BlockAddr::NULL || known.version != entry.version {
             return Ok(None);
         }
         let gone = |error| if error == FsError::NoEntry { Ok(None) } else { Err(error) };
-        let footer = match self.nodes.read_node(entry.nid, NodeFooter::parse).await {
+        let footer = match self.volume.nodes.read_node(entry.nid, NodeFooter::parse).await {
             Ok(footer) => footer,
             Err(error) => return gone(error),
         };
-        let inode = match self.inode(footer.ino).await {
+        let inode = match self.volume.inode(footer.ino).await {
             Ok(inode) => inode,
             Err(error) => return gone(error),
         };
@@ -207,7 +224,7 @@ impl Volume {
         let first = first_page(footer.offset(), layout.addr_count());
         let slot = u32::from(entry.ofs_in_node);
         let page = first.map(|first| first + u64::from(slot));
-        let is_there = self.segments.borrow().is_valid(old) && slot < addrs.count();
+        let is_there = self.volume.segments.borrow().is_valid(old) && slot < addrs.count();
         Ok(page.filter(|_| is_there).map(|page| PageAt {
             nid: entry.nid,
             addrs,

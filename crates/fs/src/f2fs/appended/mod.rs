@@ -16,3 +16,5 @@ mod mount;
 mod space;
 mod upcalls;
 mod void;
+
+pub(super) use mount::SpaceMount;

@@ -15,44 +15,48 @@ use crate::f2fs::volume::Volume;
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
-impl Volume {
+/// The mount of an append-only address space.
+pub(in crate::f2fs) struct SpaceMount<'a> {
+    pub(in crate::f2fs) volume: &'a Rc<Volume>,
+    pub(in crate::f2fs) append: &'a AppendSpace,
+}
+
+impl SpaceMount<'_> {
     /// Brings logs and regions together. `clean`: nothing was found beyond the checkpoint of an unmount.
     ///
     /// # Errors
     /// [`FsError::NoSpace`](crate::contract::FsError::NoSpace) if a log finds no fresh section; errors of the device.
-    pub(in crate::f2fs) async fn align_space(
-        self: &Rc<Self>,
-        append: &AppendSpace,
-        clean: bool,
-    ) -> Result<()> {
-        match append.mode {
-            AppendMode::Interval => self.align_logs(append, clean).await,
-            AppendMode::Coupled => self.align_coupled(append).await,
+    pub(in crate::f2fs) async fn align_space(&self, clean: bool) -> Result<()> {
+        match self.append.mode {
+            AppendMode::Interval => self.align_logs(clean).await,
+            AppendMode::Coupled => self.align_coupled().await,
         }
     }
 
-    /// Each log has a region of its own.
-    async fn align_logs(self: &Rc<Self>, append: &AppendSpace, clean: bool) -> Result<()> {
+    /// Each log has a dedicated region.
+    async fn align_logs(&self, clean: bool) -> Result<()> {
         // What the discard journal has.
-        self.start_discards();
-        self.drain_discards().await?;
-        if !self.mount.omits(OmittedRule::MountDiscard) {
+        self.volume.start_discards();
+        self.volume.drain_discards().await?;
+        if !self.volume.mount.omits(OmittedRule::MountDiscard) {
             let nothing = BTreeSet::new();
             let mut void = Void::without(&nothing);
-            self.find_void_after_logs(append, &mut void);
-            self.discard_at_mount(append, void).await?;
+            self.find_void_after_logs(&mut void);
+            void.discard(&self.volume.mount, self.append).await?;
         }
-        if clean || self.mount.omits(OmittedRule::LogInPlace) {
+        if clean || self.volume.mount.omits(OmittedRule::LogInPlace) {
             return Ok(());
         }
-        self.segments.renew_all()
+        self.volume.segments.renew_all()
     }
 
     /// What logs may have written after the last checkpoint, and nothing needs.
-    fn find_void_after_logs(&self, append: &AppendSpace, void: &mut Void<'_>) {
-        let mut segments = self.segments.borrow_mut();
-        let per_section = self.mount.layout.segments_per_section();
-        let far = append.unknown.div_ceil(self.mount.layout.blocks_per_section().into()) as u32 + 2;
+    fn find_void_after_logs(&self, void: &mut Void<'_>) {
+        let mut segments = self.volume.segments.borrow_mut();
+        let per_section = self.volume.mount.layout.segments_per_section();
+        let far = self.append.unknown.div_ceil(self.volume.mount.layout.blocks_per_section().into())
+            as u32
+            + 2;
         for log in SegmentType::ALL {
             let first = segments.block(segments.log(log).segment, 0).unwrap_or_default();
             let next = BlockAddr(first.0 + segments.log(log).next);

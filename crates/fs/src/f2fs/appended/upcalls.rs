@@ -9,6 +9,7 @@
 //! Batches are fetched when the device says that there are some, before each sync and unmount, where sections wait to be
 //! written again, and where space is scarce.
 
+use super::migrate::{Batch, Migration};
 use crate::contract::{FsError, Result};
 use crate::f2fs::append::{AppendSpace, Forced, Upcalls};
 use crate::f2fs::checkpoints::Reason;
@@ -30,9 +31,6 @@ const BLOCKS_PER_RECORD: u64 = 16;
 const TOGETHER: usize = 8;
 /// Tries to apply a batch, with a checkpoint between, while no slot is free.
 const TRIES: u32 = 4;
-
-/// A batch: its identity, and where each block lay and lies.
-pub(super) type Batch = (u64, Vec<(BlockAddr, BlockAddr)>);
 
 /// What a device has beside the batches that were fetched.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -128,7 +126,10 @@ impl Volume {
         upcalls: &Upcalls,
         batches: Vec<Batch>,
     ) -> Result<()> {
-        self.read_ahead(&batches).await.map_err(|error| self.writes.stop(error))?;
+        Migration { volume: self }
+            .read_ahead(&batches)
+            .await
+            .map_err(|error| self.writes.stop(error))?;
         for (id, records) in batches {
             self.apply_until_done(&records).await.map_err(|error| self.writes.stop(error))?;
             upcalls.note_applied(id);
@@ -191,7 +192,7 @@ impl Volume {
 
     /// Applies a batch; checkpoints make slots free, if it finds none.
     async fn apply_until_done(self: &Rc<Self>, records: &[(BlockAddr, BlockAddr)]) -> Result<()> {
-        let mut ended = self.apply_batch(records).await;
+        let mut ended = Migration { volume: self }.apply_batch(records).await;
         for _ in 1..TRIES {
             if ended != Err(FsError::NoSpace) {
                 break;
@@ -199,7 +200,7 @@ impl Volume {
             self.append.iter().for_each(|append| append.note_forced(Forced::Slots));
             self.write_checkpoint(Reason::Space).await?;
             // What was applied the first time is found so.
-            ended = self.apply_batch(records).await;
+            ended = Migration { volume: self }.apply_batch(records).await;
         }
         ended
     }

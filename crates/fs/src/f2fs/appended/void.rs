@@ -3,8 +3,8 @@
 use crate::contract::Result;
 use crate::f2fs::append::AppendSpace;
 use crate::f2fs::format::{BLOCKS_PER_SEGMENT, BlockAddr, SegNo, SpaceSection, ValidMap};
+use crate::f2fs::mount_info::MountInfo;
 use crate::f2fs::segment::Segments;
-use crate::f2fs::volume::Volume;
 use nandscape_block::{Bio, Lba};
 use nandscape_rt::combine::join_all;
 use std::collections::BTreeSet;
@@ -66,18 +66,14 @@ impl<'a> Void<'a> {
     }
 }
 
-impl Volume {
+impl Void<'_> {
     /// Discards what is void, and waits for it.
-    pub(super) async fn discard_at_mount(
-        &self,
-        append: &AppendSpace,
-        void: Void<'_>,
-    ) -> Result<()> {
-        for some in void.ranges.chunks(TOGETHER) {
+    pub(super) async fn discard(self, mount: &MountInfo, append: &AppendSpace) -> Result<()> {
+        for some in self.ranges.chunks(TOGETHER) {
             let discard = |range: &Range<u64>| {
                 let blocks = range.end - range.start;
                 append.count(|counts| counts.mount_discarded_blocks += blocks);
-                self.mount.env.device.submit(Bio::discard(Lba(range.start), blocks as u32))
+                mount.env.device.submit(Bio::discard(Lba(range.start), blocks as u32))
             };
             let replies: Vec<_> = some.iter().map(discard).collect();
             for reply in join_all(replies).await {

@@ -56,7 +56,7 @@ impl Segments {
         !ssr && self.free.next_in_section(segment.0).is_some()
     }
 
-    /// Chooses a dirty segment for a log to go on with, of its own kind if there is one, and keeps it from cleaning and
+    /// Chooses a dirty segment for a log to go on with, of the same kind if there is one, and keeps it from cleaning and
     /// other logs. `is_kept` are sections that it must not be of.
     pub(crate) fn choose_dirty(
         &mut self,
