@@ -232,7 +232,7 @@ fn workloads_are_jobs() {
     let unread = parse(&set).unwrap_err();
     assert!(unread.contains("grid.toml:20:5: var.fils: no job"), "{unread}");
     let endless = parse(&format!("until_steady = true\n{text}")).unwrap_err();
-    assert!(endless.contains("files.f says itself how long it runs"), "{endless}");
+    assert!(endless.contains("files.f defines its own run time"), "{endless}");
     let wrong = parse(&text.replace("prealloc=100", "prealoc=100")).unwrap_err();
     assert!(wrong.contains("jobs.files.f (inline):3:79: no attribute"), "{wrong}");
 }

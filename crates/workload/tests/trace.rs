@@ -1,4 +1,4 @@
-//! Reading traces: each format's lines mean what they should, bad ones are told with file and line,
+//! Reading traces: each format's lines mean what they should, bad ones are reported with file and line,
 //! no text makes the reader panic, and totals agree with an independent computation.
 
 mod common;
@@ -8,7 +8,7 @@ use nandscape_block::Flags;
 use nandscape_workload::engine::{NoProbe, Options, RunState};
 use nandscape_workload::fio::Direction::{self, Read, Trim, Write};
 use nandscape_workload::trace::{
-    Action, Format, How, Info, Pace, ReadCounts, ReadOptions, Record, Replay, TraceError,
+    Action, Format, Info, Pace, ReadCounts, ReadOptions, Record, Replay, ReplayOptions, TraceError,
     TraceReader,
 };
 use proptest::prelude::*;
@@ -123,7 +123,7 @@ fn formats_are_recognised() {
     }
 }
 
-/// A malformed line is told with file, line and field.
+/// A malformed line is reported with file, line and field.
 #[test]
 fn errors_name_file_and_line() {
     let cases = [
@@ -237,7 +237,7 @@ fn replays_cover_the_footprint() {
         let info = info(&path);
         let mut device = TestDevice::new(info.end_bytes().div_ceil(4096));
         let reader = TraceReader::open(&path, ReadOptions::default()).unwrap();
-        let how = How { pace: Pace::Timed(1.0), iodepth: 32, fold: false, runtime: None };
+        let how = ReplayOptions { pace: Pace::Timed(1.0), iodepth: 32, fold: false, runtime: None };
         let caps = device.caps.clone();
         let mut replay = Replay::new(reader, &caps, how, &Options::default()).unwrap();
         while replay.run_for(&mut device, &mut NoProbe, 1_000).unwrap() == RunState::Paused {}
@@ -252,7 +252,7 @@ fn replays_cover_the_footprint() {
     }
 }
 
-/// One device of several is taken by its name, and a name that is not there is told with those that are.
+/// One device of several is taken by its name, and a name that is not there is reported with those that are.
 #[test]
 fn one_device_of_several() {
     let disksim = "0 0 0 8 0\n10 1 8 8 0\n20 0 0 16 1\n";

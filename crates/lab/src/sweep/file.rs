@@ -47,10 +47,8 @@ pub(super) fn read(
     let (report, lines) = (read_report(&mut root)?, read_lines(&mut root)?);
     let (until_steady, runtime) = (read_until_steady(&mut root)?, read_runtime(&mut root)?);
     if until_steady.is_some() && runtime.is_some() {
-        return Err(root.reject(
-            "runtime",
-            "does not go with until_steady, which says itself how long jobs run",
-        ));
+        return Err(root
+            .reject("runtime", "does not go with until_steady, which defines how long jobs run"));
     }
     let session = root.optional("session")?.unwrap_or(false).then(|| name.clone());
     if session.is_some() && until_steady.is_some() {
