@@ -21,7 +21,8 @@ use nandscape_lab::sweep::program;
 use nandscape_lab::workload::engine::Latencies;
 use nandscape_lab::workload::fio::Direction;
 use nandscape_lab::workload::trace::{
-    DirectionInfo, Footprint, Format, How, Info, Pace, ReadOptions, SIZE_CLASSES, TraceReader,
+    DirectionInfo, Footprint, Format, Info, Pace, ReadOptions, ReplayOptions, SIZE_CLASSES,
+    TraceReader,
 };
 use nandscape_rt::words::{counted, grouped};
 use serde_json::{Value, json};
@@ -104,7 +105,7 @@ fn run(args: &TraceRunArgs, color: ColorChoice) -> Result<(), Failure> {
 fn prefill(
     args: &TraceRunArgs,
     stack: &Stack,
-    how: &How,
+    how: &ReplayOptions,
     is_file: bool,
 ) -> Result<Footprint, Failure> {
     let is_fresh = stack.precondition.is_none() && args.device.state.is_none();
@@ -124,13 +125,13 @@ fn prefill(
     Ok(if wanted { checked } else { Footprint::NOTHING })
 }
 
-fn how(args: &TraceRunArgs) -> How {
+fn how(args: &TraceRunArgs) -> ReplayOptions {
     let (pace, depth) = match args.as_fast_as_possible {
         true => (Pace::AsFastAsPossible, FAST_DEPTH),
         false => (Pace::Timed(args.scale), TIMED_DEPTH),
     };
     let (iodepth, runtime) = (args.iodepth.unwrap_or(depth), args.length.runtime);
-    How { pace, iodepth, fold: args.fold, runtime }
+    ReplayOptions { pace, iodepth, fold: args.fold, runtime }
 }
 
 /// The command that makes the same result.

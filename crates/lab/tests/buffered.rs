@@ -12,11 +12,11 @@ fn try_run(
     name: &str,
     set: &[&str],
     text: &str,
-    manner: RunOptions<'_>,
+    options: RunOptions<'_>,
 ) -> Result<Outcome, String> {
     let stack = Stack::load(name, &[&SMALL, set].concat()).unwrap();
     let job = parse(text, "b.fio", &HostEnvironment).unwrap();
-    run(&stack, &job, 1, manner, &mut NoObserver).map_err(|error| error.to_string())
+    run(&stack, &job, 1, options, &mut NoObserver).map_err(|error| error.to_string())
 }
 
 fn outcome(set: &[&str], text: &str) -> Outcome {
@@ -173,10 +173,10 @@ fn write_hints_are_refused() {
 #[test]
 fn rounds_and_devices_without_content_work() {
     let text = "[w]\nrw=randwrite\nbs=4k\nnorandommap\nsize=100%\n";
-    let manner =
+    let options =
         RunOptions { until_steady: Some("round=5%".parse().unwrap()), ..RunOptions::default() };
     let set = ["host.memory=4MiB", "media.payload=none", "precondition.recipe=random"];
-    let outcome = try_run("pblk", &set, text, manner).unwrap();
+    let outcome = try_run("pblk", &set, text, options).unwrap();
     assert!(outcome.rounds.is_some() && outcome.ftl.gc.victims > 0, "{:?}", outcome.rounds);
     assert!(outcome.fs.is_some_and(|counts| counts.written_sectors > 0));
 }

@@ -11,7 +11,9 @@ use nandscape_lab::run::{
 };
 use nandscape_lab::stack::Stack;
 use nandscape_lab::workload::fio::{Direction, HostEnvironment, JobFile, parse};
-use nandscape_lab::workload::trace::{Footprint, Format, How, Pace, ReadOptions, TraceReader};
+use nandscape_lab::workload::trace::{
+    Footprint, Format, Pace, ReadOptions, ReplayOptions, TraceReader,
+};
 
 /// A small device, on which every run is short.
 const SMALL: [&str; 4] =
@@ -319,7 +321,8 @@ fn what_is_free_adds_up() {
 fn traces_do_not_go_to_files() {
     let options = ReadOptions { format: Some(Format::Msr), ..ReadOptions::default() };
     let reader = TraceReader::new("x.csv", &b""[..], options).unwrap();
-    let how = How { pace: Pace::AsFastAsPossible, iodepth: 1, fold: false, runtime: None };
+    let how =
+        ReplayOptions { pace: Pace::AsFastAsPossible, iodepth: 1, fold: false, runtime: None };
     let trace = Trace { reader, bytes: 0, how, prefill: Footprint::NOTHING };
     let error = replay(&stack("ext4-pblk", &[]), trace, 1, RunOptions::default(), &mut NoObserver);
     assert!(matches!(error, Err(RunError::Stack(error)) if error.key == "fs"));

@@ -6,7 +6,7 @@ use nandscape_lab::run::{
 };
 use nandscape_lab::stack::Stack;
 use nandscape_lab::workload::fio::{HostEnvironment, JobFile, parse};
-use nandscape_lab::workload::trace::{Footprint, How, Pace, ReadOptions, TraceReader};
+use nandscape_lab::workload::trace::{Footprint, Pace, ReadOptions, ReplayOptions, TraceReader};
 use nandscape_lab::workload::wml;
 use std::io::Cursor;
 
@@ -75,11 +75,11 @@ fn jobs_tell_what_they_have() {
 #[test]
 fn rounds_tell_what_they_have() {
     let until_steady = Some("round=10ms".parse().unwrap());
-    let manner = RunOptions { until_steady, ..RunOptions::default() };
+    let options = RunOptions { until_steady, ..RunOptions::default() };
     let job = job("[w]\nrw=randread\nbs=4k\niodepth=4\nsize=4m\n");
     for (ms, rounds) in [(20, 2), (25, 3)] {
         let watch = &mut Impatient(Phase::Measure, ms);
-        let part = run(&stack("pblk", &[]), &job, 1, manner, watch).unwrap();
+        let part = run(&stack("pblk", &[]), &job, 1, options, watch).unwrap();
         is_marked(&part);
         assert_eq!(part.rounds.unwrap().rounds, rounds);
         assert_eq!(part.virtual_time.0, u64::from(ms) * 1_000_000);
@@ -111,7 +111,8 @@ fn traces_tell_what_they_have() {
     let text =
         "fio version 3 iolog\n0 dev add\n0 dev open\n".to_owned() + &lines.collect::<String>();
     let reader = TraceReader::new("i.log", Cursor::new(text), ReadOptions::default()).unwrap();
-    let how = How { pace: Pace::AsFastAsPossible, iodepth: 8, fold: false, runtime: None };
+    let how =
+        ReplayOptions { pace: Pace::AsFastAsPossible, iodepth: 8, fold: false, runtime: None };
     let trace = Trace { reader, bytes: 1, how, prefill: Footprint::NOTHING };
     let watch = &mut Impatient(Phase::Measure, 1);
     let part = replay(&stack("pblk", &[]), trace, 1, RunOptions::default(), watch).unwrap();

@@ -4,7 +4,7 @@
 use nandscape_lab::run::{NoObserver, Outcome, RunError, RunOptions, Trace, replay, run};
 use nandscape_lab::stack::Stack;
 use nandscape_lab::workload::fio::{Direction, HostEnvironment, parse};
-use nandscape_lab::workload::trace::{Footprint, How, Pace, ReadOptions, TraceReader};
+use nandscape_lab::workload::trace::{Footprint, Pace, ReadOptions, ReplayOptions, TraceReader};
 use std::fmt::Write;
 use std::io::Cursor;
 
@@ -20,7 +20,8 @@ fill = 1.0
 random_overwrite = 0.5
 ";
 
-const FAST: How = How { pace: Pace::AsFastAsPossible, iodepth: 8, fold: false, runtime: None };
+const FAST: ReplayOptions =
+    ReplayOptions { pace: Pace::AsFastAsPossible, iodepth: 8, fold: false, runtime: None };
 
 /// Requests of the job below, one after the other.
 const REQUESTS: u64 = 2_000;
@@ -38,7 +39,7 @@ fn writes() -> String {
     text
 }
 
-fn replayed(text: &str, how: How, seed: u64) -> Result<Outcome, RunError> {
+fn replayed(text: &str, how: ReplayOptions, seed: u64) -> Result<Outcome, RunError> {
     let reader =
         TraceReader::new("w.log", Cursor::new(text.to_owned()), ReadOptions::default()).unwrap();
     replay(
@@ -70,7 +71,7 @@ fn same_input_same_result() {
     let json = |seed| replayed(&writes(), FAST, seed).unwrap().to_json("test").to_string();
     assert_eq!(json(1), json(1));
     assert_ne!(json(1), json(2));
-    let timed = How { pace: Pace::Timed(2.0), iodepth: 64, fold: false, runtime: None };
+    let timed = ReplayOptions { pace: Pace::Timed(2.0), iodepth: 64, fold: false, runtime: None };
     let json = replayed(&writes(), timed, 1).unwrap().to_json("test");
     let trace = &json["nandscape"]["trace"];
     assert_eq!(trace["requests"], REQUESTS);
@@ -89,7 +90,7 @@ fn a_trace_of_a_larger_device_is_bad_input() {
     let error = replayed(&text, FAST, 1).unwrap_err();
     assert!(error.is_bad_input());
     assert!(error.to_string().starts_with("w.log:2004: the request ends in sector "), "{error}");
-    let folded = replayed(&text, How { fold: true, ..FAST }, 1).unwrap();
+    let folded = replayed(&text, ReplayOptions { fold: true, ..FAST }, 1).unwrap();
     assert_eq!(folded.trace.map(|counts| counts.fit.folded), Some(1));
     assert!(folded.warnings.iter().any(|warning| warning.contains("folded")));
 }

@@ -11,7 +11,7 @@ use nandscape_lab::stack::Stack;
 use nandscape_lab::state::{FORMAT_VERSION, Header, StateCache, StateKey, StateSource};
 use nandscape_lab::sweep::Sweep;
 use nandscape_lab::workload::fio::{HostEnvironment, JobFile, parse};
-use nandscape_lab::workload::trace::{Footprint, How, Pace, ReadOptions, TraceReader};
+use nandscape_lab::workload::trace::{Footprint, Pace, ReadOptions, ReplayOptions, TraceReader};
 use nandscape_media::SnapshotError;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -42,8 +42,8 @@ fn job() -> JobFile {
 }
 
 fn outcome(stack: &Stack, states: StateSource<'_>) -> Result<Outcome, RunError> {
-    let manner = RunOptions { states, program: "test", ..RunOptions::default() };
-    run(stack, &job(), 1, manner, &mut NoObserver)
+    let options = RunOptions { states, program: "test", ..RunOptions::default() };
+    run(stack, &job(), 1, options, &mut NoObserver)
 }
 
 fn json(stack: &Stack, states: StateSource<'_>) -> String {
@@ -169,8 +169,8 @@ fn a_sweep_preconditions_once() {
     let rows = |states: StateSource<'_>| {
         let row = |index| {
             let mut ear = Ear::default();
-            let manner = RunOptions { states, program: "test", ..RunOptions::default() };
-            (sweep.run(index, "commit", manner, &mut ear).unwrap(), ear.0)
+            let options = RunOptions { states, program: "test", ..RunOptions::default() };
+            (sweep.run(index, "commit", options, &mut ear).unwrap(), ear.0)
         };
         (0..sweep.runs()).map(row).collect::<Vec<_>>()
     };
@@ -221,12 +221,12 @@ fn states_of_other_stacks_are_told_apart() {
     let other = outcome(&stack(&["ftl.gc.victim=fifo"]), StateSource::File(&file.0)).unwrap();
     let warning = "ftl.gc.victim is \"pblk-lists\" in the state, \"fifo\" in the stack";
     assert!(other.warnings.iter().any(|text| text.ends_with(warning)), "{:?}", other.warnings);
-    let manner = RunOptions {
+    let options = RunOptions {
         states: StateSource::File(&file.0),
         program: "later",
         ..RunOptions::default()
     };
-    let later = run(&stack(&[]), &job(), 1, manner, &mut NoObserver).unwrap();
+    let later = run(&stack(&[]), &job(), 1, options, &mut NoObserver).unwrap();
     let warning = "another program: test, not later";
     assert!(later.warnings.iter().any(|text| text.contains(warning)), "{:?}", later.warnings);
 }
@@ -398,9 +398,9 @@ impl Observer for Keeper {
 
 /// The result of a run, and the state that it leaves.
 fn leave(stack: &Stack, text: &str, states: StateSource<'_>) -> (String, Vec<u8>) {
-    let manner = RunOptions { states, program: "test", ..RunOptions::default() };
+    let options = RunOptions { states, program: "test", ..RunOptions::default() };
     let (job, mut keeper) = (parse(text, "w.fio", &HostEnvironment).unwrap(), Keeper::default());
-    let outcome = run(stack, &job, 1, manner, &mut keeper).unwrap();
+    let outcome = run(stack, &job, 1, options, &mut keeper).unwrap();
     let mut bytes = Vec::new();
     keeper.0.unwrap().unwrap().write(&mut bytes).unwrap();
     (outcome.to_json("test").to_string(), bytes)
@@ -420,8 +420,8 @@ fn a_run_leaves_what_it_wrote() {
             let stack = Stack::load(name, &[&small[..], &[fill], map].concat()).unwrap();
             let (result, bytes) = leave(&stack, text, StateSource::Make);
             let job = parse(text, "w.fio", &HostEnvironment).unwrap();
-            let manner = RunOptions { program: "test", ..RunOptions::default() };
-            let plain = run(&stack, &job, 1, manner, &mut NoObserver).unwrap();
+            let options = RunOptions { program: "test", ..RunOptions::default() };
+            let plain = run(&stack, &job, 1, options, &mut NoObserver).unwrap();
             assert_eq!(result, plain.to_json("test").to_string(), "{name}: the result differs");
 
             let file = TestFile::new(&format!("left-{name}-{}.state", &fill[18..]), &bytes);
@@ -453,14 +453,15 @@ fn what_a_trace_leaves_has_a_name() {
         assert!(lines.len() > 128 << 10, "more than is read to know the format");
         let file = TestFile::new("left.log", lines.as_bytes());
         let reader = TraceReader::open(&file.0, ReadOptions::default()).unwrap();
-        let how = How { pace: Pace::AsFastAsPossible, iodepth: 32, fold: false, runtime: None };
+        let how =
+            ReplayOptions { pace: Pace::AsFastAsPossible, iodepth: 32, fold: false, runtime: None };
         let mut keeper = Keeper::default();
-        let manner = RunOptions { program: "test", ..RunOptions::default() };
+        let options = RunOptions { program: "test", ..RunOptions::default() };
         replay(
             &stack(&[]),
             Trace { reader, bytes: 0, how, prefill: Footprint::NOTHING },
             1,
-            manner,
+            options,
             &mut keeper,
         )
         .unwrap();

@@ -29,8 +29,8 @@ fn stack(set: &[&str]) -> Stack {
 fn run(set: &[&str], job: &str, until: &str) -> Result<Outcome, RunError> {
     let job = parse(job, "w.fio", &HostEnvironment).unwrap();
     let until_steady: UntilSteady = until.parse().unwrap();
-    let manner = RunOptions { until_steady: Some(until_steady), ..RunOptions::default() };
-    run_in_lab(&stack(set), &job, 1, manner, &mut NoObserver)
+    let options = RunOptions { until_steady: Some(until_steady), ..RunOptions::default() };
+    run_in_lab(&stack(set), &job, 1, options, &mut NoObserver)
 }
 
 /// On a fresh device write amplification starts low and rises; the run goes on until it has settled,

@@ -4,7 +4,7 @@
 use nandscape_lab::run::{NoObserver, Outcome, RunOptions, Trace, check_trace, replay, run};
 use nandscape_lab::stack::{SHIPPED, Stack};
 use nandscape_lab::workload::fio::{Direction, HostEnvironment, parse};
-use nandscape_lab::workload::trace::{Footprint, How, Pace, ReadOptions, TraceReader};
+use nandscape_lab::workload::trace::{Footprint, Pace, ReadOptions, ReplayOptions, TraceReader};
 use std::io::Cursor;
 
 /// A small device that writes in 480 lines, of which users see little more than half.
@@ -87,7 +87,7 @@ fn traced(stack: &Stack, prefilled: bool) -> Outcome {
     let reader = || {
         TraceReader::new("t.trace", Cursor::new(text.to_owned()), ReadOptions::default()).unwrap()
     };
-    let how = How { pace: Pace::AsFastAsPossible, iodepth: 4, fold: true, runtime: None };
+    let how = ReplayOptions { pace: Pace::AsFastAsPossible, iodepth: 4, fold: true, runtime: None };
     let footprint = check_trace(stack, 1, &mut reader(), &how).unwrap();
     assert_eq!(footprint.sectors(), 8 + 2);
     let prefill = if prefilled { footprint } else { Footprint::NOTHING };

@@ -13,12 +13,12 @@ fn run_in(
     stack: &str,
     set: &[&str],
     job: &str,
-    manner: RunOptions<'_>,
+    options: RunOptions<'_>,
 ) -> Result<Outcome, RunError> {
     let set: Vec<String> = set.iter().map(|set| (*set).to_owned()).collect();
     let stack = Stack::load(stack, &set).unwrap_or_else(|error| panic!("{error}"));
     let job = parse(job, "z.fio", &HostEnvironment).unwrap_or_else(|error| panic!("{error}"));
-    run_in_lab(&stack, &job, 1, manner, &mut NoObserver)
+    run_in_lab(&stack, &job, 1, options, &mut NoObserver)
 }
 
 fn run(set: &[&str], job: &str) -> Outcome {
@@ -172,11 +172,11 @@ fn file_systems_refuse_zones_that_they_cannot_use() {
 fn rounds_count_their_zones() {
     let job = "[w]\ndirect=1\nzonemode=zbd\nrw=randwrite\nnorandommap\nbs=128k\niodepth=8\noffset=192m\nsize=1g\n\
                io_size=1m\n";
-    let manner = RunOptions {
+    let options = RunOptions {
         until_steady: Some("round=5%,rounds=12".parse().expect("rounds")),
         ..RunOptions::default()
     };
-    let outcome = run_in("zns", &[], job, manner).unwrap_or_else(|error| panic!("{error}"));
+    let outcome = run_in("zns", &[], job, options).unwrap_or_else(|error| panic!("{error}"));
     let job = &outcome.workload.jobs[0];
     let zones = job.zones.as_ref().expect("zbd");
     let bytes = job.direction(Direction::Write).bytes;

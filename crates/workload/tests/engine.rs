@@ -424,7 +424,7 @@ fn standing_time_is_found_out() {
     let mut device = device();
     (device.base_ns, device.spread_ns) = (0, 0);
     let file = jobs("[job]\nrw=read\ntime_based\nruntime=1\n");
-    let options = Options { still_ios_max: 10_000, ..Options::default() };
+    let options = Options { ios_without_progress_max: 10_000, ..Options::default() };
     let mut engine = Engine::<()>::new(&file, device.caps(), &options).unwrap();
     let end = engine.run_until(&mut device, &mut NoProbe, None);
     assert!(matches!(end, Err(EngineError::TimeStandsStill { .. })), "{end:?}");

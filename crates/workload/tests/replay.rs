@@ -9,18 +9,20 @@ use nandscape_rt::Nanos;
 use nandscape_workload::engine::{NoProbe, Options, Results, RunState};
 use nandscape_workload::fio::Direction::{Read, Trim, Write};
 use nandscape_workload::trace::{
-    How, Pace, ReadOptions, Replay, ReplayError, TraceCounts, TraceReader, check,
+    Pace, ReadOptions, Replay, ReplayError, ReplayOptions, TraceCounts, TraceReader, check,
 };
 use proptest::prelude::*;
 use std::io::Cursor;
 
-const TIMED: How = How { pace: Pace::Timed(1.0), iodepth: 64, fold: false, runtime: None };
-const FAST: How = How { pace: Pace::AsFastAsPossible, iodepth: 1, fold: false, runtime: None };
+const TIMED: ReplayOptions =
+    ReplayOptions { pace: Pace::Timed(1.0), iodepth: 64, fold: false, runtime: None };
+const FAST: ReplayOptions =
+    ReplayOptions { pace: Pace::AsFastAsPossible, iodepth: 1, fold: false, runtime: None };
 
 /// Replays `text` on `device`.
 fn replay(
     text: &str,
-    how: How,
+    how: ReplayOptions,
     device: &mut TestDevice,
 ) -> Result<(Results<()>, TraceCounts), ReplayError> {
     let reader =
@@ -59,9 +61,9 @@ fn a_runtime_ends_a_replay() {
     let runtime = "90us".parse().ok();
     let far = PAIRS.replace("800 8 1", "80000000 8 1");
     for (trace, how, expected) in [
-        (&far[..], How { runtime, ..TIMED }, &[0, 0, 50, 50][..]),
-        (&far, How { runtime: "50us".parse().ok(), ..TIMED }, &[0, 0]),
-        (PAIRS, How { runtime: "35us".parse().ok(), ..FAST }, &[0, 10, 20, 30]),
+        (&far[..], ReplayOptions { runtime, ..TIMED }, &[0, 0, 50, 50][..]),
+        (&far, ReplayOptions { runtime: "50us".parse().ok(), ..TIMED }, &[0, 0]),
+        (PAIRS, ReplayOptions { runtime: "35us".parse().ok(), ..FAST }, &[0, 10, 20, 30]),
     ] {
         let mut device = device();
         device.pending = true;
@@ -69,12 +71,12 @@ fn a_runtime_ends_a_replay() {
         assert_eq!(submitted_us(&device), expected, "{how:?}");
         assert_eq!(counts.late, 0, "{how:?}");
     }
-    let checked = |how: How| {
+    let checked = |how: ReplayOptions| {
         let options = ReadOptions::default();
         let mut reader = TraceReader::new("test.trace", Cursor::new(far.clone()), options).unwrap();
         check(&mut reader, &device().caps, &how)
     };
-    assert!(checked(How { runtime, ..TIMED }).is_ok());
+    assert!(checked(ReplayOptions { runtime, ..TIMED }).is_ok());
     assert!(checked(TIMED).is_err() && checked(FAST).is_err());
 }
 
@@ -97,7 +99,7 @@ fn timed_replay_keeps_the_times_of_the_trace() {
         assert_eq!((last.at, last.ios), (results.ended, [3, 3, 0]));
     }
     let mut device = device();
-    replay(PAIRS, How { pace: Pace::Timed(0.5), ..TIMED }, &mut device).unwrap();
+    replay(PAIRS, ReplayOptions { pace: Pace::Timed(0.5), ..TIMED }, &mut device).unwrap();
     assert_eq!(submitted_us(&device), [0, 0, 25, 25, 50, 50]);
 }
 
@@ -106,7 +108,8 @@ fn timed_replay_keeps_the_times_of_the_trace() {
 fn waiting_for_room_counts_as_latency() {
     let burst = "5 0 0 8 0\n5 0 8 8 0\n5 0 16 8 0\n";
     let mut device = device();
-    let (results, counts) = replay(burst, How { iodepth: 1, ..TIMED }, &mut device).unwrap();
+    let (results, counts) =
+        replay(burst, ReplayOptions { iodepth: 1, ..TIMED }, &mut device).unwrap();
     assert_eq!(submitted_us(&device), [0, 10, 20]);
     let latency = &results.jobs[0].direction(Write).latency;
     assert_eq!((latency.min(), latency.max()), (Nanos::from_us(10), Nanos::from_us(30)));
@@ -118,7 +121,8 @@ fn waiting_for_room_counts_as_latency() {
 fn a_closed_loop_keeps_its_depth() {
     for (iodepth, expected) in [(1, [0, 10, 20, 30, 40, 50]), (2, [0, 0, 10, 10, 20, 20])] {
         let mut device = device();
-        let (results, counts) = replay(PAIRS, How { iodepth, ..FAST }, &mut device).unwrap();
+        let (results, counts) =
+            replay(PAIRS, ReplayOptions { iodepth, ..FAST }, &mut device).unwrap();
         assert_eq!(submitted_us(&device), expected);
         assert_eq!(results.jobs[0].direction(Write).latency.max(), Nanos::from_us(10));
         assert_eq!(counts.late, 0);
@@ -145,7 +149,7 @@ fn folding_is_asked_for() {
     let error = replay(text, FAST, &mut device()).unwrap_err().to_string();
     assert!(error.starts_with("test.trace:2: the request ends in sector 1000 "), "{error}");
     let mut device = device();
-    let (_, counts) = replay(text, How { fold: true, ..FAST }, &mut device).unwrap();
+    let (_, counts) = replay(text, ReplayOptions { fold: true, ..FAST }, &mut device).unwrap();
     assert_eq!(device.targets(Op::Write), [0, 999, 0, 1]);
     assert_eq!(counts.fit.folded, 2);
 }
@@ -208,7 +212,7 @@ proptest! {
             text += &format!("{at} 0 {sector} {sectors} {flags}\n");
         }
         let pace = if timed { Pace::Timed(1.5) } else { Pace::AsFastAsPossible };
-        let how = How { pace, iodepth, fold: true, runtime: None };
+        let how = ReplayOptions { pace, iodepth, fold: true, runtime: None };
         let mut first = TestDevice::new(1_000);
         first.pending = pending;
         let mut second = first.clone();

@@ -8,7 +8,7 @@ use nandscape_block::Flags;
 use nandscape_workload::engine::{NoProbe, Options, RunState};
 use nandscape_workload::fio::Direction::{self, Read, Trim, Write};
 use nandscape_workload::trace::{
-    Action, Format, How, Info, Pace, ReadCounts, ReadOptions, Record, Replay, TraceError,
+    Action, Format, Info, Pace, ReadCounts, ReadOptions, Record, Replay, ReplayOptions, TraceError,
     TraceReader,
 };
 use proptest::prelude::*;
@@ -237,7 +237,7 @@ fn replays_cover_the_footprint() {
         let info = info(&path);
         let mut device = TestDevice::new(info.end_bytes().div_ceil(4096));
         let reader = TraceReader::open(&path, ReadOptions::default()).unwrap();
-        let how = How { pace: Pace::Timed(1.0), iodepth: 32, fold: false, runtime: None };
+        let how = ReplayOptions { pace: Pace::Timed(1.0), iodepth: 32, fold: false, runtime: None };
         let caps = device.caps.clone();
         let mut replay = Replay::new(reader, &caps, how, &Options::default()).unwrap();
         while replay.run_for(&mut device, &mut NoProbe, 1_000).unwrap() == RunState::Paused {}

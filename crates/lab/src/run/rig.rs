@@ -18,7 +18,7 @@ use nandscape_media::{Layer, OpenChannel};
 use nandscape_rt::host::Lease;
 use nandscape_rt::{Executor, Host, Nanos};
 use nandscape_workload::target::{FileCounts, FileTarget, IoTarget};
-use nandscape_workload::wml::engine::Planted;
+use nandscape_workload::wml::engine::CreatedFileset;
 use std::ops::Range;
 
 /// What a load runs on.
@@ -38,7 +38,7 @@ pub(super) struct MountedRig {
     /// What calls take of a core.
     pub(super) cost: CallCost,
     /// Filesets of a workload that were created, until it takes them.
-    pub(super) filesets: Vec<Planted>,
+    pub(super) filesets: Vec<CreatedFileset>,
     /// Memory of the host that the FTL, the file system and the page cache take.
     _memory: Vec<Lease>,
     caps: DeviceCaps,
@@ -58,7 +58,7 @@ impl MountedRig {
         device: AsyncDevice<HintedDevice>,
         target: FileTarget,
         (host, memory, cost): (Host, Vec<Lease>, CallCost),
-        filesets: Vec<Planted>,
+        filesets: Vec<CreatedFileset>,
     ) -> Self {
         let caps = device.with(|device| target.caps(device.caps()));
         Self {

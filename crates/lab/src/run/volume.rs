@@ -31,7 +31,7 @@ use nandscape_rt::words::counted;
 use nandscape_rt::{Executor, Handle, Host};
 use nandscape_workload::fio::{FileLayout, LaidOutFile};
 use nandscape_workload::target::{FileTarget, create_files};
-use nandscape_workload::wml::engine::{Planted, lay_out, warm};
+use nandscape_workload::wml::engine::{CreatedFileset, lay_out, preload};
 use nandscape_workload::wml::{Fileset, Tree, Workload};
 use std::rc::Rc;
 
@@ -61,7 +61,7 @@ struct CreatedFiles {
     /// Numbers of jobs' files.
     inodes: Vec<Ino>,
     /// Filesets of a workload.
-    filesets: Vec<Planted>,
+    filesets: Vec<CreatedFileset>,
 }
 
 /// A volume with what a run needs, unmounted.
@@ -71,7 +71,7 @@ struct Volume {
     config: FsConfig,
 }
 
-/// A device of which nothing was written if it is `fresh`, and which comes from `file` if it comes from one.
+/// A device to which nothing was written if it is `fresh`, and whose media come from `file` if they come from one.
 pub(super) struct BareDevice<'a> {
     pub(super) device: HintedDevice,
     pub(super) fresh: bool,
@@ -169,7 +169,8 @@ where
     let output = run_untimed(&mut executor, work)?.map_err(on)?;
     drop(executor);
     let device = device.into_inner();
-    let device = device.ok_or_else(|| RunError::Failed("device still in use".to_owned()))?;
+    let device =
+        device.ok_or_else(|| RunError::Failed("defect: device still in use".to_owned()))?;
     Ok((output, device))
 }
 
@@ -290,7 +291,7 @@ async fn open(
         fs.open(Caller::default(), *inode, OpenFlags::default()).await?;
     }
     if let FileSetup::Filesets(workload, _) = &volume.setup {
-        warm(&*fs, workload, &volume.created.filesets).await?;
+        preload(&*fs, workload, &volume.created.filesets).await?;
     }
     Ok((fs, volume))
 }

@@ -54,7 +54,7 @@ pub(super) fn read(
     let ordered = background_percent < dirty_percent;
     section.check("dirty_percent", ordered, "must be more than dirty_background_percent")?;
     let Span(period) = defaults.read(section, "writeback_period", Span(default.period))?;
-    section.check("writeback_period", period > Nanos::ZERO, "must be more than nothing")?;
+    section.check("writeback_period", period > Nanos::ZERO, "must be greater than 0")?;
     let Span(age) = defaults.read(section, "writeback_age", Span(default.age))?;
     let ahead = Size(u64::from(default.read_ahead_pages) * SECTOR_BYTES);
     let Size(ahead) = defaults.read(section, "read_ahead", ahead)?;

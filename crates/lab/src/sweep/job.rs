@@ -52,9 +52,9 @@ impl Job {
         environment: &dyn Environment,
         runtime: Option<Runtime>,
     ) -> Result<Self, JobFileError> {
-        let recorder = Recorder { environment, heard: RefCell::new(text.to_owned()) };
+        let recorder = Recorder { environment, content: RefCell::new(text.to_owned()) };
         let file = fio::parse_for(text, path, &recorder, runtime)?;
-        let hash = hash(recorder.heard.into_inner(), runtime);
+        let hash = hash(recorder.content.into_inner(), runtime);
         Ok(Self { name: name.to_owned(), load: JobLoad::Fio(file), hash })
     }
 
@@ -73,8 +73,8 @@ impl Job {
         let mut workload = wml::parse(text, path, variables)?;
         workload.length = runtime.map(Runtime::time).or(workload.length);
         let values = variables.iter().map(|(name, value)| format!("\0${name}={value:?}"));
-        let heard = text.to_owned() + &values.collect::<String>();
-        let (load, hash) = (JobLoad::Filebench(workload), hash(heard, runtime));
+        let content = text.to_owned() + &values.collect::<String>();
+        let (load, hash) = (JobLoad::Filebench(workload), hash(content, runtime));
         Ok(Self { name: name.to_owned(), load, hash })
     }
 
@@ -103,39 +103,39 @@ impl Job {
         &self,
         stack: &Stack,
         seed: u64,
-        manner: RunOptions<'_>,
+        options: RunOptions<'_>,
         observer: &mut dyn Observer,
     ) -> Result<Outcome, RunError> {
         match &self.load {
-            JobLoad::Fio(file) => run(stack, file, seed, manner, observer),
-            JobLoad::Filebench(workload) => run_workload(stack, workload, seed, manner, observer),
+            JobLoad::Fio(file) => run(stack, file, seed, options, observer),
+            JobLoad::Filebench(workload) => run_workload(stack, workload, seed, options, observer),
             JobLoad::Session(_) => Err(RunError::Job("a session within a session".to_owned())),
         }
     }
 }
 
 /// Of all that a job was read from.
-fn hash(mut heard: String, runtime: Option<Runtime>) -> u128 {
-    heard.extend(runtime.map(|runtime| format!("\0runtime={runtime}")));
-    xxh3_128(heard.as_bytes())
+fn hash(mut content: String, runtime: Option<Runtime>) -> u128 {
+    content.extend(runtime.map(|runtime| format!("\0runtime={runtime}")));
+    xxh3_128(content.as_bytes())
 }
 
 /// An environment that remembers what was asked of it.
 struct Recorder<'a> {
     environment: &'a dyn Environment,
-    heard: RefCell<String>,
+    content: RefCell<String>,
 }
 
 impl Environment for Recorder<'_> {
     fn read(&self, path: &Path) -> io::Result<String> {
         let text = self.environment.read(path)?;
-        self.heard.borrow_mut().push_str(&format!("\0{}\0{text}", path.display()));
+        self.content.borrow_mut().push_str(&format!("\0{}\0{text}", path.display()));
         Ok(text)
     }
 
     fn variable(&self, name: &str) -> Option<String> {
         let value = self.environment.variable(name);
-        self.heard.borrow_mut().push_str(&format!("\0{name}={value:?}"));
+        self.content.borrow_mut().push_str(&format!("\0{name}={value:?}"));
         value
     }
 }

@@ -149,7 +149,7 @@ impl Sweep {
         let endless = |case: &&Case| case.until_steady.is_some() && case.job.ends_by_itself();
         if let Some(case) = self.cases.iter().find(endless) {
             let name = &case.job.name;
-            let why = format!("{name} defines its own run time, and never until it is steady");
+            let why = format!("{name} defines its own run time, and never runs until it is steady");
             return Err(error(why));
         }
         for Case { stack, .. } in &self.cases {
@@ -230,7 +230,7 @@ impl Sweep {
         self.cases.iter().flat_map(of_case).collect()
     }
 
-    /// Runs one run in this manner, of which until when a job goes on is the sweep's own to say. Gives its row:
+    /// Runs one run; the sweep defines until when its job goes on. Returns its row:
     /// one line of JSON without its end.
     ///
     /// # Errors
@@ -242,12 +242,12 @@ impl Sweep {
         &self,
         index: usize,
         commit: &str,
-        manner: RunOptions<'_>,
+        options: RunOptions<'_>,
         observer: &mut dyn Observer,
     ) -> Result<String, RunError> {
         let (case, seed) = self.at(index);
-        let manner = RunOptions { until_steady: case.until_steady, ..manner };
-        let outcomes = case.job.run_all(&case.stack, seed, manner, observer)?;
+        let options = RunOptions { until_steady: case.until_steady, ..options };
+        let outcomes = case.job.run_all(&case.stack, seed, options, observer)?;
         Ok(row::row(case, seed, commit, &outcomes))
     }
 

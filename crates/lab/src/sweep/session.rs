@@ -48,12 +48,12 @@ impl Job {
         &self,
         stack: &Stack,
         seed: u64,
-        manner: RunOptions<'_>,
+        options: RunOptions<'_>,
         observer: &mut dyn Observer,
     ) -> Result<Vec<Outcome>, RunError> {
         match self.steps() {
-            [] => Ok(vec![self.run(stack, seed, manner, observer)?]),
-            steps => run_steps(steps, stack, seed, manner, observer),
+            [] => Ok(vec![self.run(stack, seed, options, observer)?]),
+            steps => run_steps(steps, stack, seed, options, observer),
         }
     }
 }
@@ -62,7 +62,7 @@ fn run_steps(
     steps: &[Arc<Job>],
     stack: &Stack,
     seed: u64,
-    manner: RunOptions<'_>,
+    options: RunOptions<'_>,
     observer: &mut dyn Observer,
 ) -> Result<Vec<Outcome>, RunError> {
     let later = stack.on_its_file_system();
@@ -71,10 +71,10 @@ fn run_steps(
     for (at, job) in steps.iter().enumerate() {
         let mut step = Step { inner: observer, at, of: steps.len(), left: None };
         let outcome = match &left {
-            None => job.run(stack, seed, manner, &mut step)?,
+            None => job.run(stack, seed, options, &mut step)?,
             Some(bytes) => {
-                let manner = RunOptions { states: StateSource::Bytes(bytes), ..manner };
-                job.run(&later, seed, manner, &mut step)?
+                let options = RunOptions { states: StateSource::Bytes(bytes), ..options };
+                job.run(&later, seed, options, &mut step)?
             }
         };
         let device = step.left;

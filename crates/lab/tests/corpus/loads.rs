@@ -9,7 +9,7 @@ use nandscape_lab::run::{
 use nandscape_lab::stack::Stack;
 use nandscape_lab::state::{State, StateSource};
 use nandscape_lab::workload::fio::{HostEnvironment, parse};
-use nandscape_lab::workload::trace::{Footprint, How, Pace, ReadOptions, TraceReader};
+use nandscape_lab::workload::trace::{Footprint, Pace, ReadOptions, ReplayOptions, TraceReader};
 use nandscape_lab::workload::wml;
 use std::fmt::Write;
 use std::io::Cursor;
@@ -137,10 +137,10 @@ impl Load {
         self.run(text, RunOptions::default(), &mut NoObserver)
     }
 
-    fn run(&self, text: &str, manner: RunOptions<'_>, observer: &mut dyn Observer) -> Outcome {
+    fn run(&self, text: &str, options: RunOptions<'_>, observer: &mut dyn Observer) -> Outcome {
         let size = if self.0.fs.is_some() { "size=4m" } else { "size=100%\ndirect=1" };
         let job = parse(&text.replace("SIZE", size), "corpus.fio", &HostEnvironment).unwrap();
-        let outcome = run(&self.0, &job, SEED, manner, observer)
+        let outcome = run(&self.0, &job, SEED, options, observer)
             .unwrap_or_else(|error| panic!("{}: {error}", self.0.name));
         let failed = outcome.workload.jobs.iter().find(|job| job.failed());
         assert!(failed.is_none(), "{}: {failed:?}", self.0.name);
@@ -162,7 +162,7 @@ impl Load {
         let text = requests();
         let (bytes, input) = (text.len() as u64, Cursor::new(text));
         let reader = TraceReader::new("corpus.log", input, ReadOptions::default()).unwrap();
-        let how = How { pace: Pace::Timed(2.0), iodepth: 32, fold: true, runtime: None };
+        let how = ReplayOptions { pace: Pace::Timed(2.0), iodepth: 32, fold: true, runtime: None };
         let trace = Trace { reader, bytes, how, prefill: Footprint::NOTHING };
         replay(&self.0, trace, SEED, RunOptions::default(), &mut NoObserver).unwrap()
     }
@@ -170,22 +170,22 @@ impl Load {
     /// Random writes until write amplification is steady.
     pub(crate) fn until_steady(&self) -> Outcome {
         let until_steady = Some("".parse().unwrap());
-        let manner = RunOptions { until_steady, ..RunOptions::default() };
+        let options = RunOptions { until_steady, ..RunOptions::default() };
         let text =
             "[global]\ndirect=1\n[w]\nrw=randwrite\nbs=4k\niodepth=8\nsize=100%\nio_size=1m\n";
-        self.run(text, manner, &mut NoObserver)
+        self.run(text, options, &mut NoObserver)
     }
 
     /// A run on a device that was saved and loaded, which is the run on a new one; and a run on a device as
     /// another run left it.
     pub(crate) fn saved_and_loaded(&self) -> [(&'static str, Outcome); 3] {
         let from = |file: &Path, observer: &mut dyn Observer| {
-            let manner = RunOptions {
+            let options = RunOptions {
                 states: StateSource::File(file),
                 program: PROGRAM,
                 ..RunOptions::default()
             };
-            self.run(JOBS[1].1, manner, observer)
+            self.run(JOBS[1].1, options, observer)
         };
         let made = make_state(&self.0, SEED, PROGRAM, &mut NoObserver).unwrap();
         let file = save("made", &made);

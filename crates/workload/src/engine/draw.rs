@@ -21,7 +21,7 @@ const AHEAD: usize = 16;
 
 /// What makes a job's addresses more than draws: where it is.
 #[derive(Clone, Debug)]
-struct Detours {
+struct ModifierSet {
     /// Percent of random I/Os, by direction.
     random: [u64; 3],
     choices: Stream,
@@ -35,7 +35,7 @@ struct Detours {
     moved: u64,
 }
 
-impl Detours {
+impl ModifierSet {
     fn new(spec: &JobSpec, range: &Range, seed: u64, name: &str) -> Option<Self> {
         let random = if spec.pattern.random { spec.percentage_random } else { [100; 3] };
         (range.strides.is_some() || random != [100; 3]).then(|| Self {
@@ -99,7 +99,7 @@ pub(super) struct Draw {
     offsets: Stream,
     directions: Stream,
     /// Of each file, if it has any.
-    detours: Vec<Detours>,
+    detours: Vec<ModifierSet>,
     turns: Option<Box<Turns>>,
     /// One file without detours.
     plain: bool,
@@ -125,7 +125,7 @@ impl Draw {
         let addresses: Result<_, String> =
             places.map(|places| Addresses::new(order, places, &mut offsets)).collect();
         let addresses = addresses.map_err(|problem| plan::refuse(spec, problem))?;
-        let detours = |range| Detours::new(spec, range, seed, name);
+        let detours = |range| ModifierSet::new(spec, range, seed, name);
         let detours: Vec<_> = ranges.iter().filter_map(detours).collect();
         let turns = Turns::new(spec, plan, seed, name).map(Box::new);
         let directions = Stream::new(seed, &format!("{name}/direction"));
@@ -159,7 +159,7 @@ impl Draw {
     /// Restarts a pass, without drawing ahead.
     pub(super) fn begin_pass(&mut self) {
         self.addresses.iter_mut().for_each(|addresses| addresses.restart(&mut self.offsets));
-        self.detours.iter_mut().for_each(Detours::restart);
+        self.detours.iter_mut().for_each(ModifierSet::restart);
         self.turns.iter_mut().for_each(|turns| turns.restart());
     }
 

@@ -7,7 +7,7 @@
 
 use super::Engine;
 use super::error::EngineError;
-use super::job::Wish;
+use super::job::NextIo;
 use super::kind::Kind;
 use super::record::Completed;
 use super::results::FailureKind;
@@ -88,8 +88,8 @@ impl<S> Engine<S> {
     pub(super) fn issue<T: IoTarget>(&mut self, target: &mut T, index: usize) {
         while !self.jobs[index].free.is_empty() {
             let job = &mut self.jobs[index];
-            let wish = job.wish(target, self.shadow.as_ref(), &mut self.shared, self.now);
-            if !self.grant(target, index, wish) {
+            let next_io = job.next_io(target, self.shadow.as_ref(), &mut self.shared, self.now);
+            if !self.issue_one(target, index, next_io) {
                 break;
             }
         }
@@ -105,17 +105,17 @@ impl<S> Engine<S> {
     }
 
     /// Does what the job wishes, in one of its free slots; whether it may have more wishes.
-    fn grant<T: IoTarget>(&mut self, target: &mut T, index: usize, wish: Wish) -> bool {
-        let (kind, lba) = match wish {
-            Wish::Io(next) => (next.direction.into(), next.lba),
-            Wish::Reread(lba) => (Kind::Reread, lba),
-            Wish::Flush => (Kind::Sync, Lba(0)),
-            Wish::Reset(lba) => (Kind::Reset, lba),
-            Wish::Wake(at) => {
+    fn issue_one<T: IoTarget>(&mut self, target: &mut T, index: usize, next_io: NextIo) -> bool {
+        let (kind, lba) = match next_io {
+            NextIo::Io(next) => (next.direction.into(), next.lba),
+            NextIo::Reread(lba) => (Kind::Reread, lba),
+            NextIo::Flush => (Kind::Sync, Lba(0)),
+            NextIo::Reset(lba) => (Kind::Reset, lba),
+            NextIo::Wake(at) => {
                 self.set_timer(index, at);
                 return false;
             }
-            Wish::Nothing => return false,
+            NextIo::Nothing => return false,
         };
         let job = &mut self.jobs[index];
         let Some(slot) = job.free.pop() else { return false };
@@ -360,23 +360,23 @@ impl<S> Engine<S> {
     fn release<T: IoTarget>(&mut self, target: &mut T, index: usize) {
         let owner = self.slots[index].job();
         let job = &mut self.jobs[owner];
-        match job.wish(target, self.shadow.as_ref(), &mut self.shared, self.now) {
-            Wish::Io(next) => {
+        match job.next_io(target, self.shadow.as_ref(), &mut self.shared, self.now) {
+            NextIo::Io(next) => {
                 let (idle, sectors) = (!job.free.is_empty(), job.sectors);
                 self.begin(target, index, next.direction.into(), next.lba, sectors);
                 if idle {
                     self.issue(target, owner);
                 }
             }
-            wish => self.retire(target, index, wish),
+            next_io => self.retire(target, index, next_io),
         }
     }
 
     /// Gives the slot back, and does what its job wishes instead of an I/O.
     #[cold]
-    fn retire<T: IoTarget>(&mut self, target: &mut T, index: usize, wish: Wish) {
+    fn retire<T: IoTarget>(&mut self, target: &mut T, index: usize, next_io: NextIo) {
         let owner = self.give_back(index);
-        if self.grant(target, owner, wish) {
+        if self.issue_one(target, owner, next_io) {
             self.issue(target, owner);
         }
         self.settle(target, owner);

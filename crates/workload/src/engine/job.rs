@@ -4,11 +4,11 @@
 //! reads again what it wrote, and then loops or ends. `open` sums up whether I/O may be issued
 //! without a second look.
 
+mod next_io;
 mod report;
-mod wish;
 mod zoned;
 
-pub(super) use wish::Wish;
+pub(super) use next_io::NextIo;
 
 use super::draw::Draw;
 use super::governor::{Governor, Pause, Thinker};

@@ -114,7 +114,7 @@ pub struct Options {
     /// Points at most; an even number.
     pub points_max: usize,
     /// I/Os without time passing that show a run without end, where only time could end it.
-    pub still_ios_max: u64,
+    pub ios_without_progress_max: u64,
 }
 
 impl Default for Options {
@@ -127,7 +127,7 @@ impl Default for Options {
             zones: Vec::new(),
             interval: Nanos::from_secs(1),
             points_max: 1_024,
-            still_ios_max: 10_000_000,
+            ios_without_progress_max: 10_000_000,
         }
     }
 }
@@ -172,8 +172,8 @@ pub struct Engine<S = ()> {
     point_due: Nanos,
     now: Nanos,
     /// I/Os since time last passed.
-    still_ios: u64,
-    still_ios_max: u64,
+    ios_without_progress: u64,
+    ios_without_progress_max: u64,
     completions: Vec<Completion>,
     recorder: Option<Box<dyn Recorder>>,
     global_options: Vec<JobOption>,
@@ -211,8 +211,8 @@ impl<S> Engine<S> {
             point_due: series.due(),
             series,
             now: options.began,
-            still_ios: 0,
-            still_ios_max: options.still_ios_max,
+            ios_without_progress: 0,
+            ios_without_progress_max: options.ios_without_progress_max,
             completions: Vec::new(),
             recorder: None,
             global_options: file.options.clone(),
@@ -343,7 +343,7 @@ impl<S> Engine<S> {
             }
             self.pass_time(target, probe, at);
         } else {
-            self.stand_still()?;
+            self.check_progress()?;
         }
         if own <= targets {
             self.own_event(target, leaf);
@@ -359,7 +359,7 @@ impl<S> Engine<S> {
             self.look(target, probe, self.point_due);
         }
         self.now = self.now.max(at);
-        self.still_ios = 0;
+        self.ios_without_progress = 0;
     }
 
     /// Adds a point to the series.
@@ -377,12 +377,15 @@ impl<S> Engine<S> {
     }
 
     #[inline]
-    fn stand_still(&mut self) -> Result<(), EngineError> {
-        self.still_ios += 1;
-        if self.still_ios >= self.still_ios_max {
-            self.still_ios = 0;
+    fn check_progress(&mut self) -> Result<(), EngineError> {
+        self.ios_without_progress += 1;
+        if self.ios_without_progress >= self.ios_without_progress_max {
+            self.ios_without_progress = 0;
             if self.jobs.iter().filter(|job| job.has_begun()).all(Job::ends_by_time_only) {
-                return Err(EngineError::TimeStandsStill { at: self.now, ios: self.still_ios_max });
+                return Err(EngineError::TimeStandsStill {
+                    at: self.now,
+                    ios: self.ios_without_progress_max,
+                });
             }
         }
         Ok(())

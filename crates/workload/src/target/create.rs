@@ -5,7 +5,7 @@
 //! `fallocate=native`.
 
 use crate::fio::{FileLayout, LaidOutFile};
-use crate::wml::engine::{find_file, folder};
+use crate::wml::engine::{find_file, make_directory};
 use nandscape_block::{Payload, SECTOR_BYTES, Tag};
 use nandscape_fs::contract::{Allocate, Caller, Data, FileSystem, FsError, Ino, Io, Result};
 
@@ -35,7 +35,7 @@ async fn create(fs: &dyn FileSystem, file: &LaidOutFile) -> Result<Ino> {
     let Some((name, folders)) = file.path.split_last() else { return Err(FsError::NoEntry) };
     let mut parent = fs.root();
     for step in folders {
-        parent = folder(fs, parent, step).await?;
+        parent = make_directory(fs, parent, step).await?;
     }
     match find_file(fs, parent, name.as_bytes()).await? {
         Some(found) if found.size >= file.sectors * SECTOR_BYTES => return Ok(found.ino),

@@ -28,4 +28,4 @@ pub use format::Format;
 pub use info::{DirectionInfo, Info, SIZE_CLASSES};
 pub use reader::{ReadCounts, ReadOptions, TraceReader};
 pub use record::{Action, Record};
-pub use replay::{How, Pace, Replay, TraceCounts, check};
+pub use replay::{Pace, Replay, ReplayOptions, TraceCounts, check};

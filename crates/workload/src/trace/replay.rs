@@ -33,7 +33,7 @@ pub enum Pace {
 
 /// How a trace is replayed.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct How {
+pub struct ReplayOptions {
     /// When requests are issued.
     pub pace: Pace,
     /// Requests in the device at most; at least 1.
@@ -44,7 +44,7 @@ pub struct How {
     pub runtime: Option<Runtime>,
 }
 
-impl How {
+impl ReplayOptions {
     /// When a request of this time is due in a replay that began then.
     fn due(&self, began: Nanos, at: Nanos) -> Nanos {
         match self.pace {
@@ -86,7 +86,7 @@ pub struct TraceCounts {
 pub fn check(
     reader: &mut TraceReader,
     caps: &DeviceCaps,
-    how: &How,
+    how: &ReplayOptions,
 ) -> Result<Footprint, TraceError> {
     let mut fitter = Fitter::new(caps, how.fold);
     let mut footprint = Footprint::default();
@@ -129,7 +129,7 @@ struct Next {
 pub struct Replay<S> {
     reader: TraceReader,
     fitter: Fitter,
-    how: How,
+    how: ReplayOptions,
     began: Nanos,
     next: Option<Next>,
     slots: Vec<Option<Slot>>,
@@ -158,7 +158,7 @@ impl<S> Replay<S> {
     pub fn new(
         reader: TraceReader,
         caps: &DeviceCaps,
-        how: How,
+        how: ReplayOptions,
         options: &Options,
     ) -> Result<Self, ReplayError> {
         let depth = u32::from(how.iodepth.max(1));

@@ -6,7 +6,9 @@ use nandscape_fs::contract::{Attr, CallCost, Caller, FileSystem, FsError, Ino};
 use nandscape_fs::ext4::mkfs::{MkfsOptions, mkfs};
 use nandscape_fs::ext4::{Ext4, MountOptions};
 use nandscape_rt::{Executor, Host, Nanos};
-use nandscape_workload::wml::engine::{Report, Session, Settings, TableRow, folder, lay_out, warm};
+use nandscape_workload::wml::engine::{
+    Report, Session, Settings, TableRow, lay_out, make_directory, preload,
+};
 use nandscape_workload::wml::{Tree, Workload, parse};
 use std::rc::Rc;
 
@@ -58,7 +60,7 @@ pub(crate) fn run_with(text: &str, seed: u64) -> Ran {
             mkfs(&device, &MkfsOptions::new(seed)).await.unwrap();
             let (fs, _) = Ext4::mount(&handle, device, MountOptions::default()).await.unwrap();
             let planted = lay_out(&fs, &plan, &sets).await.unwrap();
-            warm(&fs, &plan, &planted).await.unwrap();
+            preload(&fs, &plan, &planted).await.unwrap();
             (fs, planted)
         })
         .unwrap();
@@ -101,7 +103,7 @@ impl Ran {
         let made = self.executor.block_on(async move {
             let mut at = fs.root();
             for step in path.split('/').filter(|step| !step.is_empty()) {
-                at = folder(&fs, at, step).await.unwrap();
+                at = make_directory(&fs, at, step).await.unwrap();
             }
             at
         });

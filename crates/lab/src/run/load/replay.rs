@@ -14,7 +14,7 @@ use nandscape_ftl::Ftl;
 use nandscape_rt::Nanos;
 use nandscape_workload::engine::RunState;
 use nandscape_workload::fio::Direction;
-use nandscape_workload::trace::{self, Footprint, How, Replay, ReplayError, TraceReader};
+use nandscape_workload::trace::{self, Footprint, Replay, ReplayError, ReplayOptions, TraceReader};
 
 /// Events between two pauses.
 const PAUSE_EVENTS: u64 = 1 << 16;
@@ -26,7 +26,7 @@ pub struct Trace {
     /// Its length in bytes, as far as it is known; for the progress only.
     pub bytes: u64,
     /// How it is replayed.
-    pub how: How,
+    pub how: ReplayOptions,
     /// What is written to the device before that, untimed; empty: nothing.
     pub prefill: Footprint,
 }
@@ -40,7 +40,7 @@ pub fn check_trace(
     stack: &Stack,
     seed: u64,
     reader: &mut TraceReader,
-    how: &How,
+    how: &ReplayOptions,
 ) -> Result<Footprint, RunError> {
     let ftl = device::format(stack, device::without_faults(prepare::fresh(stack, seed)?), seed)?;
     Ok(trace::check(reader, ftl.caps(), how)?)

@@ -30,7 +30,7 @@ pub(super) fn read(fs: &mut Section<'_>, host: &Host) -> Result<Config, StackErr
     let data = fs.choice("data", "ordered", &DATA)?;
     let commit = read_commit(fs, host)?;
     let commit_interval = fs.or("commit_interval", Span(Nanos::from_secs(5)))?.0;
-    fs.check("commit_interval", commit_interval > Nanos::ZERO, "must be more than nothing")?;
+    fs.check("commit_interval", commit_interval > Nanos::ZERO, "must be greater than 0")?;
     let cache = cache::read(fs, host.memory_or_default(), Defaults::Written)?;
     let format = read_mkfs(fs)?;
     let mount = MountOptions { data, commit, commit_interval, cache, ..MountOptions::default() };

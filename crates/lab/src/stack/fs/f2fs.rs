@@ -96,11 +96,7 @@ fn read_mount(fs: &mut Section<'_>, host: &Host) -> Result<MountOptions, StackEr
     let inline_xattr = fs.or("inline_xattr", defaults.inline_xattr)?;
     let Span(checkpoint_interval) =
         fs.or("checkpoint_interval", Span(defaults.checkpoint_interval))?;
-    fs.check(
-        "checkpoint_interval",
-        checkpoint_interval > Nanos::ZERO,
-        "must be more than nothing",
-    )?;
+    fs.check("checkpoint_interval", checkpoint_interval > Nanos::ZERO, "must be greater than 0")?;
     let background_gc = fs.or("background_gc", defaults.background_gc)?;
     let (victim, age_threshold) = read_victim(fs, &defaults)?;
     let cpu = cpu::read(fs)?;

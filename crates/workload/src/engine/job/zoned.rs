@@ -1,6 +1,6 @@
 //! What a job with `zonemode=zbd` wishes, and how its passes end.
 
-use super::{Job, State, Wish};
+use super::{Job, NextIo, State};
 use crate::engine::kind::Kind;
 use crate::engine::shadow::Shadow;
 use crate::engine::shared::Shared;
@@ -11,32 +11,32 @@ use nandscape_rt::Nanos;
 
 impl Job {
     /// What it wishes; a zone for which it waited, and which it does not take, goes back.
-    pub(super) fn wish_around_zones(
+    pub(super) fn next_io_around_zones(
         &mut self,
         target: &impl IoTarget,
         shadow: Option<&Shadow>,
         shared: &mut Shared,
         now: Nanos,
-    ) -> Wish {
+    ) -> NextIo {
         let Some(job) = self.zoned.as_ref().map(|zoned| zoned.index()) else {
-            return Wish::Nothing;
+            return NextIo::Nothing;
         };
         let given = shared.zones.recall(job);
-        let wish = self.wish_open_or_not(target, shadow, shared, now);
+        let next_io = self.next_io_open_or_not(target, shadow, shared, now);
         if self.state != State::Issuing {
             self.zoned.iter_mut().for_each(|zoned| zoned.drop_hand(&mut shared.zones));
         }
         given.into_iter().for_each(|zone| shared.zones.give_back(zone));
-        wish
+        next_io
     }
 
     /// The next I/O where zones allow it, or what must come before it.
-    pub(super) fn wish_in_zones(
+    pub(super) fn next_io_in_zones(
         &mut self,
         target: &impl IoTarget,
         zones: &mut Zones,
         now: Nanos,
-    ) -> Wish {
+    ) -> NextIo {
         loop {
             match self.choose(zones, now) {
                 Choice::Issue(next, sectors) => {
@@ -46,13 +46,13 @@ impl Job {
                 }
                 Choice::Reset(zone) => {
                     self.sectors = 0;
-                    return Wish::Reset(zones.start(zone));
+                    return NextIo::Reset(zones.start(zone));
                 }
-                Choice::Late(due) => return Wish::Wake(due.min(self.deadline)),
-                Choice::Wait => return Wish::Nothing,
-                Choice::Blocked => return Wish::Wake(self.deadline),
+                Choice::Late(due) => return NextIo::Wake(due.min(self.deadline)),
+                Choice::Wait => return NextIo::Nothing,
+                Choice::Blocked => return NextIo::Wake(self.deadline),
                 Choice::Through if self.goes_on_behind_pass(target, zones, now) => {}
-                Choice::Through => return Wish::Nothing,
+                Choice::Through => return NextIo::Nothing,
             }
         }
     }

@@ -19,7 +19,7 @@ pub(super) const FOLDER_MODE: u16 = 0o755;
 
 /// A fileset on a file system.
 #[derive(Clone, Debug)]
-pub struct Planted {
+pub struct CreatedFileset {
     /// What it is made of.
     pub tree: Tree,
     /// Numbers of its directories, in the tree's order.
@@ -35,18 +35,18 @@ pub async fn lay_out(
     fs: &dyn FileSystem,
     workload: &Workload,
     trees: &[Tree],
-) -> Result<Vec<Planted>, (usize, FsError)> {
+) -> Result<Vec<CreatedFileset>, (usize, FsError)> {
     let stale = workload.filesets.iter().enumerate().filter(|(_, fileset)| !fileset.reuse);
     for (index, fileset) in stale {
         clear(fs, fileset).await.map_err(|error| (index, error))?;
     }
     let contents = Contents::default();
-    let mut planted = Vec::with_capacity(trees.len());
+    let mut created = Vec::with_capacity(trees.len());
     for (index, (fileset, tree)) in workload.filesets.iter().zip(trees).enumerate() {
-        let made = create_filesets(fs, &contents, fileset, tree).await;
-        planted.push(made.map_err(|error| (index, error))?);
+        let made = create_fileset(fs, &contents, fileset, tree).await;
+        created.push(made.map_err(|error| (index, error))?);
     }
-    Ok(planted)
+    Ok(created)
 }
 
 /// Removes the directory of a fileset, if it is there.
@@ -61,27 +61,27 @@ async fn clear(fs: &dyn FileSystem, fileset: &Fileset) -> Result<()> {
     remove(fs, parent, fileset.name.as_bytes()).await
 }
 
-async fn create_filesets(
+async fn create_fileset(
     fs: &dyn FileSystem,
     contents: &Contents,
     fileset: &Fileset,
     tree: &Tree,
-) -> Result<Planted> {
+) -> Result<CreatedFileset> {
     let mut root = fs.root();
     for step in fileset.path.iter().chain([&fileset.name]) {
-        root = folder(fs, root, step).await?;
+        root = make_directory(fs, root, step).await?;
     }
     let mut directories = vec![root];
     for directory in tree.directories.iter().skip(1) {
         let parent = directories[directory.parent as usize];
-        directories.push(folder(fs, parent, &leaf_name(directory.serial)).await?);
+        directories.push(make_directory(fs, parent, &leaf_name(directory.serial)).await?);
     }
     let later = tree.files.iter().chain(&tree.leafdirs).filter(|leaf| !leaf.exists);
     for leaf in later.filter(|_| fileset.reuse) {
         remove(fs, directories[leaf.parent as usize], leaf_name(leaf.serial).as_bytes()).await?;
     }
     for leaf in tree.leafdirs.iter().filter(|leaf| leaf.exists) {
-        folder(fs, directories[leaf.parent as usize], &leaf_name(leaf.serial)).await?;
+        make_directory(fs, directories[leaf.parent as usize], &leaf_name(leaf.serial)).await?;
     }
     let mut unsynced = 0;
     for index in &tree.order {
@@ -98,7 +98,7 @@ async fn create_filesets(
             }
         }
     }
-    Ok(Planted { tree: tree.clone(), directories })
+    Ok(CreatedFileset { tree: tree.clone(), directories })
 }
 
 /// A file that is to be written; none if one is there, which is cut where it is too long.
@@ -118,7 +118,7 @@ async fn file(fs: &dyn FileSystem, parent: Ino, leaf: Leaf) -> Result<Option<Ino
 ///
 /// # Errors
 /// Something else has the name, or what the file system says.
-pub async fn folder(fs: &dyn FileSystem, parent: Ino, name: &str) -> Result<Ino> {
+pub async fn make_directory(fs: &dyn FileSystem, parent: Ino, name: &str) -> Result<Ino> {
     match find(fs, parent, name.as_bytes()).await? {
         None => Ok(fs.mkdir(Caller::default(), parent, name.as_bytes(), FOLDER_MODE).await?.ino),
         Some(found) if found.kind == Kind::Directory => Ok(found.ino),
@@ -176,9 +176,13 @@ async fn remove(fs: &dyn FileSystem, parent: Ino, name: &[u8]) -> Result<()> {
 ///
 /// # Errors
 /// What the file system says.
-pub async fn warm(fs: &dyn FileSystem, workload: &Workload, planted: &[Planted]) -> Result<()> {
+pub async fn preload(
+    fs: &dyn FileSystem,
+    workload: &Workload,
+    created: &[CreatedFileset],
+) -> Result<()> {
     let caller = Caller::default();
-    let sets = workload.filesets.iter().zip(planted);
+    let sets = workload.filesets.iter().zip(created);
     for (_, set) in sets.filter(|(fileset, _)| fileset.cached) {
         for Leaf { parent, serial, bytes, .. } in set.tree.files.iter().filter(|file| file.exists) {
             let folder = set.directories[*parent as usize];

@@ -16,7 +16,7 @@ mod skew;
 mod stats;
 mod waiting;
 
-pub use layout::{Planted, find_file, folder, lay_out, warm};
+pub use layout::{CreatedFileset, find_file, lay_out, make_directory, preload};
 pub use report::{FilesetMade, Report, Snapshot, TableRow, summary_line};
 pub use runner::RunEnd;
 pub use stats::{Row, Sums};
@@ -60,8 +60,8 @@ struct Set {
 }
 
 impl Set {
-    fn new(rt: &Handle, planted: Planted) -> Self {
-        let Planted { tree, directories } = planted;
+    fn new(rt: &Handle, created: CreatedFileset) -> Self {
+        let CreatedFileset { tree, directories } = created;
         let files = Pool::of(rt, &tree.files);
         let folders = Pool::new(rt, tree.directories.iter().map(|_| true));
         let leafdirs = Pool::of(rt, &tree.leafdirs);
@@ -114,7 +114,7 @@ impl Session {
         rt: &Handle,
         fs: Rc<dyn FileSystem>,
         workload: &Rc<Workload>,
-        planted: Vec<Planted>,
+        created: Vec<CreatedFileset>,
         settings: Settings,
     ) -> Self {
         let (seats, processes) = seats(rt, workload);
@@ -137,7 +137,7 @@ impl Session {
             host: settings.host,
             cost: settings.cost,
             seed: settings.seed,
-            sets: planted.into_iter().map(|each| Set::new(rt, each)).collect(),
+            sets: created.into_iter().map(|each| Set::new(rt, each)).collect(),
             contents: Contents::default(),
             stats: Stats::new(workload, processes),
             events: Events::new(rt, workload.event_rate.clone()),

@@ -14,7 +14,7 @@ use nandscape_rt::Nanos;
 
 /// What a job wants to do now; [`Job::sectors`] says how long an I/O is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(in crate::engine) enum Wish {
+pub(in crate::engine) enum NextIo {
     Io(Next),
     /// Read again what it wrote here.
     Reread(Lba),
@@ -30,20 +30,20 @@ pub(in crate::engine) enum Wish {
 impl Job {
     /// What to do with a free slot now. An I/O that is returned has been taken.
     #[inline(always)]
-    pub(in crate::engine) fn wish(
+    pub(in crate::engine) fn next_io(
         &mut self,
         target: &impl IoTarget,
         shadow: Option<&Shadow>,
         shared: &mut Shared,
         now: Nanos,
-    ) -> Wish {
+    ) -> NextIo {
         if !self.open {
-            return self.wish_closed(target, shadow, shared, now);
+            return self.next_io_closed(target, shadow, shared, now);
         }
         if !self.has_more(target, now) {
-            return Wish::Nothing;
+            return NextIo::Nothing;
         }
-        self.wish_drawn(target, now)
+        self.next_io_drawn(target, now)
     }
 
     /// Whether this loop or the next has more to issue.
@@ -58,12 +58,12 @@ impl Job {
 
     /// The next I/O that was drawn, unless the rate delays it.
     #[inline(always)]
-    fn wish_drawn(&mut self, target: &impl IoTarget, now: Nanos) -> Wish {
+    fn next_io_drawn(&mut self, target: &impl IoTarget, now: Nanos) -> NextIo {
         let (next, sectors) = (self.draw.peek(), self.draw.sectors());
         if let Some(pacer) = &mut self.pacer {
             let due = self.began.saturating_add(pacer.due(next.direction));
             if due > now {
-                return Wish::Wake(due.min(self.deadline));
+                return NextIo::Wake(due.min(self.deadline));
             }
             pacer.issued(next.direction, sectors);
         }
@@ -73,7 +73,7 @@ impl Job {
 
     /// Counts an I/O as issued.
     #[inline(always)]
-    pub(super) fn take(&mut self, next: Next, sectors: u32) -> Wish {
+    pub(super) fn take(&mut self, next: Next, sectors: u32) -> NextIo {
         let direction = next.direction as usize;
         self.sectors = sectors;
         self.bytes_left = self.bytes_left.saturating_sub(u64::from(sectors) * SECTOR_BYTES);
@@ -84,33 +84,33 @@ impl Job {
             self.schedule_flush();
             self.update();
         }
-        Wish::Io(next)
+        NextIo::Io(next)
     }
 
     #[cold]
-    fn wish_closed(
+    fn next_io_closed(
         &mut self,
         target: &impl IoTarget,
         shadow: Option<&Shadow>,
         shared: &mut Shared,
         now: Nanos,
-    ) -> Wish {
+    ) -> NextIo {
         if self.zoned.is_some() {
-            return self.wish_around_zones(target, shadow, shared, now);
+            return self.next_io_around_zones(target, shadow, shared, now);
         }
-        self.wish_open_or_not(target, shadow, shared, now)
+        self.next_io_open_or_not(target, shadow, shared, now)
     }
 
     /// What it wishes where not only its draws decide.
-    pub(super) fn wish_open_or_not(
+    pub(super) fn next_io_open_or_not(
         &mut self,
         target: &impl IoTarget,
         shadow: Option<&Shadow>,
         shared: &mut Shared,
         now: Nanos,
-    ) -> Wish {
+    ) -> NextIo {
         if self.pause.is_some() || self.flushing {
-            return Wish::Nothing;
+            return NextIo::Nothing;
         }
         if self.flush_due && self.is_through() {
             // As in fio: behind the last write it is `end_fsync` that asks for one.
@@ -118,12 +118,12 @@ impl Job {
             self.update();
         }
         if self.flush_due {
-            return self.wish_flush();
+            return self.next_io_flush();
         }
         match (self.state, shadow) {
-            (State::Issuing, _) => self.wish_governed(target, shared, now),
-            (State::Rereading(file, from), Some(shadow)) => self.wish_reread(shadow, file, from),
-            _ => Wish::Nothing,
+            (State::Issuing, _) => self.next_io_governed(target, shared, now),
+            (State::Rereading(file, from), Some(shadow)) => self.next_io_reread(shadow, file, from),
+            _ => NextIo::Nothing,
         }
     }
 
@@ -134,67 +134,72 @@ impl Job {
         ends && !more && (self.bytes_left == 0 || self.ios_left == 0)
     }
 
-    fn wish_flush(&mut self) -> Wish {
+    fn next_io_flush(&mut self) -> NextIo {
         self.flush_due = false;
         self.flushing = true;
         self.sectors = 0;
-        Wish::Flush
+        NextIo::Flush
     }
 
     /// The next I/O, unless something holds it back.
-    fn wish_governed(&mut self, target: &impl IoTarget, shared: &mut Shared, now: Nanos) -> Wish {
+    fn next_io_governed(
+        &mut self,
+        target: &impl IoTarget,
+        shared: &mut Shared,
+        now: Nanos,
+    ) -> NextIo {
         let in_flight = self.in_flight;
         if self.governor.as_ref().is_some_and(|governor| governor.holds(in_flight)) {
-            return Wish::Nothing;
+            return NextIo::Nothing;
         }
         if self.spec.replays() {
-            return self.wish_logged(now);
+            return self.next_io_logged(now);
         }
         if !self.has_more(target, now) {
-            return Wish::Nothing;
+            return NextIo::Nothing;
         }
-        if let Some(wish) = self.wait_for_flow(&mut shared.flows) {
-            return wish;
+        if let Some(next_io) = self.wait_for_flow(&mut shared.flows) {
+            return next_io;
         }
-        let wish = match self.zoned.is_some() {
-            true => self.wish_in_zones(target, &mut shared.zones, now),
-            false => self.wish_drawn(target, now),
+        let next_io = match self.zoned.is_some() {
+            true => self.next_io_in_zones(target, &mut shared.zones, now),
+            false => self.next_io_drawn(target, now),
         };
-        if let (Wish::Io(_), Some(governor)) = (wish, &mut self.governor) {
+        if let (NextIo::Io(_), Some(governor)) = (next_io, &mut self.governor) {
             governor.member.iter_mut().for_each(|member| shared.flows.issued(member));
             self.think(Counted::Issued, now);
         }
-        wish
+        next_io
     }
 
     /// What to do instead of an I/O when the job is ahead of its flow.
-    fn wait_for_flow(&mut self, flows: &mut Flows) -> Option<Wish> {
+    fn wait_for_flow(&mut self, flows: &mut Flows) -> Option<NextIo> {
         let member = self.governor.as_ref()?.member.as_ref()?;
         if !flows.is_ahead(member) {
             return None;
         }
         if member.sleep > Nanos::ZERO {
             self.pause = Some(Pause::new(member.sleep));
-            return Some(Wish::Nothing);
+            return Some(NextIo::Nothing);
         }
         flows.hold(member);
-        Some(Wish::Wake(self.deadline))
+        Some(NextIo::Wake(self.deadline))
     }
 
     /// The next step of the log, when it is due.
-    fn wish_logged(&mut self, now: Nanos) -> Wish {
+    fn next_io_logged(&mut self, now: Nanos) -> NextIo {
         let next = self.playback().and_then(|playback| playback.peek());
         let Some((at, step)) = next.filter(|_| now < self.deadline && self.ios_left > 0) else {
             self.stop();
-            return Wish::Nothing;
+            return NextIo::Nothing;
         };
         let due = self.began.saturating_add(at);
         if due > now {
-            return Wish::Wake(due.min(self.deadline));
+            return NextIo::Wake(due.min(self.deadline));
         }
         self.playback().into_iter().for_each(Playback::take);
         match step {
-            Step::Flush => self.wish_flush(),
+            Step::Flush => self.next_io_flush(),
             Step::Io(next, sectors) => self.take(next, sectors),
         }
     }
@@ -208,7 +213,7 @@ impl Job {
     }
 
     /// What the job wrote is read again as it was written, as fio does (iolog.c, `log_io_piece`).
-    fn wish_reread(&mut self, shadow: &Shadow, file: usize, mut from: u64) -> Wish {
+    fn next_io_reread(&mut self, shadow: &Shadow, file: usize, mut from: u64) -> NextIo {
         let mut ranges = self.plan.ranges.iter().enumerate().skip(file);
         let found = ranges.find_map(|(file, range)| {
             let most = range.places[Direction::Write as usize].sizes.largest();
@@ -218,10 +223,10 @@ impl Job {
         });
         let Some((file, behind, lba, sectors)) = found else {
             self.enter(State::Draining);
-            return Wish::Nothing;
+            return NextIo::Nothing;
         };
         self.enter(State::Rereading(file, behind));
         self.sectors = sectors;
-        Wish::Reread(lba)
+        NextIo::Reread(lba)
     }
 }
