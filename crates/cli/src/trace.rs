@@ -189,7 +189,7 @@ fn to_json(reader: &TraceReader, info: &Info) -> Value {
         "footprint_bytes": { "all": all, "read": read, "write": write },
         "unaligned": info.unaligned(),
         "out_of_order": counts.disordered,
-        "malformed_lines": counts.bad_lines,
+        "malformed_lines": counts.malformed_lines,
         "read": direction_json(info.direction(Direction::Read)),
         "write": direction_json(info.direction(Direction::Write)),
         "trim": direction_json(info.direction(Direction::Trim)),
@@ -302,7 +302,7 @@ fn describe_oddities(out: &mut String, reader: &TraceReader, info: &Info) -> std
             ["request not in whole 4 KiB sectors", "requests not in whole 4 KiB sectors"],
         ),
         (counts.disordered, ["request out of order", "requests out of order"]),
-        (counts.bad_lines, ["malformed line skipped", "malformed lines skipped"]),
+        (counts.malformed_lines, ["malformed line skipped", "malformed lines skipped"]),
         (
             reader.devices().saturating_sub(1),
             ["further device in one address space", "further devices in one address space"],

@@ -87,7 +87,7 @@ fn rules_of_other_kinds_are_refused() {
 
 /// Lost sectors are counted in the findings, and left out of recovery they break a promise.
 #[test]
-fn sectors_are_lost_as_often_as_told() {
+fn sectors_are_lost_as_often_as_configured() {
     let folder = Folder::new("crash-unreadable");
     let findings = |args: &[&str]| -> Value {
         let crash = ["crash", "--seeds", "20", "--output-format", "json"];

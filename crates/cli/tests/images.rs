@@ -106,7 +106,7 @@ fn an_f2fs_image_is_made_checked_and_shown() {
 
 /// A run on the state of an image makes a new file system unless an option says not to, and says so.
 #[test]
-fn a_run_uses_the_files_of_an_image_only_when_told() {
+fn a_run_uses_the_files_of_an_image_only_on_request() {
     let folder = Folder::new("images-run");
     folder.write("files.fio", "[w]\nrw=write\nsize=1m\n");
     let stack = ["--stack", "small.toml", "--set", "media.payload=bytes"];

@@ -210,7 +210,7 @@ fn a_run_that_is_ended_at_once_leaves_nothing() {
 
 /// If no process reads the answers, Ctrl-C ends a run all the same.
 #[test]
-fn a_run_that_nobody_listens_to_leaves_nothing() {
+fn a_run_without_a_reader_leaves_nothing() {
     let folder = Folder::new("interrupt-unheard");
     let answers = full_pipe(&folder, "answers");
     let (mut running, _timeline) = stuck(&folder, answers.into());

@@ -43,7 +43,7 @@ pub struct Counts {
     /// Devices that wore out under injected faults before their last round.
     pub worn_out: u64,
     /// Drawn configurations that the device found too small, and that were drawn again.
-    pub redrawn: u64,
+    pub rejected_configs: u64,
 }
 
 impl AddAssign for Counts {
@@ -62,7 +62,7 @@ impl AddAssign for Counts {
         self.erase_failures += other.erase_failures;
         self.unreadable += other.unreadable;
         self.worn_out += other.worn_out;
-        self.redrawn += other.redrawn;
+        self.rejected_configs += other.rejected_configs;
     }
 }
 
@@ -185,7 +185,7 @@ impl fmt::Display for CampaignReport {
             grouped(c.erase_failures),
             counted(c.refused, REQUESTS),
             counted(c.worn_out, ["device", "devices"]),
-            counted(c.redrawn, ["configuration", "configurations"])
+            counted(c.rejected_configs, ["configuration", "configurations"])
         )?;
         if c.unreadable > 0 {
             let reads = counted(c.unreadable, ["read", "reads"]);

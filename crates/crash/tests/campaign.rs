@@ -270,7 +270,7 @@ fn collection_gains_more_than_it_pads() {
 /// alone took the last free line from one that could not write without; and one in which power cuts took
 /// more of the reserve than the policy's victims gave back.
 #[test]
-fn nobody_takes_what_another_waits_for() {
+fn no_task_takes_what_another_waits_for() {
     assert_kept(&[
         (56_200_007, "per-core-random+journal+fsync-in-normal/file-entries/channel/own/resident"),
         (76_800_005, "per-core-most-free+journal+fsync-in-normal/file-ring/channel/data/dftl"),

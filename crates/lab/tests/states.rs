@@ -203,7 +203,7 @@ fn a_damaged_entry_is_made_again() {
 
 /// A state of another device is bad input that names both; one of another history is a warning.
 #[test]
-fn states_of_other_stacks_are_told_apart() {
+fn states_of_other_stacks_are_distinct() {
     let file = TestFile::new("other.state", &saved(&stack(&[])));
     let error = |set: &[&str]| outcome(&stack(set), StateSource::File(&file.0)).unwrap_err();
     for (set, expected) in [

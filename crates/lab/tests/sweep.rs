@@ -95,7 +95,7 @@ fn a_row_follows_from_its_run_alone() {
 
 /// Whatever is wrong is reported with file, line, column and key.
 #[test]
-fn what_is_wrong_is_told_with_its_place() {
+fn what_is_wrong_is_reported_with_its_place() {
     let cases = [
         ("seeds = [7, 3]", "sedes = 2", ":1:1: sedes: unknown key; did you mean \"seeds\"?"),
         ("seeds = [7, 3]", "seeds = 0", ":1:9: seeds: expected how many"),
@@ -164,7 +164,7 @@ fn variables_change_jobs_and_stacks_together() {
 /// One variable may be two things of one name, to a job of fio's and to a workload: that is reported, and not
 /// where only one of them reads it.
 #[test]
-fn one_name_for_two_things_is_told() {
+fn one_name_for_two_things_is_refused() {
     let text = |set: &str| {
         format!(
             "stacks = \"ext4-pblk\"

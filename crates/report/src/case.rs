@@ -166,7 +166,7 @@ mod tests {
 
     /// Two results of the same stack and seed are distinguished by their files.
     #[test]
-    fn twins_are_told_by_their_files() {
+    fn twins_are_named_by_their_files() {
         let cases = Cases::new(vec![run("old", "pblk", 10, 1), run("new", "pblk", 10, 1)]);
         let labels: Vec<_> = cases.list.iter().map(|case| case.label.as_str()).collect();
         assert_eq!(labels, ["old", "new"]);

@@ -295,7 +295,7 @@ fn what_a_result_lacks_is_left_out() {
 
 /// A run on files tells of its file system, and of what became of writes and reads in it.
 #[test]
-fn file_systems_are_told_of() {
+fn file_systems_are_described() {
     let mut on_files = run("ext4-pblk", &[], 1, 3);
     let ours = &mut on_files.result["nandscape"];
     ours["waf"]["fs"] = json!(1.25);

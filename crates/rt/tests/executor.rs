@@ -314,7 +314,7 @@ fn virtual_time_is_exact() {
 
 /// The clock may be moved by hand only where no timer is passed.
 #[test]
-fn advancing_by_hand_passes_nobody_over() {
+fn advancing_by_hand_passes_no_task_over() {
     let mut executor = Executor::on_virtual_clock();
     let handle = executor.handle();
     let clock = handle.clone();
@@ -374,7 +374,7 @@ fn deadlocks_are_reported() {
 
 /// `run` ends with the last task that is not a daemon, and what is left goes on in the next run.
 #[test]
-fn daemons_keep_nobody_up() {
+fn daemons_keep_no_executor_running() {
     let mut executor = Executor::on_virtual_clock();
     let handle = executor.handle();
     let log = Log::new();

@@ -175,7 +175,7 @@ fn trims_and_flushes_are_replayed() {
 
 /// A failed request ends the replay and is part of the result; one that hangs is an error.
 #[test]
-fn failures_are_told() {
+fn failures_are_reported() {
     let mut failing = broken(Defect::Fails(20));
     let (results, _) = replay(PAIRS, FAST, &mut failing).unwrap();
     let job = &results.jobs[0];

@@ -162,7 +162,7 @@ fn bad_lines_are_skipped_up_to_a_bound() {
     let text = "1 0 8 8 1\nbad\n2 0 8 8 1\nworse\n3 0 8 8 1\n";
     let skipping = |skip_bad_lines| read(text, ReadOptions { skip_bad_lines, format: None });
     let (records, counts) = skipping(2).unwrap();
-    assert_eq!((records.len(), counts.bad_lines, counts.lines), (3, 2, 5));
+    assert_eq!((records.len(), counts.malformed_lines, counts.lines), (3, 2, 5));
     let error = skipping(1).unwrap_err().to_string();
     assert!(error.starts_with("test.trace:4: time \"worse\""), "{error}");
     assert!(error.ends_with("(1 bad lines were skipped before)"), "{error}");

@@ -59,7 +59,7 @@ fn examples_are_clean() {
 
 /// What is accepted without effect gets a notice, with its place.
 #[test]
-fn what_has_no_effect_is_told() {
+fn what_has_no_effect_is_reported() {
     let text = "define file name=a,path=/tmp\n\
                 define process name=p,nice=5 {\n\
                 thread name=t,ioprio=3 { flowop delay name=d,value=1,fd=5 } }";
@@ -83,7 +83,7 @@ fn what_has_no_effect_is_told() {
 
 /// A name that is a word of Filebench's language gets a notice: Filebench would refuse it.
 #[test]
-fn names_that_filebench_refuses_are_told() {
+fn names_that_filebench_refuses_are_reported() {
     let text = "define fileset entries=9,dirwidth=9,name=files,path=/t\n\
                 define process name=shadow { thread name=client {\n\
                 flowop createfile name=create,filesetname=files,fd=1\n\

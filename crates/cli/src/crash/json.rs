@@ -102,6 +102,6 @@ fn counts(counts: &Counts) -> Value {
         "erase_failures": counts.erase_failures,
         "unreadable": counts.unreadable,
         "worn_out": counts.worn_out,
-        "rejected_configs": counts.redrawn,
+        "rejected_configs": counts.rejected_configs,
     })
 }

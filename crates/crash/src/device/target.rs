@@ -108,14 +108,14 @@ fn run_scenario(scenario: &Scenario, target: Target, options: &Options) -> SeedO
     let again = || Target::format(scenario, options).ok();
     let line = scenario.to_string();
     let mut outcome = run_device(scenario.seed, &scenario.plan, line, target, again);
-    outcome.counts.redrawn = scenario.refused.len() as u64;
+    outcome.counts.rejected_configs = scenario.refused.len() as u64;
     outcome
 }
 
 /// The outcome of a seed that has no other.
 pub(crate) fn broken(scenario: &Scenario, what: String) -> SeedOutcome {
     let mut outcome = without_device(scenario.seed, scenario.to_string(), what);
-    outcome.counts.redrawn = scenario.refused.len() as u64;
+    outcome.counts.rejected_configs = scenario.refused.len() as u64;
     outcome
 }
 

@@ -31,7 +31,7 @@ fn numbers(counts: &Counts) -> String {
         c.erase_failures,
         c.unreadable,
         c.worn_out,
-        c.redrawn,
+        c.rejected_configs,
     ];
     format!("{all:?}")
 }

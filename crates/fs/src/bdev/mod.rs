@@ -7,7 +7,7 @@
 //!   it; of a write, clean pages are dropped before and after it (`generic_file_direct_write`).
 //! - [`CachedDevice::discard`] drops the pages of its range, dirty or not, and lets no read fetch any meanwhile
 //!   (`blk_ioctl_discard`).
-//! - [`CachedDevice::sync`] writes all dirty pages, whoever wrote them, and flushes the device (`blkdev_fsync`). What
+//! - [`CachedDevice::sync`] writes all dirty pages, of all writers, and flushes the device (`blkdev_fsync`). What
 //!   was written before it survives a power cut.
 //! - Content that the device refuses at write-back is lost, and the next sync reports that once.
 

@@ -41,7 +41,7 @@ pub(super) enum PageState {
 }
 
 impl Chunk {
-    /// Bytes of memory that the chunk takes, with contents that are bytes, whoever else has them.
+    /// Bytes of memory that the chunk takes, with contents that are bytes, even where they are shared.
     pub(super) fn memory_bytes(&self) -> usize {
         let is_bytes = |content: &&SectorData| matches!(content, SectorData::Bytes(_));
         let bytes = self.contents.iter().filter(is_bytes).count() * size_of::<SectorBytes>();

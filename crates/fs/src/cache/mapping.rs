@@ -182,7 +182,7 @@ impl<F> Mapping<F> {
         self.0.core.dirty.get() - before
     }
 
-    /// Content that the device has, or that somebody else writes (a journal).
+    /// Content that the device has, or that another part writes (a journal).
     pub fn put_clean(&self, page: u64, data: SectorData) {
         self.put(page..page + 1, |_| data.clone(), |_, _| {});
     }

@@ -82,7 +82,7 @@ type Queued = (Nanos, u64);
 /// Pages that readers asked for.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Lookups {
-    /// Those in memory, or on their way because of somebody else: another reader, or reading ahead.
+    /// Those in memory, or in flight for another reader or for read-ahead.
     pub hits: u64,
     /// Those that the reader had to fetch.
     pub misses: u64,

@@ -112,7 +112,7 @@ fn read_ahead<B: Backing>(
         loop {
             let rest = page..ahead.end.min(mapping.0.length.get()).max(page);
             let Some(missing) = pages.borrow_mut().missing(rest) else { return };
-            // An error shows again to whoever really reads the page.
+            // An error shows again to the caller that reads the page.
             if fill(&backing, &mapping, missing..ahead.end, || ()).await.is_err() {
                 return;
             }

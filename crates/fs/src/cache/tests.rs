@@ -212,8 +212,8 @@ fn write_back_begins_before_writers_wait() {
     });
 }
 
-/// While too much is dirty nobody goes on; then each does as soon as as much was written back as he
-/// dirtied, though it is still more than what makes no one wait.
+/// While too much is dirty no writer goes on; then each does as soon as as much was written back as it
+/// dirtied, though more is dirty than what lets writers pass without a wait.
 #[test]
 fn writers_wait_for_the_limit_and_then_for_their_share() {
     let config = CacheConfig { pages: 1_000, ..CacheConfig::default() };

@@ -2,8 +2,8 @@
 //! `balance_dirty_pages` in `mm/page-writeback.c`.
 //!
 //! - What counts is what is dirty and what is on its way, of all files. Up to the middle between
-//!   `background_percent` and `dirty_percent` of memory nobody waits; past it, a writer waits until as many
-//!   pages are clean as it made dirty; beyond `dirty_percent` nobody goes on.
+//!   `background_percent` and `dirty_percent` of memory no writer waits; past it, a writer waits until as many
+//!   pages are clean as it made dirty; beyond `dirty_percent` every writer waits.
 //! - A writer looks before each piece of a call: it dirties no more than may be dirty still. Where that is
 //!   nothing, it dirties a few (`Core::ratelimit`) and then waits. So no more than `dirty_percent` of
 //!   memory is ever dirty or on its way, and these few of each writer.
@@ -32,7 +32,7 @@ impl Limits {
     pub(super) fn new(config: &CacheConfig) -> Self {
         let share = |percent| (config.pages.saturating_mul(u64::from(percent)) / 100).max(1);
         let (background, dirty) = (share(config.background_percent), share(config.dirty_percent));
-        // Nobody may wait for write-back that has no reason to begin.
+        // No writer may wait for write-back that has no reason to begin.
         Self { background: if background < dirty { background } else { dirty / 2 }, dirty }
     }
 }

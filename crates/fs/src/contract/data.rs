@@ -1,7 +1,7 @@
 //! What is read from and written to files: bytes, whole sectors of payload, or a part of one.
 //!
-//! A tag can travel only in an aligned 4 KiB, whole or the bytes of a part in their places; whoever
-//! needs them elsewhere expands the pattern.
+//! A tag can travel only in an aligned 4 KiB, whole or the bytes of a part in their places; a caller
+//! that needs them elsewhere expands the pattern.
 
 use nandscape_block::{Payload, SECTOR_BYTES, SectorData};
 use std::ops::Range;

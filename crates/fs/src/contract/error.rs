@@ -47,7 +47,7 @@ pub enum FsError {
     /// Nothing of what was looked for follows the offset (`ENXIO`).
     #[error("no such offset")]
     BeyondEnd,
-    /// Not for this kind of file, whoever asks (`EPERM`).
+    /// Not for this kind of file, for any caller (`EPERM`).
     #[error("operation not permitted")]
     NotPermitted,
     /// The file system is read-only, since mount or since an error (`EROFS`).

@@ -1,4 +1,4 @@
-//! The contract between file systems and whoever uses them: workloads, the crash campaigns' models,
+//! The contract between file systems and their users: workloads, the crash campaigns' models,
 //! and later a FUSE mount. POSIX, by inode number; every promise is numbered and tested
 //! (docs/semantics/posix.md).
 //!
@@ -9,8 +9,8 @@
 //!   reads and writes of more than a page, which are atomic only against each other on one file.
 //! - Futures may be dropped; a call that has begun to change something goes on to its end without its
 //!   caller, and unmount waits for it.
-//! - A call is one boxed future, and a mounted file system may be a `dyn FileSystem`: whoever makes
-//!   calls is compiled without the file system behind them. Below this border nothing is boxed.
+//! - A call is one boxed future, and a mounted file system may be a `dyn FileSystem`: callers
+//!   are compiled without the file system. Below this border nothing is boxed.
 
 mod cost;
 mod data;
@@ -99,7 +99,7 @@ pub trait FileSystem {
     async fn read(&self, caller: Caller, ino: Ino, offset: u64, len: u64, io: Io) -> Result<Data>;
 
     /// Writes `data`; the file grows to hold it. Returns the bytes written: all, or as many as there were
-    /// before an error, of which whoever writes the rest learns. Of sectors, whole ones.
+    /// before an error, which the write of the rest returns. Of sectors, whole ones.
     async fn write(&self, caller: Caller, ino: Ino, offset: u64, data: Data, io: Io)
     -> Result<u64>;
 

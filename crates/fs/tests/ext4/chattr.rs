@@ -106,8 +106,8 @@ fn image(scratch: &Scratch) -> Option<PathBuf> {
     Some(path)
 }
 
-/// The errors of util-linux's and Python's commands are told in words.
-fn told(status: std::process::Output) -> io::Result<()> {
+/// The errors of util-linux's and Python's commands are returned as text.
+fn run_ok(status: std::process::Output) -> io::Result<()> {
     if status.status.success() {
         return Ok(());
     }
@@ -132,9 +132,9 @@ fn by_kernel(root: &Path, call: Call, target: &str) -> io::Result<()> {
             File::open(at)?.set_times(FileTimes::new().set_modified(others))
         }
         // By a file that is open for appending, as an append-only file can be.
-        Call::Reserve => told(run("python3", &["-c", RESERVE, text(&at)])),
-        Call::Punch => told(run("fallocate", &["-p", "-o", "0", "-l", "4096", text(&at)])),
-        Call::Attribute => told(run("python3", &["-c", SET_ATTRIBUTE, text(&at)])),
+        Call::Reserve => run_ok(run("python3", &["-c", RESERVE, text(&at)])),
+        Call::Punch => run_ok(run("fallocate", &["-p", "-o", "0", "-l", "4096", text(&at)])),
+        Call::Attribute => run_ok(run("python3", &["-c", SET_ATTRIBUTE, text(&at)])),
         Call::Link => fs::hard_link(at, beside("link")),
         Call::MoveOver => fs::rename(spare, at),
         Call::MoveAway => fs::rename(at, beside("moved")),

@@ -103,7 +103,7 @@ fn number(path: &Path, name: &str) -> u32 {
 
 /// Damage that debugfs does on request, and what we say of it.
 #[test]
-fn damage_is_told_with_its_place() {
+fn damage_is_reported_with_its_place() {
     if !e2fsprogs() {
         return;
     }

@@ -269,9 +269,9 @@ fn orphans_of_the_orphan_file_are_finished() {
     assert!(refused.to_string().contains("orphan_present"), "{refused}");
 }
 
-/// Without `huge_file` a file's blocks are told in sectors, of which there are 2^32 - 1.
+/// Without `huge_file` a file's blocks are counted in sectors, of which there are 2^32 - 1.
 #[test]
-fn files_are_as_long_as_their_blocks_can_be_told() {
+fn files_are_as_long_as_their_blocks_can_be_counted() {
     if !e2fsprogs() {
         return;
     }

@@ -136,7 +136,7 @@ impl<F: FileSystem> Load<F> {
             self.fs.fsync(caller(self.core), ino).await?;
         }
         let mut files = self.files.borrow_mut();
-        files.get_mut(&number).expect("nobody else removes it").promised = Some(file.pages);
+        files.get_mut(&number).expect("only this task removes it").promised = Some(file.pages);
         Ok(())
     }
 

@@ -222,7 +222,7 @@ async fn used_device(handle: &Handle, sectors: u64, discards: bool) -> OpenDevic
     device
 }
 
-/// What a file shows of blocks that nobody has written: zeroes, whatever the device held before; and a
+/// What a file shows of blocks that were never written: zeroes, whatever the device held before; and a
 /// file that is written stays what it is.
 async fn use_files(fs: &Ext4) -> Result<(), FsError> {
     let caller = Caller::default();

@@ -275,7 +275,7 @@ fn a_flush_covers_its_writes_through_power_cuts() {
     assert!(counts.writers[0].jobs > 0 && counts.rings[0].taken > 0, "{counts:?}");
 }
 
-/// Nobody does two things at once: neither a core, nor a thread, nor a lock.
+/// Neither a core nor a thread nor a lock does two things at the same time.
 #[test]
 fn spans_of_one_track_never_overlap() {
     let cpu = CpuCosts::preset("null-block").expect("a preset");

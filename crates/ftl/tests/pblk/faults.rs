@@ -40,7 +40,7 @@ fn state(driver: &Driver, line: u32) -> EraseUnitState {
 /// Lets everything under way complete.
 fn settle(driver: &mut Driver) {
     while driver.ftl.next_event().is_some() {
-        assert!(driver.step().is_empty(), "nobody waits");
+        assert!(driver.step().is_empty(), "no request waits");
     }
 }
 
@@ -68,7 +68,7 @@ fn assert_explained(driver: &Driver) {
     assert_eq!((buffer.user, buffer.gc, buffer.pad), placed);
 }
 
-/// The data goes elsewhere before the host is told anything, and every sector is still counted once.
+/// The data goes elsewhere before the host gets a completion, and every sector is still counted once.
 #[test]
 fn a_failed_program_loses_nothing() {
     let mut driver = Driver::new(TIMED, config());
@@ -247,8 +247,8 @@ fn end_metadata_that_cannot_be_read_is_not_believed() {
     let sectors = chunks().filter(|id| id.chunk == line);
     let mut sectors =
         sectors.flat_map(|id| (0..GEOMETRY.sectors).map(move |i| GEOMETRY.ppa(id, i)));
-    let told = sectors.find(|&at| media.oob(at).kind == Kind::Emeta).expect("a closed line");
-    media.inner_mut().inner_mut().mark_unreadable(told);
+    let emeta = sectors.find(|&at| media.oob(at).kind == Kind::Emeta).expect("a closed line");
+    media.inner_mut().inner_mut().mark_unreadable(emeta);
     assert_eq!(driver.read(20), lost(20), "the host's table knows it");
     let mut driver = driver.power_cut(config());
     expected[20] = 21;

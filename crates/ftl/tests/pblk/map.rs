@@ -163,7 +163,7 @@ fn blocks_written_back_under_load_share_units() {
     }
 }
 
-/// One slot is enough: whoever waits for a block is served before the next one comes, and what pins
+/// One slot is enough: a request that waits for a block is served before the next one comes, and what pins
 /// the slot is driven out of the ring.
 #[test]
 fn the_smallest_cache_makes_progress() {
@@ -228,7 +228,7 @@ fn every_sector_is_counted() {
     assert_eq!(counts.map, driver.ftl.media().counters().writes(Kind::Map).sectors);
 }
 
-/// A cache as large as the table reads no block twice, and what it takes is told to the byte.
+/// A cache as large as the table reads no block twice, and what it takes is reported to the byte.
 #[test]
 fn a_full_cache_never_misses_again() {
     let map = MapConfig { cache: CacheSize::Percent(100), ..small(MapPolicy::Lru, 1) };

@@ -153,7 +153,7 @@ fn defects(measured: &Measurement) -> impl Iterator<Item = String> {
 fn trace(counts: &TraceCounts) -> Vec<String> {
     let spaces = counts.devices.saturating_sub(1);
     let counted = [
-        (counts.read.bad_lines, "malformed lines of the trace were skipped"),
+        (counts.read.malformed_lines, "malformed lines of the trace were skipped"),
         (counts.read.disordered, "requests of the trace were out of order; they ran in file order"),
         (counts.fit.folded, "requests lay beyond the device and were folded onto it"),
         (

@@ -62,7 +62,7 @@ impl Vars {
             self.values.get(name).cloned()
         });
         self.in_stack.extend(named.into_inner());
-        expanded.map_err(untold)
+        expanded.map_err(message_of)
     }
 
     /// The name of a job file, with the values of what it names.
@@ -78,12 +78,12 @@ impl Vars {
         for variable in named.into_inner() {
             readers.named.entry(variable).or_insert_with(|| "the list of jobs".to_owned());
         }
-        expanded.map_err(untold)
+        expanded.map_err(message_of)
     }
 }
 
 /// Why a text with variables is none.
-fn untold(error: ExpandError) -> String {
+fn message_of(error: ExpandError) -> String {
     match error {
         ExpandError::Unended => format!("{error}; expected `}}`"),
         ExpandError::Unset(name) => format!("no variable var.{name} is set"),

@@ -10,7 +10,7 @@ use super::addresses::{Addresses, Order, Places};
 use super::error::EngineError;
 use super::kind::Next;
 use super::plan::{self, Plan, Range, Strides};
-use super::turns::Turns;
+use super::turns::FileRotation;
 use crate::fio::{Direction, JobSpec, Mix};
 use crate::target::IoTarget;
 use nandscape_block::Lba;
@@ -100,7 +100,7 @@ pub(super) struct Draw {
     directions: Stream,
     /// Of each file, if it has any.
     detours: Vec<ModifierSet>,
-    turns: Option<Box<Turns>>,
+    turns: Option<Box<FileRotation>>,
     /// One file without detours.
     plain: bool,
     /// A ring; `at` is the next to be taken.
@@ -127,7 +127,7 @@ impl Draw {
         let addresses = addresses.map_err(|problem| plan::refuse(spec, problem))?;
         let detours = |range| ModifierSet::new(spec, range, seed, name);
         let detours: Vec<_> = ranges.iter().filter_map(detours).collect();
-        let turns = Turns::new(spec, plan, seed, name).map(Box::new);
+        let turns = FileRotation::new(spec, plan, seed, name).map(Box::new);
         let directions = Stream::new(seed, &format!("{name}/direction"));
         let nothing = Next { lba: Lba(0), direction: Direction::Read };
         Ok(Self {

@@ -8,7 +8,7 @@ use super::flow::Member;
 use super::iolog::Playback;
 use super::reaper::Reaper;
 use super::search::Search;
-use crate::fio::{Counted, JobSpec, Thinking};
+use crate::fio::{Counted, JobSpec, ThinkTime};
 use nandscape_rt::Nanos;
 
 /// Whether a job asks before each I/O.
@@ -74,17 +74,17 @@ impl Pause {
 
 /// Counts towards the next pause of `thinktime`.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Thinker {
-    rules: Thinking,
+pub(super) struct ThinkTimeState {
+    rules: ThinkTime,
     /// I/Os behind the last pause.
     ios: u64,
     /// Its end.
     since: Nanos,
 }
 
-impl Thinker {
+impl ThinkTimeState {
     /// The thinker that `rules` ask for, if any.
-    pub(super) fn new(rules: Thinking) -> Option<Self> {
+    pub(super) fn new(rules: ThinkTime) -> Option<Self> {
         (rules.time > Nanos::ZERO).then_some(Self { rules, ios: 0, since: Nanos::ZERO })
     }
 

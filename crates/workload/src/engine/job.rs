@@ -11,7 +11,7 @@ mod zoned;
 pub(super) use next_io::NextIo;
 
 use super::draw::Draw;
-use super::governor::{Governor, Pause, Thinker};
+use super::governor::{Governor, Pause, ThinkTimeState};
 use super::iolog::{Playback, WrittenLog};
 use super::kind::Kind;
 use super::pace::Pacer;
@@ -74,7 +74,7 @@ pub(super) struct Job {
     draw: Draw,
     pacer: Option<Pacer>,
     governor: Option<Box<Governor>>,
-    thinker: Option<Thinker>,
+    thinker: Option<ThinkTimeState>,
     state: State,
     open: bool,
     /// Of this loop, and of all that follow.
@@ -141,7 +141,7 @@ impl Job {
             draw,
             pacer,
             governor,
-            thinker: Thinker::new(spec.thinking),
+            thinker: ThinkTimeState::new(spec.thinking),
             state: State::Waiting,
             open: false,
             bytes_left: 0,

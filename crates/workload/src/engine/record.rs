@@ -1,4 +1,4 @@
-//! Whoever wants to hear of every completed I/O: logs, interval histograms. A run without one pays a
+//! What observes every completed I/O: logs, interval histograms. A run without one pays a
 //! branch an I/O.
 
 use crate::fio::Direction;

@@ -14,7 +14,7 @@ use std::ops::Range;
 const LBA_BITS: u32 = 34;
 /// Bits of a tag that name the version.
 const VERSION_BITS: u32 = 63 - LBA_BITS;
-/// Devices up to this size can be told apart sector by sector.
+/// Devices up to this size are compared sector by sector.
 pub(crate) const SECTORS_MAX: u64 = 1 << LBA_BITS;
 
 /// The version of a write.
@@ -75,7 +75,7 @@ pub(super) fn content(tag: Tag) -> Content {
 /// How sure a sector's content is.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 enum Certainty {
-    /// Nobody of this run wrote it.
+    /// No job of this run wrote it.
     #[default]
     Unknown,
     /// It holds its version.

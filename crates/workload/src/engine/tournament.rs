@@ -8,7 +8,7 @@ use nandscape_rt::Nanos;
 
 /// A leaf with its event, or without one at [`Nanos::MAX`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Entrant {
+struct Leaf {
     at: Nanos,
     leaf: usize,
 }
@@ -17,16 +17,16 @@ struct Entrant {
 #[derive(Clone, Debug)]
 pub(crate) struct Tournament {
     /// The winner of all, node 1. Node `i` has the children `2i` and `2i + 1`; the leaves come last.
-    first: Entrant,
+    first: Leaf,
     /// The other nodes, by parent: pair `i` holds the children of node `i`, and pair 0 nothing. A walk
     /// finds a node and the one it plays against by one index.
-    pairs: Box<[[Entrant; 2]]>,
+    pairs: Box<[[Leaf; 2]]>,
 }
 
 impl Tournament {
     /// A tournament of `leaves`, at least one, none of them with an event.
     pub(crate) fn new(leaves: usize) -> Self {
-        let none = Entrant { at: Nanos::MAX, leaf: 0 };
+        let none = Leaf { at: Nanos::MAX, leaf: 0 };
         Self { first: none, pairs: vec![[none; 2]; leaves].into() }
     }
 
@@ -40,7 +40,7 @@ impl Tournament {
     #[inline]
     pub(crate) fn set(&mut self, leaf: usize, at: Nanos) {
         let mut node = self.pairs.len() + leaf;
-        let mut winner = Entrant { at, leaf };
+        let mut winner = Leaf { at, leaf };
         while node > 1 {
             let side = node & 1;
             node >>= 1;

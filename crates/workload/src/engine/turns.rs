@@ -13,7 +13,7 @@ use std::collections::VecDeque;
 
 /// The turns of a job's files.
 #[derive(Clone, Debug)]
-pub(super) struct Turns {
+pub(super) struct FileRotation {
     service: FileService,
     choices: Stream,
     /// Files that the pass is not through with; the first has its turn.
@@ -27,8 +27,8 @@ pub(super) struct Turns {
     ends: bool,
 }
 
-impl Turns {
-    /// Turns for several files; one always has its turn.
+impl FileRotation {
+    /// A rotation of several files; one always has its turn.
     pub(super) fn new(spec: &JobSpec, plan: &Plan, seed: u64, name: &str) -> Option<Self> {
         (plan.ranges.len() > 1).then(|| Self {
             service: spec.files.service,

@@ -28,7 +28,7 @@ pub use keys::supported_keys;
 pub use reader::{Environment, ExpandError, HostEnvironment, expand, load, parse, parse_for};
 pub use rules::{
     AccessZone, BlockSizes, Counted, FileKeys, FileOrder, FileService, FlowShare, IoLog,
-    LatencyGoal, Reaping, Replaying, Thinking, ZoneMode, Zoning,
+    LatencyGoal, Reaping, Replaying, ThinkTime, ZoneMode, Zoning,
 };
 pub use runtime::Runtime;
 pub use spec::{

@@ -170,7 +170,7 @@ pub enum Counted {
 
 /// `thinktime` and what belongs to it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Thinking {
+pub struct ThinkTime {
     /// `thinktime`; zero: never.
     pub time: Nanos,
     /// `thinktime_blocks`: I/Os between two pauses; absent: 1, or any number with `io_time`.
@@ -181,7 +181,7 @@ pub struct Thinking {
     pub io_time: Nanos,
 }
 
-impl Thinking {
+impl ThinkTime {
     pub(super) const NONE: Self =
         Self { time: Nanos::ZERO, blocks: None, counted: Counted::Completed, io_time: Nanos::ZERO };
 }

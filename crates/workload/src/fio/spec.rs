@@ -3,7 +3,7 @@
 use super::direction::Direction;
 use super::error::{Notice, Place};
 use super::rules::{
-    AccessZone, BlockSizes, FileKeys, FlowShare, LatencyGoal, Reaping, Replaying, Thinking, Zoning,
+    AccessZone, BlockSizes, FileKeys, FlowShare, LatencyGoal, Reaping, Replaying, ThinkTime, Zoning,
 };
 use super::units::Amount;
 use nandscape_block::SECTOR_BYTES;
@@ -206,7 +206,7 @@ pub struct JobSpec {
     /// `rate_ignore_thinktime`: what a pause cost is not caught up with.
     pub rate_ignores_thinking: bool,
     /// `thinktime` and its relatives.
-    pub thinking: Thinking,
+    pub thinking: ThinkTime,
     /// `latency_target` and its relatives.
     pub goal: LatencyGoal,
     /// `max_latency` by direction: what takes longer ends the job.
@@ -282,7 +282,7 @@ impl JobSpec {
             rate_iops: [None; 3],
             poisson: false,
             rate_ignores_thinking: false,
-            thinking: Thinking::NONE,
+            thinking: ThinkTime::NONE,
             goal: LatencyGoal::NONE,
             max_latency: [None; 3],
             flow: FlowShare::default(),

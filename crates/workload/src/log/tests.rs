@@ -99,7 +99,7 @@ fn histograms_are_complete() {
 
 /// Jobs are numbered through, and share files without `per_job_logs`.
 #[test]
-fn jobs_share_files_if_told_so() {
+fn jobs_share_files_on_request() {
     let names = |keys: &str| {
         let text = format!("[global]\nwrite_iops_log=x\n{keys}\n[a]\nnumjobs=2\n[b]\n");
         FioLogs::new(&parse(&text, "test.fio", &HostEnvironment).unwrap()).files().to_vec()

@@ -42,7 +42,7 @@ pub struct ReadCounts {
     /// Requests.
     pub requests: u64,
     /// Malformed lines that were left out.
-    pub bad_lines: u64,
+    pub malformed_lines: u64,
     /// Requests with a time before that of an earlier line; they count as of the same time.
     pub disordered: u64,
 }
@@ -229,11 +229,11 @@ impl TraceReader {
     }
 
     fn bad_line(&mut self, problem: String) -> Result<(), TraceError> {
-        if self.counts.bad_lines < self.skip_bad_lines {
-            self.counts.bad_lines += 1;
+        if self.counts.malformed_lines < self.skip_bad_lines {
+            self.counts.malformed_lines += 1;
             return Ok(());
         }
-        let problem = match self.counts.bad_lines {
+        let problem = match self.counts.malformed_lines {
             0 => problem,
             skipped => format!("{problem} ({skipped} bad lines were skipped before)"),
         };

@@ -76,7 +76,7 @@ fn keys_are_refused_with_their_place() {
 
 /// A key that this zonemode has no use for gets a notice, with its place.
 #[test]
-fn idle_keys_are_told() {
+fn idle_keys_are_reported() {
     let notices = |keys: &str| {
         let file = jobs(&format!("[j]\n{keys}\n"));
         file.notices.iter().map(ToString::to_string).collect::<Vec<_>>()

@@ -371,7 +371,7 @@ fn supported_features_are_as_documented() {
 /// A record that is too short, too long, of an odd length, or too short for its name is found, and so is
 /// one in use without a name; where it stands is reported.
 #[test]
-fn unsound_records_are_told() {
+fn unsound_records_are_reported() {
     let mut sound = vec![0; 4096];
     init_dir_block(&mut sound, true);
     assert!(insert_name(&mut sound, b"first", 12, 1, true));

@@ -77,13 +77,13 @@ struct Verdict {
     said: String,
 }
 
-/// e2fsck tells of things that do not count in its exit code.
+/// e2fsck reports things that do not count in its exit code.
 fn theirs(path: &Path) -> Verdict {
     let checked = run("e2fsck", &["-fn", text(path)]);
     let out = [checked.stdout, checked.stderr].concat();
     let said = String::from_utf8_lossy(&out).into_owned();
-    let told = ["? no", "IGNORED", "Found invalid", "Setting filetype"];
-    let asked = told.iter().any(|part| said.contains(part));
+    let silent = ["? no", "IGNORED", "Found invalid", "Setting filetype"];
+    let asked = silent.iter().any(|part| said.contains(part));
     Verdict { sound: checked.status.code() == Some(0) && !asked, said }
 }
 
@@ -119,7 +119,7 @@ impl Round<'_> {
             let end = change.at + change.before.len();
             self.image.bytes[change.at..end].copy_from_slice(&change.before);
         }
-        differ.map(|()| true).map_err(|what| self.told(&changes, &what))
+        differ.map(|()| true).map_err(|what| self.described(&changes, &what))
     }
 
     fn put(&self, at: usize, bytes: &[u8]) {
@@ -160,13 +160,13 @@ impl Round<'_> {
         }
     }
 
-    fn told(&self, changes: &[Change], what: &str) -> String {
+    fn described(&self, changes: &[Change], what: &str) -> String {
         let Target { kind, at, owner, .. } = self.target;
-        let mut told = format!("{kind:?} of {owner}");
+        let mut text = format!("{kind:?} of {owner}");
         for Change { at: byte, before, after } in &changes[..1] {
-            let _ = write!(told, ", byte {:#x}: {before:x?} is now {after:x?}", byte - at);
+            let _ = write!(text, ", byte {:#x}: {before:x?} is now {after:x?}", byte - at);
         }
-        format!("{told}: {what}")
+        format!("{text}: {what}")
     }
 }
 

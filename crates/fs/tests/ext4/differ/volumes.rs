@@ -11,7 +11,7 @@ use std::path::PathBuf;
 
 const PAGE: u64 = 4096;
 
-/// A kind of volume: what mke2fs is told of features, and of the rest.
+/// A kind of volume: the features that mke2fs is given, and other options.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Arm {
     pub(super) features: &'static str,

@@ -6,7 +6,7 @@
 //!
 //! `NANDSCAPE_FS_HOSTILE` sets the rounds of each arm.
 
-mod told;
+mod cases;
 
 use crate::common::asked;
 use crate::common::device::{Device, content, medium, on_device};

@@ -86,7 +86,7 @@ pub(crate) fn version(block: u64, bytes: &SectorBytes) -> Option<u64> {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Use {
     Metadata,
-    /// Freed in a transaction that is not committed; nobody may use it.
+    /// Freed in a transaction that is not committed; no task may use it.
     Freed(Tid),
     Data,
 }
@@ -250,7 +250,7 @@ impl Task {
         let Some(block) = free else { return Ok(()) };
         let version = self.world.next_version();
         let payload = Payload::from_bytes(&content(block, version)).expect("a sector");
-        // Nobody makes it metadata while the write is under way.
+        // No task makes it metadata while the write is in flight.
         self.world.uses.borrow_mut()[block as usize] = Use::Freed(Tid(0));
         let write = self.device.write(Lba(block), 1, payload);
         self.world.history.borrow_mut().data(block, version);

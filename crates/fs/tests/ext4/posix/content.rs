@@ -120,25 +120,25 @@ fn blocks_come_ahead_and_go_again() {
 
 /// 29: what is made and written is taken at once, and comes back when it goes.
 #[test]
-fn space_is_told() {
+fn space_is_reported() {
     on_each(16, async |fs, _| {
-        let told = async || fs.statfs(ME).await.map(|told| (told.free, told.files_free)).unwrap();
-        let (blocks, inodes) = told().await;
+        let counts = async || fs.statfs(ME).await.map(|stat| (stat.free, stat.files_free)).unwrap();
+        let (blocks, inodes) = counts().await;
         write(fs, create(fs, fs.root(), "f").await, 0, &[7; 40_960]).await;
         // An inode of F2FS takes a block, and what has no block has no inode.
         let expected = match fs.counts().detail {
             FsDetail::F2fs(_) => (blocks - 11, inodes.min(blocks - 11)),
             _ => (blocks - 10, inodes - 1),
         };
-        assert_eq!(told().await, expected, "before a block was chosen");
+        assert_eq!(counts().await, expected, "before a block was chosen");
         fs.unlink(ME, fs.root(), b"f").await.expect("no file");
-        assert_eq!(told().await, (blocks, inodes));
+        assert_eq!(counts().await, (blocks, inodes));
     });
 }
 
 /// 19: a write that cannot find space says so at once; what was taken stays good.
 #[test]
-fn no_space_is_told_at_the_write() {
+fn no_space_is_reported_at_the_write() {
     on_each(16, async |fs, _| {
         let file = create(fs, fs.root(), "f").await;
         let mut taken = 0;
@@ -215,7 +215,7 @@ fn a_full_volume_is_written_over() {
 
 /// 19: a direct write takes nothing if it does not find all, and one through the cache what there is.
 #[test]
-fn what_does_not_fit_is_told() {
+fn what_does_not_fit_is_refused() {
     async fn body(fs: &Fs, _: &Handle) {
         let file = create(fs, fs.root(), "f").await;
         write(fs, file, 0, b"the beginning").await;

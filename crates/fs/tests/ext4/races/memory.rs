@@ -155,10 +155,10 @@ fn readers_go_on_beside_a_writer_that_waits() {
     });
 }
 
-/// Inodes that nobody uses leave memory, with their pages, when there are more than are to be kept; those
+/// Inodes that no task uses leave memory, with their pages, when there are more than are to be kept; those
 /// that are open stay.
 #[test]
-fn inodes_that_nobody_uses_leave_memory() {
+fn unused_inodes_leave_memory() {
     on_quick(formatted(ROOMY), async |stand| {
         let options = MountOptions { inodes: 8, ..MountOptions::default() };
         let fs = stand.mount(&options).await;

@@ -1,20 +1,20 @@
 //! Calls that overlap, on a device that answers late and in any order ([`late`]).
 //!
 //! - Whatever overlaps, no call waits for ever, no file shows what is another's, and the volume is
-//!   sound: after an unmount, after a power cut, and when calls were dropped under way.
-//! - [`told`], [`told_content`] and [`told_orphans`] say it in words, an interleaving each; [`dropped`]
+//!   sound: after an unmount, after a power cut, and when calls were dropped before their end.
+//! - [`interleavings`], [`interleavings_content`] and [`interleavings_orphans`] have a test per interleaving; [`dropped`]
 //!   drops each call at instants drawn from seeds; [`stress`] lets several tasks call anything.
 //!
 //! `NANDSCAPE_FS_RACES` sets the seeds of each arm.
 
 mod dropped;
+mod interleavings;
+mod interleavings_content;
+mod interleavings_orphans;
 mod late;
 mod memory;
 mod steps;
 mod stress;
-mod told;
-mod told_content;
-mod told_orphans;
 
 use crate::common::asked;
 use late::Late;

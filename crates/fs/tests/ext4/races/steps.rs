@@ -11,7 +11,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 /// What went wrong, a line each.
-pub(super) type Told = Rc<RefCell<Vec<String>>>;
+pub(super) type Reports = Rc<RefCell<Vec<String>>>;
 
 const NAMES: [&[u8]; 5] = [b"a", b"b", b"c", b"d", b"e"];
 /// Pages of a file that are used, and at most in one call.
@@ -122,7 +122,7 @@ pub(super) struct Worker {
     pub(super) dirs: Vec<Ino>,
     pub(super) rng: Stream,
     pub(super) habits: Habits,
-    pub(super) told: Told,
+    pub(super) reports: Reports,
     /// Steps of all tasks.
     pub(super) made: Rc<Cell<u64>>,
 }
@@ -147,7 +147,7 @@ impl Worker {
     }
 
     fn tell(&self, what: String) {
-        self.told.borrow_mut().push(what);
+        self.reports.borrow_mut().push(what);
     }
 
     fn one_of<T: Copy>(&mut self, all: &[T]) -> T {
@@ -224,7 +224,7 @@ impl Worker {
         Ok(())
     }
 
-    /// Opens a regular file; one that was made anew under its number meanwhile is nobody's.
+    /// Opens a regular file; one that was created again under its number meanwhile belongs to no task.
     async fn open(&mut self, dir: Ino, name: &[u8]) -> Result<Attr> {
         let found = self.fs.lookup(self.me, dir, name).await?;
         self.fs.open(self.me, found.ino, OpenFlags::default()).await?;

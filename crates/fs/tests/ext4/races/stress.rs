@@ -7,7 +7,7 @@
 //! - However it ends, by an unmount, by one in the midst of calls, or by a power cut, our check finds
 //!   nothing after the next mount, and of one volume in about twenty e2fsck neither.
 
-use super::steps::{Habits, Told, Worker, foreign, is_ordinary};
+use super::steps::{Habits, Reports, Worker, foreign, is_ordinary};
 use super::*;
 use crate::common::device::store;
 use crate::common::{Scratch, assert_clean, e2fsprogs};
@@ -132,8 +132,8 @@ fn is_ordinary_or_refused(error: &FsError) -> bool {
 /// What a mount leaves.
 struct Left {
     medium: MemDevice,
-    told: Vec<String>,
-    /// Free blocks and inodes, where they are known; where they are not, nothing is told of the rest.
+    reports: Vec<String>,
+    /// Free blocks and inodes, where they are known; where they are not, nothing is reported of the rest.
     free: Option<(u64, u64)>,
     /// The device refused what an unmount cannot do without.
     failed: bool,
@@ -144,7 +144,7 @@ async fn at_work(
     plan: &Plan,
     stand: &Stand,
     fs: &Ext4,
-    told: &Told,
+    reports: &Reports,
     made: &Rc<Cell<u64>>,
 ) -> Vec<JoinHandle<()>> {
     let mut dirs = vec![fs.root()];
@@ -160,7 +160,7 @@ async fn at_work(
             dirs: dirs.clone(),
             rng: Stream::new(plan.seed, &format!("task {thread}")),
             habits: plan.habits(),
-            told: Rc::clone(told),
+            reports: Rc::clone(reports),
             made: Rc::clone(made),
         };
         stand.rt.spawn("task", worker.work())
@@ -185,16 +185,16 @@ fn refuse_some(plan: &Plan, stand: &Stand) {
 /// The first mount, until it ends as the arm says.
 async fn first(plan: Plan, stand: Stand) -> Left {
     let fs = stand.mount(&plan.options()).await;
-    let told = Told::default();
+    let reports = Reports::default();
     let made = Rc::default();
-    let tasks = at_work(&plan, &stand, &fs, &told, &made).await;
+    let tasks = at_work(&plan, &stand, &fs, &reports, &made).await;
     match plan.arm.end {
         End::Unmount => {
             join_all(tasks).await;
             stand.refuse(|_| false);
             let free = space(&plan, &stand, &fs).await;
             let unmounted = stand.ends(fs.unmount()).await;
-            left(&plan, &stand, told.take(), unmounted, free).await
+            left(&plan, &stand, reports.take(), unmounted, free).await
         }
         End::Early => {
             midst(&plan, &stand, &tasks, &made).await;
@@ -202,11 +202,11 @@ async fn first(plan: Plan, stand: Stand) -> Left {
             if plan.seed / 4 % 2 == 1 {
                 join_all(tasks).await;
             }
-            left(&plan, &stand, told.take(), unmounted, None).await
+            left(&plan, &stand, reports.take(), unmounted, None).await
         }
         End::Cut => {
             midst(&plan, &stand, &tasks, &made).await;
-            Left { medium: stand.cut(), told: told.take(), free: None, failed: false }
+            Left { medium: stand.cut(), reports: reports.take(), free: None, failed: false }
         }
     }
 }
@@ -234,18 +234,18 @@ async fn space(plan: &Plan, stand: &Stand, fs: &Ext4) -> Option<(u64, u64)> {
 async fn left(
     plan: &Plan,
     stand: &Stand,
-    mut told: Vec<String>,
+    mut reports: Vec<String>,
     unmounted: Result<Result<(), FsError>, Elapsed>,
     free: Option<(u64, u64)>,
 ) -> Left {
     let refused = plan.arm.refused;
     let mut failed = match unmounted {
         Ok(Ok(())) => false,
-        // It told of a page that was refused.
+        // It reported a page that was refused.
         Ok(Err(FsError::Io(_))) if refused == Refused::Data => false,
         Ok(Err(FsError::Io(_) | FsError::ReadOnly)) if refused != Refused::Nothing => true,
         other => {
-            told.push(format!("unmount: {other:?}"));
+            reports.push(format!("unmount: {other:?}"));
             true
         }
     };
@@ -253,10 +253,10 @@ async fn left(
         let findings = stand.findings().await;
         // A change that a refusal left half done is for e2fsck to mend.
         failed = refused != Refused::Nothing && is_marked(&findings);
-        told.extend(findings.into_iter().filter(|_| !failed));
+        reports.extend(findings.into_iter().filter(|_| !failed));
     }
     // An unmount leaves nothing under way that could still be lost.
-    Left { medium: stand.cut(), told, free, failed }
+    Left { medium: stand.cut(), reports, free, failed }
 }
 
 /// The second mount, in which everything is looked at.
@@ -266,24 +266,24 @@ async fn second(plan: Plan, stand: Stand, free: Option<(u64, u64)>) -> (Vec<Stri
         Ok((fs, _)) => fs,
         Err(error) => return (vec![format!("mount: {error:?}")], stand.take()),
     };
-    let mut told = Vec::new();
+    let mut reports = Vec::new();
     let space = fs.statfs(ME).await.expect("space");
     let after = (space.free, space.files_free);
     if free.is_some_and(|before| before != after) {
-        told.push(format!("free before {free:?}, after {after:?}"));
+        reports.push(format!("free before {free:?}, after {after:?}"));
     }
     if !plan.may_show_others() {
-        look(&fs, &mut told).await;
+        look(&fs, &mut reports).await;
     }
     match stand.ends(fs.unmount()).await {
-        Ok(Ok(())) => told.extend(stand.findings().await),
-        other => told.push(format!("second unmount: {other:?}")),
+        Ok(Ok(())) => reports.extend(stand.findings().await),
+        other => reports.push(format!("second unmount: {other:?}")),
     }
-    (told, stand.take())
+    (reports, stand.take())
 }
 
 /// Reads every file.
-async fn look(fs: &Ext4, told: &mut Vec<String>) {
+async fn look(fs: &Ext4, reports: &mut Vec<String>) {
     let mut waiting = vec![fs.root()];
     while let Some(dir) = waiting.pop() {
         let entries = fs.readdir(ME, dir, 0, 1_000).await.expect("names");
@@ -293,7 +293,7 @@ async fn look(fs: &Ext4, told: &mut Vec<String>) {
                 Kind::Directory => waiting.push(entry.ino),
                 Kind::File => {
                     let read = get(fs, entry.ino, Io::Buffered).await;
-                    told.extend(foreign(&attr, &read).map(|what| format!("at last: {what}")));
+                    reports.extend(foreign(&attr, &read).map(|what| format!("at last: {what}")));
                 }
                 _ => {}
             }
@@ -307,20 +307,20 @@ fn round(arm: Arm, seed: u64, stored: &[Stored; 2], e2fsck: bool) -> Result<(), 
     let fua = if seed % 7 == 6 { Fua::Refused } else { Fua::Honoured };
     let medium = stored[usize::from(seed.is_multiple_of(5))].medium(fua);
     let left = on(medium, seed, plan.delay_ns, async move |stand| first(plan, stand).await);
-    let mut told = left.told;
-    if told.is_empty() && !left.failed {
+    let mut reports = left.reports;
+    if reports.is_empty() && !left.failed {
         let (more, medium) =
             on_quick(left.medium, async move |stand| second(plan, stand, left.free).await);
-        told.extend(more);
-        if told.is_empty() && e2fsck && seed.is_multiple_of(E2FSCK_EVERY) {
+        reports.extend(more);
+        if reports.is_empty() && e2fsck && seed.is_multiple_of(E2FSCK_EVERY) {
             let scratch = Scratch::new();
             let image = scratch.path("image");
             store(&medium, &image);
             assert_clean(&image);
         }
     }
-    told.truncate(3);
-    if told.is_empty() { Ok(()) } else { Err(told.join("; ")) }
+    reports.truncate(3);
+    if reports.is_empty() { Ok(()) } else { Err(reports.join("; ")) }
 }
 
 fn assert_holds(few: u64, arm: Arm) {
@@ -366,6 +366,6 @@ fn refused_reads_leave_a_sound_volume_or_a_marked_one() {
 }
 
 #[test]
-fn refused_writes_keep_nobody_waiting() {
+fn refused_writes_keep_no_call_waiting() {
     assert_holds(80, Arm { refused: Refused::Writes, ..WHOLE });
 }

@@ -105,19 +105,19 @@ impl Log {
         let place = self.places[index];
         let block = image.block(place);
         let used: Vec<usize> = (0..1024).filter(|at| block[at * 4..at * 4 + 4] != [0; 4]).collect();
-        let told = self.codec.checksums != Checksums::None && rng.below(2) == 0;
+        let reported = self.codec.checksums != Checksums::None && rng.below(2) == 0;
         let at = match rng.below(4) {
-            0 if told => rng.below(1024) as usize,
-            1 if told && !used.is_empty() => used[rng.below(used.len() as u64) as usize],
+            0 if reported => rng.below(1024) as usize,
+            1 if reported && !used.is_empty() => used[rng.below(used.len() as u64) as usize],
             // What no checksum tells of must not lead to another file system.
-            _ if part == Part::Copy && !told => return None,
+            _ if part == Part::Copy && !reported => return None,
             _ if part == Part::Commit => rng.below(16) as usize,
             _ => rng.below(3) as usize,
         };
         let before = word(image, place, at * 4);
         let after = changed(before, rng);
         put(image, place, at * 4, after);
-        let mended = !told && self.mend(image, place, part);
+        let mended = !reported && self.mend(image, place, part);
         let how = if mended { ", mended" } else { "" };
         let at = at * 4;
         Some(format!("log block {index}, {part:?}, byte {at:#x}: {before:#x} is {after:#x}{how}"))

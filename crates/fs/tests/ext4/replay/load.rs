@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 const PAGE: u64 = 4096;
 
-/// A kind of volume: what mke2fs and mount are told.
+/// A kind of volume: the options of mke2fs and mount.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Arm {
     pub(super) options: &'static [&'static str],
@@ -64,7 +64,7 @@ impl Arm {
     }
 }
 
-/// Somebody who works on a mount.
+/// A task that works on a mount.
 struct Load {
     rng: Stream,
     made: u64,

@@ -32,7 +32,7 @@ fn by_kernel(scratch: &Scratch, image: &Path) -> Result<PathBuf, String> {
     })
 }
 
-/// e2fsck recovers a copy; `Err` if it asks for somebody to look.
+/// e2fsck recovers a copy; `Err` if it asks for a manual check.
 fn by_e2fsck(scratch: &Scratch, image: &Path) -> Result<PathBuf, String> {
     let copy = scratch.path("by-e2fsck");
     fs::copy(image, &copy).expect("a copy");

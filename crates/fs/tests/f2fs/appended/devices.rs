@@ -150,7 +150,7 @@ pub(super) fn with<T: 'static>(
     let lent = shared.erased();
     let value = executor.block_on(async move { body(handle, lent).await }).expect("no deadlock");
     drop(executor);
-    let mut device = shared.into_inner().expect("nobody else has it");
+    let mut device = shared.into_inner().expect("no other owner");
     // What was on its way is lost, and the next host numbers its own from the start.
     device.reads.clear();
     (device, value)

@@ -89,7 +89,7 @@ fn other_regions_are_refused() {
     assert_eq!((config("lfs"), config("adaptive")), (Ok(()), Err("allocation")));
 }
 
-/// A slot whose address is another section's, or nobody's, is found; a mount refuses it.
+/// A slot whose address is another section's, or no section's, is found; a mount refuses it.
 #[test]
 fn wrong_slots_are_found() {
     for (address, expected) in [

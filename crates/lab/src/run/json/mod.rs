@@ -281,7 +281,7 @@ fn trace(counts: &TraceCounts) -> Value {
     json!({
         "requests": counts.read.requests,
         "devices": counts.devices,
-        "malformed_lines": counts.read.bad_lines,
+        "malformed_lines": counts.read.malformed_lines,
         "out_of_order": counts.read.disordered,
         "widened": counts.fit.widened,
         "widened_bytes": counts.fit.widened_bytes,

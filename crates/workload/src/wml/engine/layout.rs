@@ -154,8 +154,8 @@ async fn remove(fs: &dyn FileSystem, parent: Ino, name: &[u8]) -> Result<()> {
         return fs.unlink(caller, parent, name).await;
     }
     let mut path = vec![(parent, name.to_vec(), found.ino)];
-    while let Some((parent, name, folder)) = path.last().cloned() {
-        let mut entries = fs.readdir(caller, folder, 0, LIST_ENTRIES).await?;
+    while let Some((parent, name, directory)) = path.last().cloned() {
+        let mut entries = fs.readdir(caller, directory, 0, LIST_ENTRIES).await?;
         entries.retain(|entry| entry.name != b"." && entry.name != b"..");
         if entries.is_empty() {
             fs.rmdir(caller, parent, &name).await?;
@@ -163,10 +163,10 @@ async fn remove(fs: &dyn FileSystem, parent: Ino, name: &[u8]) -> Result<()> {
         }
         for DirEntry { ino, kind, name, .. } in entries {
             if kind == Kind::Directory {
-                path.push((folder, name, ino));
+                path.push((directory, name, ino));
                 break;
             }
-            fs.unlink(caller, folder, &name).await?;
+            fs.unlink(caller, directory, &name).await?;
         }
     }
     Ok(())
@@ -185,8 +185,8 @@ pub async fn preload(
     let sets = workload.filesets.iter().zip(created);
     for (_, set) in sets.filter(|(fileset, _)| fileset.cached) {
         for Leaf { parent, serial, bytes, .. } in set.tree.files.iter().filter(|file| file.exists) {
-            let folder = set.directories[*parent as usize];
-            let ino = fs.lookup(caller, folder, leaf_name(*serial).as_bytes()).await?.ino;
+            let directory = set.directories[*parent as usize];
+            let ino = fs.lookup(caller, directory, leaf_name(*serial).as_bytes()).await?.ino;
             for offset in (0..*bytes).step_by(BLOCK_BYTES as usize) {
                 fs.read(caller, ino, offset, BLOCK_BYTES, Io::Buffered).await?;
             }

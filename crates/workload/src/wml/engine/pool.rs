@@ -235,9 +235,9 @@ mod tests {
         });
     }
 
-    /// Who finds everything taken waits until something is not.
+    /// A thread that finds every file taken waits until one is free.
     #[test]
-    fn who_finds_nobody_idle_waits() {
+    fn without_an_idle_file_a_thread_waits() {
         let mut executor = Executor::on_virtual_clock();
         let rt = executor.handle();
         let pool = std::rc::Rc::new(Pool::new(&rt, [true].into_iter()));

@@ -159,7 +159,7 @@ proptest! {
 /// A superblock keeps what is set, whatever its checksums, and one that contradicts itself or asks
 /// for what is not supported is refused by name.
 #[test]
-fn superblocks_say_what_they_were_told() {
+fn superblocks_keep_what_they_were_given() {
     let mut superblock = Superblock::fresh(100, [3; 16]);
     superblock.set_features(Features::of_file_system(true, true));
     superblock.set_start(Position { tid: Tid(9), block: 44 });

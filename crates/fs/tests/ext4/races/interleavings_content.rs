@@ -62,8 +62,8 @@ enum Gone {
     Unlinked,
 }
 
-/// A read shows a file as it was before its content went, or as it is then: no part of either, and nobody
-/// else's content.
+/// A read shows a file as it was before its content went, or as it is then: no part of either, and no content of
+/// another file.
 #[test]
 fn a_read_shows_no_half_of_a_cut() {
     for gone in [Gone::Cut, Gone::Punched, Gone::Unlinked] {
@@ -133,9 +133,9 @@ fn a_refused_page_shows_nobody_elses_content() {
     });
 }
 
-/// What goes wrong with one part of a file is told by the next sync, once, and all else is written.
+/// What goes wrong with one part of a file is reported by the next sync, once, and all else is written.
 #[test]
-fn an_error_is_told_once() {
+fn an_error_is_reported_once() {
     on_quick(formatted(ROOMY), async |stand| {
         let fs = stand.mount(&MountOptions::default()).await;
         let file = create(&fs, fs.root(), "f").await;
@@ -156,7 +156,7 @@ fn an_error_is_told_once() {
             bio.op == Op::Read && reads == 1
         });
         assert!(fs.fsync(ME, file).await.is_err(), "a sync tells what was refused");
-        assert_eq!(fs.fsync(ME, file).await, Ok(()), "it was told");
+        assert_eq!(fs.fsync(ME, file).await, Ok(()), "it was reported");
         let read = get(&fs, file, Io::Direct).await;
         assert_eq!(others(&read[300 * PAGE as usize..], 3), 0, "nothing was refused of this page");
     });
@@ -185,7 +185,7 @@ fn what_was_not_refused_is_written_back() {
         put(&fs, file, 1, 3, 3_000, Io::Buffered).await;
         stand.rt.sleep(Nanos::from_secs(1)).await;
         assert!(fs.fsync(ME, file).await.is_err(), "a bitmap was refused");
-        assert_eq!(fs.fsync(ME, file).await, Ok(()), "it was told");
+        assert_eq!(fs.fsync(ME, file).await, Ok(()), "it was reported");
         let blocks = fs.getattr(ME, file).await.expect("a file").blocks / 8;
         assert!((1_500..3_000).contains(&blocks), "{blocks} of 3,001 have blocks");
         assert_eq!(free().await, before + 1 - blocks);
@@ -194,7 +194,7 @@ fn what_was_not_refused_is_written_back() {
     });
 }
 
-/// An error stays with its file until it is told, however many other files there are.
+/// An error stays with its file until it is reported, however many other files there are.
 #[test]
 fn an_error_waits_for_who_asks() {
     on_quick(formatted(ROOMY), async |stand| {
@@ -209,7 +209,7 @@ fn an_error_waits_for_who_asks() {
             create(&fs, fs.root(), &format!("other{n}")).await;
         }
         assert!(fs.fsync(ME, file).await.is_err(), "pages were lost");
-        assert_eq!(fs.fsync(ME, file).await, Ok(()), "it was told");
+        assert_eq!(fs.fsync(ME, file).await, Ok(()), "it was reported");
     });
 }
 

@@ -122,7 +122,7 @@ fn unmount_writes_what_it_can() {
         stand.refuse(move |bio| is_data(bio) && is_of(bio, a));
         let first = stand.ends(fs.unmount()).await.expect("unmount ends");
         assert!(matches!(first, Err(FsError::Io(_))), "{first:?}");
-        // Whoever asks again must not be left without an answer.
+        // A caller that asks again must not be left without an answer.
         stand.ends(fs.unmount()).await.expect("unmount ends").ok();
         stand.cut()
     });
@@ -213,7 +213,7 @@ fn promised_blocks_are_not_given_away() {
     });
 }
 
-/// An fsync that is dropped while it looks for blocks keeps nobody else waiting.
+/// An fsync that is dropped while it looks for blocks keeps no other call waiting.
 #[test]
 fn a_dropped_fsync_keeps_no_commit_waiting() {
     on_quick(formatted(ROOMY), async |stand| {
@@ -284,8 +284,8 @@ fn a_refused_create_has_not_happened_or_is_marked() {
     }
 }
 
-/// Writers share what write-back cleans, however large their calls are; nobody waits for ever, nor do those
-/// who read what he writes.
+/// Writers share what write-back cleans, however large their calls are; no writer waits for ever, nor do those
+/// that read what it writes.
 #[test]
 fn throttled_writers_all_go_on() {
     for (small, large, pages) in [(8, 8, 1_000), (8, 900, 300), (100, 900, 300)] {

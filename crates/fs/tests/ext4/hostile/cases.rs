@@ -1,4 +1,4 @@
-//! Damage in words: what a damaged volume says where it would lead calls astray, structure by
+//! Damage case by case: what a damaged volume says where it would lead calls astray, structure by
 //! structure, and that nothing else of it suffers.
 
 use super::{DEADLINE, IJOURNAL, ME, PAGE, Sector, load, tags};
@@ -211,7 +211,7 @@ fn names() {
     }
 }
 
-/// Directories whose `..` leads elsewhere stay where they are; nobody walks up for ever.
+/// Directories whose `..` leads elsewhere stay where they are; no walk up goes on for ever.
 #[test]
 fn ways_up() {
     let mut image = volume();
@@ -231,7 +231,7 @@ fn ways_up() {
     assert_eq!(said, Err(corrupt("directory: .. never leads to the root", "inode 14")));
 }
 
-/// Two directories that name each other keep nobody waiting who removes both names at once.
+/// Two directories that name each other keep no caller waiting that removes both names at the same time.
 #[test]
 fn rings() {
     let mut image = volume();
@@ -276,7 +276,7 @@ fn mounts_that_fail() {
         rt.sleep(Nanos::from_secs(60)).await;
         assert_eq!(device.with(|device| device.bios), bios, "bios of a volume that is not mounted");
     });
-    ran.expect("nobody waits for ever");
+    ran.expect("no task waits for ever");
 }
 
 /// A volume is not mounted if parts of the format overlap, or the list of orphans leads astray.
