@@ -250,7 +250,7 @@ pub struct Statement {
     pub measured: Measured,
     /// What stands for the paper's load where that could not be run; the verdict is "inconclusive" then.
     pub surrogate: Option<String>,
-    /// The indices of the assumptions sensitivity which it is measured, too.
+    /// The indices of the assumptions along which it is measured, too.
     pub sensitivity: Vec<usize>,
 }
 

@@ -171,15 +171,39 @@ impl Chart<'_> {
     pub fn distributions(&self, kind: &str, results: &[Option<&Value>]) -> Vec<Plot> {
         let line = |result: &Value, name: &str| cdf_points(result, kind, name);
         let what = format!("Distribution of {kind} latency");
-        self.one_line_each(results, &what, line, cdf)
+        let plot = |facet: &Facet, rows| cdf(&self.id(facet), &self.name(facet), rows);
+        self.one_line_each(results, &what, line, plot)
     }
 
-    /// A number of the series over time, one of [`COURSES`](crate::COURSES), from the result of each point.
+    /// A number of the series over time, one of [`COURSES`](crate::COURSES), from the result of each point, with what
+    /// was published of it as dashed lines.
     #[must_use]
-    pub fn courses(&self, key: &str, results: &[Option<&Value>]) -> Vec<Plot> {
+    pub fn courses(&self, key: &str, results: &[Option<&Value>], marks: &[Mark]) -> Vec<Plot> {
         let line = |result: &Value, name: &str| course(&result["nandscape"], key, name);
-        let plot = |id: &str, title: &str, rows| courses(id, title, key, rows);
-        self.one_line_each(results, &format!("{key} over time"), line, plot)
+        let plot = |facet: &Facet, rows| {
+            let levels = self.levels(facet, marks);
+            courses(&self.id(facet), &self.name(facet), key, rows, levels)
+        };
+        let dashed = if marks.is_empty() { "" } else { "; dashed: what the paper states" };
+        self.one_line_each(results, &format!("{key} over time{dashed}"), line, plot)
+    }
+
+    /// A level for each published value of each line.
+    fn levels(&self, facet: &Facet, marks: &[Mark]) -> Vec<Value> {
+        let level = |at: &usize, mark: &Mark| {
+            let series = self.line_name(*at);
+            mark.points
+                .contains(at)
+                .then(|| json!({ "y": mark.value, "series": series, "label": mark.label }))
+        };
+        facet.points.iter().flat_map(|at| marks.iter().filter_map(|mark| level(at, mark))).collect()
+    }
+
+    /// What a point's line is called.
+    fn line_name(&self, at: usize) -> String {
+        let x = self.x.map(|axis| self.label(axis, at));
+        let parts = [Some(self.series(at)), x].into_iter().flatten();
+        parts.filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ")
     }
 
     /// Plots with a line for each point, of its result.
@@ -188,19 +212,14 @@ impl Chart<'_> {
         results: &[Option<&Value>],
         what: &str,
         line: impl Fn(&Value, &str) -> Vec<Value>,
-        plot: impl Fn(&str, &str, Vec<Value>) -> Option<Plot>,
+        plot: impl Fn(&Facet, Vec<Value>) -> Option<Plot>,
     ) -> Vec<Plot> {
         let draw = |facet: Facet| {
-            let label = |at: usize| {
-                let x = self.x.map(|axis| self.label(axis, at));
-                let parts = [Some(self.series(at)), x].into_iter().flatten();
-                parts.filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ")
-            };
             let rows = facet.points.iter().flat_map(|at| {
                 let result = results.get(*at).copied().flatten();
-                result.map(|result| line(result, &label(*at))).unwrap_or_default()
+                result.map(|result| line(result, &self.line_name(*at))).unwrap_or_default()
             });
-            let plot = plot(&self.id(&facet), &self.name(&facet), rows.collect())?;
+            let plot = plot(&facet, rows.collect())?;
             let colour =
                 self.colour.map_or_else(String::new, |axis| format!(", coloured by {axis}"));
             Some(plot.captioned(&format!("{what}{colour}, of the first seed.")))
@@ -330,5 +349,31 @@ mod tests {
             stroke,
             &json!([{ "x": "b", "series": "", "published": 0.3, "label": "stated" }])
         );
+    }
+
+    /// A published value of a number over time is a dashed line in the colour of its points, in the unit of the plot.
+    #[test]
+    fn published_values_are_levels_of_courses() {
+        let points = ["a", "b"].map(|stack| Point::new(stack, "x", &[]));
+        let result = |bytes: f64| {
+            let at = |t_s: f64| json!({ "t_s": t_s, "write": { "bytes_per_s": bytes } });
+            json!({ "nandscape": { "series": [at(1.0), at(2.0)] } })
+        };
+        let results = [result(f64::from(2 << 20)), result(f64::from(4 << 20))];
+        let chart = Chart {
+            id: "one",
+            title: "One",
+            x: None,
+            colour: Some("stack"),
+            drawn: vec![0, 1],
+            points: &points,
+        };
+        let mark = Mark { points: vec![1], value: f64::from(8 << 20), label: "stated".to_owned() };
+        let results: Vec<Option<&Value>> = results.iter().map(Some).collect();
+        let spec =
+            |marks: &[Mark]| chart.courses("write.bytes_per_s", &results, marks)[0].spec.clone();
+        let levels = &spec(&[mark])["layer"][1]["data"]["values"];
+        assert_eq!(levels, &json!([{ "y": 8.0, "series": "b", "label": "stated" }]));
+        assert_eq!(spec(&[])["layer"], Value::Null);
     }
 }

@@ -196,6 +196,30 @@ pub(crate) fn lines(
         .then(|| Plot::new(id, title, rows, json!({ "mark": mark, "encoding": encoding })))
 }
 
+/// `plot` of [`lines`] with a dashed line across at the `y` of each level, in the colour of its `series`; `label` is
+/// shown at the pointer.
+pub(crate) fn with_levels(mut plot: Plot, levels: Vec<Value>) -> Plot {
+    if levels.is_empty() {
+        return plot;
+    }
+    let (mark, encoding) = (plot.spec["mark"].take(), plot.spec["encoding"].take());
+    let value = json!({ "field": "y", "type": "quantitative", "format": ".4~r",
+                        "title": encoding["y"]["axis"]["title"] });
+    let across = json!({
+        "y": encoding["y"], "color": encoding["color"],
+        "tooltip": [{ "field": "label", "title": "stated" }, value],
+    });
+    let rule = json!({ "type": "rule", "strokeDash": [7, 4], "strokeWidth": 1.25 });
+    plot.spec["layer"] = json!([
+        { "mark": mark, "encoding": encoding },
+        { "data": { "values": levels }, "mark": rule, "encoding": across },
+    ]);
+    if let Some(spec) = plot.spec.as_object_mut() {
+        spec.retain(|_, part| !part.is_null());
+    }
+    plot
+}
+
 /// A part of a bar: the bar, the part's name, its length.
 pub(crate) fn part(bar: &str, name: &str, value: f64) -> Value {
     json!({ "bar": bar, "series": name, "x": value })

@@ -24,9 +24,13 @@ pub(super) fn of_figure(one: &Reproduction, figure: &Figure) -> Vec<Plot> {
     let firsts = || answers.firsts().map(|(_, result)| result).collect::<Vec<_>>();
     match &figure.metric {
         PlotSpec::Latency(kind) => chart.distributions(kind, &firsts()),
-        PlotSpec::Course(key) => chart.courses(key, &firsts()),
+        PlotSpec::Course(key) => {
+            let marks = marks(one, figure, |metric| is_mean_of(metric, key));
+            chart.courses(key, &firsts(), &marks)
+        }
         PlotSpec::Figure(metric) => {
-            plots(&chart, figure.form, answers, metric, &marks(one, figure, metric))
+            let marks = marks(one, figure, |other| other == metric);
+            plots(&chart, figure.form, answers, metric, &marks)
         }
     }
 }
@@ -42,21 +46,27 @@ fn plots(
     answers.column(metric).map(|column| chart.plots(shape, &column, marks)).unwrap_or_default()
 }
 
+/// Whether this is the number of a whole run whose course is called `key`: `iops` and `write.iops` of `iops`.
+fn is_mean_of(metric: &Metric, key: &str) -> bool {
+    let text = metric.to_string();
+    text.strip_suffix(key).is_some_and(|kind| matches!(kind, "" | "read." | "write."))
+}
+
 /// What the paper states of a figure, as far as that is what the figure shows.
-fn marks(one: &Reproduction, figure: &Figure, metric: &Metric) -> Vec<Mark> {
+fn marks(one: &Reproduction, figure: &Figure, shown: impl Fn(&Metric) -> bool) -> Vec<Mark> {
     let at = one.paper.figures.iter().position(|other| other.id == figure.id);
     let of_figure = one.paper.statements.iter().filter(|statement| statement.figure == at);
-    of_figure.flat_map(|statement| marks_of(one, figure, metric, statement)).collect()
+    of_figure.flat_map(|statement| marks_of(one, figure, &shown, statement)).collect()
 }
 
 fn marks_of(
     one: &Reproduction,
     figure: &Figure,
-    metric: &Metric,
+    shown: &impl Fn(&Metric) -> bool,
     statement: &Statement,
 ) -> Vec<Mark> {
     let Measured::As(measure) = &statement.measured else { return Vec::new() };
-    if measure.experiment != figure.experiment || measure.metric != *metric {
+    if measure.experiment != figure.experiment || !shown(&measure.metric) {
         return Vec::new();
     }
     let points = measure.filter.of(one.answers[figure.experiment].points());

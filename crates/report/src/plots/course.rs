@@ -3,7 +3,7 @@
 use super::{REQUESTS, drawn, seed_note};
 use crate::case::{Case, Run};
 use crate::path::number_below;
-use crate::plot::{Plot, Scale, ScaleKind, lines, point};
+use crate::plot::{Plot, Scale, ScaleKind, lines, point, with_levels};
 use crate::units::{byte_unit, time_unit};
 use serde_json::Value;
 
@@ -22,8 +22,16 @@ pub(crate) fn course(ours: &Value, key: &str, name: &str) -> Vec<Value> {
     line(ours, name, |interval| number_below(interval, key))
 }
 
-/// A plot of such lines, in the unit that suits them; `None` without any.
-pub(crate) fn courses(id: &str, title: &str, key: &str, mut rows: Vec<Value>) -> Option<Plot> {
+/// A plot of such lines, in the unit that suits them, with [levels](with_levels) in the same unit; `None` without any.
+pub(crate) fn courses(
+    id: &str,
+    title: &str,
+    key: &str,
+    mut rows: Vec<Value>,
+    levels: Vec<Value>,
+) -> Option<Plot> {
+    let points = rows.len();
+    rows.extend(levels);
     let axis = if key.ends_with("_ns") {
         let (scaled, unit) = in_time_unit(rows, "y");
         rows = scaled;
@@ -39,7 +47,9 @@ pub(crate) fn courses(id: &str, title: &str, key: &str, mut rows: Vec<Value>) ->
     } else {
         format!("{key} ({})", unit_of(key))
     };
-    lines(id, title, rows, TIME, Scale::new(&axis, ScaleKind::FromZero), "linear")
+    let levels = rows.split_off(points);
+    let plot = lines(id, title, rows, TIME, Scale::new(&axis, ScaleKind::FromZero), "linear")?;
+    Some(with_levels(plot, levels))
 }
 
 /// What a number over time counts that is neither a time nor bytes.
