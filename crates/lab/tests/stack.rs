@@ -405,7 +405,7 @@ fn file_systems_that_cannot_be_are_refused() {
             "my.toml:12:17: fs.ijournal_area: goes with commit = \"ijournal\"",
         ),
         ("[fs]\ncommit_interval = 5\n", "my.toml:12:19: fs.commit_interval: expected a time such"),
-        ("[fs]\ncommit_interval = \"0s\"\n", "my.toml:12:19: fs.commit_interval: must be more"),
+        ("[fs]\ncommit_interval = \"0s\"\n", "my.toml:12:19: fs.commit_interval: must be greater"),
         ("[fs]\nfeatures = \"x\"\n", "my.toml:12:12: fs.features: expected a list of features"),
         ("[fs]\nfeatures = [\"^csum\"]\n", "my.toml:12:12: fs.features: no feature of ext4 is"),
         ("[fs]\njournal = \"5k\"\n", "my.toml:12:11: fs.journal: must be whole blocks of 4 KiB"),
