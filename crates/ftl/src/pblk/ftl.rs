@@ -1,6 +1,7 @@
 //! pblk as an [`Ftl`]: what it reports, and how it goes on and off its media.
 
 use super::buffers::Buffer;
+use super::check::Checker;
 use super::cpu::CpuQueues;
 use super::stats::PblkReport;
 use super::{Capacity, Pblk};
@@ -127,7 +128,7 @@ impl<M: OpenChannel> Ftl for Pblk<M> {
     }
 
     fn check_invariants(&self) -> Result<(), String> {
-        self.check()
+        Checker(self).check()
     }
 }
 

@@ -4,6 +4,7 @@ use super::*;
 use crate::common::layout::StripeSet;
 use crate::common::lines::LineState;
 use crate::common::trims::TrimRecord;
+use crate::face::Ftl;
 use crate::kind::FtlRun;
 use crate::pblk::Capacity;
 use crate::pblk::config::{Config, GcStream, Limiter, Pacing, Routing};
@@ -107,7 +108,7 @@ fn trim_records_are_written_to_anothers_line() {
     let record = TrimRecord { lba: 7, sectors: 1, seq: pblk.flash.next_seq };
     pblk.buffers.log_trim(&mut pblk.flash, &mut pblk.progress, record);
     assert_eq!(serve(&mut pblk, Bio::flush()), Ok(()));
-    assert_eq!(pblk.check(), Ok(()));
+    assert_eq!(pblk.check_invariants(), Ok(()));
 }
 
 /// Padding makes media serve what was written before, and is not padded for in turn: lines that hold nothing else
