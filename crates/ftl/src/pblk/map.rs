@@ -92,9 +92,7 @@ impl<M: OpenChannel> Pblk<M> {
     pub(super) fn line_emptied(&mut self, id: LineId) {
         match self.flash.lines.get(id).state {
             LineState::Closed if self.flash.lines.get(id).is_map() => {
-                if let Some(mapping) = &mut self.mapping {
-                    mapping.store.forget(id);
-                }
+                self.flash.map_victims.retain(|&other| other != id);
                 self.quarantine_line(id);
             }
             LineState::Closed => {

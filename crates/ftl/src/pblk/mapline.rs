@@ -400,7 +400,7 @@ impl<M: OpenChannel> Pblk<M> {
             return false;
         }
         let settled =
-            mapping.store.closed.iter().filter(|&&id| self.flash.lines.get(id).pending == 0);
+            self.flash.map_victims.iter().filter(|&&id| self.flash.lines.get(id).pending == 0);
         let Some(&id) = settled.min_by_key(|&&id| (self.flash.lines.get(id).valid, id)) else {
             return false;
         };
@@ -410,7 +410,7 @@ impl<M: OpenChannel> Pblk<M> {
         {
             return false;
         }
-        mapping.store.forget(id);
+        self.flash.map_victims.retain(|&other| other != id);
         mapping.store.victim = Some(MapVictim { id, at: Cursor::START });
         mapping.counts.victims += 1;
         mapping.counts.victim_valid += u64::from(victim.valid);
@@ -490,9 +490,9 @@ impl<M: OpenChannel> Pblk<M> {
     fn end_map_victim(&mut self, id: LineId) {
         if self.flash.lines.get(id).valid == 0 {
             self.quarantine_line(id);
-        } else if let Some(mapping) = &mut self.mapping {
+        } else {
             self.flash.lines.get_mut(id).state = LineState::Closed;
-            mapping.store.close(id);
+            self.flash.map_victims.push(id);
         }
         self.limiter_update();
     }

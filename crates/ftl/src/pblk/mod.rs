@@ -182,6 +182,7 @@ impl<M: OpenChannel> Pblk<M> {
         let ring_sectors = rings.clone().map(u64::from).sum();
         let flash = Flash {
             victims: Stripes::new(config.victim, layout, geometry.chunks, data, run.seed),
+            map_victims: Vec::new(),
             busy: vec![false; geometry.total_units() as usize].into_boxed_slice(),
             media,
             copy_ns: 0,

@@ -127,9 +127,10 @@ impl<M: OpenChannel> Pblk<M> {
         let line = self.flash.lines.get_mut(id);
         line.state = LineState::Closed;
         let (empty, werr) = (line.valid == 0 && line.pending == 0, line.werr);
-        match &mut self.mapping {
-            Some(mapping) if line.is_map() => mapping.store.close(id),
-            _ => self.flash.victims.insert(id, weight, werr),
+        if line.is_map() {
+            self.flash.map_victims.push(id);
+        } else {
+            self.flash.victims.insert(id, weight, werr);
         }
         if empty {
             self.line_emptied(id);
