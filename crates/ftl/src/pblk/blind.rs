@@ -80,7 +80,9 @@ impl<M: OpenChannel> Pblk<M> {
             }
             if let Some(at) = old {
                 self.flash.note_dead(&self.rules, at, gate);
-                self.invalidate(at, gate);
+                if let Some(id) = self.flash.invalidate(at, gate) {
+                    self.supply().line_emptied(id);
+                }
             }
         }
     }
@@ -122,7 +124,9 @@ impl<M: OpenChannel> Pblk<M> {
         }
         if let Some(at) = at {
             self.flash.note_dead(&self.rules, at, gate);
-            self.invalidate(at, gate);
+            if let Some(id) = self.flash.invalidate(at, gate) {
+                self.supply().line_emptied(id);
+            }
         }
     }
 }

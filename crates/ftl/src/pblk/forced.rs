@@ -29,7 +29,7 @@ impl<M: OpenChannel> Pblk<M> {
         let free_chunks = self.frontiers.limiter_free(&self.flash, &self.rules, None).0;
         if recycled
             || (self.is_starved() && self.force_drain())
-            || (self.frontiers.data_frontiers() > 1 && self.return_lines())
+            || (self.frontiers.data_frontiers() > 1 && self.supply().return_lines())
             || (!self.progress.drained && self.force_drain())
         {
             return Ok(true);

@@ -1,6 +1,6 @@
 //! Frontiers: where data go. Each takes data in an open line, has the next line erased and given start metadata,
 //! and closes the lines before with end metadata (pblk-core.c, pblk-write.c `pblk_submit_meta_io`). When lines are
-//! taken, opened and closed is coordinated in `open`.
+//! taken, opened and closed is coordinated in `supply`.
 
 /// Where the next unit goes.
 #[derive(Clone, Copy, Debug)]
@@ -106,7 +106,43 @@ pub(super) struct ClosingLine {
     pub(super) missing: u32,
 }
 
+/// Where a frontier's next unit goes.
+pub(super) enum NextUnit {
+    At(WritePosition),
+    /// Not now: its parallel unit is busy.
+    Busy,
+    /// To a line that is to be opened.
+    NoLine,
+    /// To a line behind the open one, which is to be closed.
+    Full,
+}
+
 impl Frontiers {
+    /// The next usable unit of a frontier's open line.
+    #[inline]
+    pub(super) fn next_unit<M: OpenChannel>(
+        &mut self,
+        flash: &Flash<M>,
+        f: FrontierId,
+    ) -> NextUnit {
+        loop {
+            let Some(open) = self.all[usize::from(f)].open else { return NextUnit::NoLine };
+            if open.at >= open.end {
+                return NextUnit::Full;
+            }
+            let (chunk, sector) = (flash.chunk_at(open.id, open.at.chunk), flash.sector(open.at));
+            if flash.busy[chunk.unit.0 as usize] {
+                return NextUnit::Busy;
+            }
+            self.step_open(flash.layout.width, f);
+            if flash.is_usable(chunk, sector) {
+                let at = flash.layout.format.ppa(chunk, sector);
+                let (line, pu) = (open.id, chunk.unit.0);
+                return NextUnit::At(WritePosition { frontier: f, line, pu, at });
+            }
+        }
+    }
+
     /// Units of padding after which the device serves whatever was written before.
     pub(super) fn pads_enough<M: OpenChannel>(&self, flash: &Flash<M>) -> u32 {
         let row = flash.geometry.total_units() * self.all.len() as u32;

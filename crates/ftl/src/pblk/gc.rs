@@ -117,6 +117,12 @@ impl Collector {
         unread.chain(read.map(|it| (it.buffer, (it.sectors.len() - it.inserted) as u64)))
     }
 
+    /// Whether a line with write errors is waiting for collection, or being collected.
+    pub(super) fn has_werr<M: OpenChannel>(&self, flash: &Flash<M>) -> bool {
+        let collected = |victim: &VictimLine| flash.lines.get(victim.id).werr;
+        flash.victims.has_werr() || self.victims.iter().any(collected)
+    }
+
     fn take_request(&mut self, victim: &VictimLine) -> usize {
         let number = self.idle.pop().unwrap_or_else(|| {
             self.requests.push(Request::default());
@@ -167,7 +173,7 @@ impl<M: OpenChannel> Pblk<M> {
     /// Chooses victims and reads them, as far as the limiter and the pacing want. Whether anything was
     /// started.
     pub(super) fn collect(&mut self) -> Result<bool, FtlError> {
-        self.return_constrained();
+        self.supply().return_constrained();
         let mut moved = self.start_victims()?;
         while self.collector.in_flight_requests() < REQUESTS_MAX && self.read_some()? {
             moved = true;
@@ -230,12 +236,6 @@ impl<M: OpenChannel> Pblk<M> {
             Needs { now: now.min(all), another: (before + out_of_order).min(all as i64) };
     }
 
-    /// Whether a line with write errors is waiting for collection, or being collected.
-    pub(super) fn has_werr(&self) -> bool {
-        let collected = |victim: &VictimLine| self.flash.lines.get(victim.id).werr;
-        self.flash.victims.has_werr() || self.collector.victims.iter().any(collected)
-    }
-
     /// Starts on one more victim, if one is wanted and its valid sectors surely find room: the
     /// policy's choice, or, where a power cut has left little room, the line that needs least. While
     /// there is space enough only lines with write errors are wanted.
@@ -262,7 +262,7 @@ impl<M: OpenChannel> Pblk<M> {
             self.collector.gathers_in = Some((buffer, self.stats.admitted_sectors()));
         }
         self.plan_copies();
-        self.limiter_update();
+        self.supply().limiter_update();
         Ok(true)
     }
 
@@ -550,7 +550,9 @@ impl<M: OpenChannel> Pblk<M> {
         } else {
             self.buffers.gate(self.flash.next_seq)
         };
-        self.invalidate(at, gate);
+        if let Some(id) = self.flash.invalidate(at, gate) {
+            self.supply().line_emptied(id);
+        }
     }
 
     fn request_done(&mut self, number: usize) {
@@ -570,11 +572,11 @@ impl<M: OpenChannel> Pblk<M> {
         }
         self.collector.victims.remove(index);
         if self.flash.lines.get(victim.id).valid == 0 {
-            self.quarantine_line(victim.id);
+            self.supply().quarantine_line(victim.id);
         } else {
             self.flash.lines.get_mut(victim.id).state = LineState::Corrupt;
         }
         self.plan_copies();
-        self.limiter_update();
+        self.supply().limiter_update();
     }
 }

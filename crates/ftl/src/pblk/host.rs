@@ -227,7 +227,9 @@ impl<M: OpenChannel> Pblk<M> {
                     if durable {
                         self.flash.note_dead(&self.rules, at, gate);
                     }
-                    self.invalidate(at, gate);
+                    if let Some(id) = self.flash.invalidate(at, gate) {
+                        self.supply().line_emptied(id);
+                    }
                 }
                 MapEntry::Buffered(_) => {}
                 MapEntry::Unmapped => continue,

@@ -285,7 +285,9 @@ impl<M: OpenChannel> Pblk<M> {
         line.pending -= used;
         line.werr = true;
         self.frontiers.write_off_rest(&mut self.flash, unit.line, unit.at);
-        self.line_lowered(unit.line);
+        if let Some(id) = self.flash.lowered(unit.line) {
+            self.supply().line_emptied(id);
+        }
     }
 
     fn piece_written(&mut self, piece: Piece, at: Ppa) {
@@ -342,7 +344,9 @@ impl<M: OpenChannel> Pblk<M> {
         if valid {
             self.flash.lines.set_valid(id, at, u64::MAX >> (64 - sectors));
         }
-        self.line_lowered(id);
+        if let Some(id) = self.flash.lowered(id) {
+            self.supply().line_emptied(id);
+        }
     }
 
     /// A piece's old place is garbage; the line may be erased at once.
@@ -350,7 +354,9 @@ impl<M: OpenChannel> Pblk<M> {
         for index in 0..sectors {
             self.flash.lines.clear_valid(at.plus(index), 0);
         }
-        self.line_lowered(self.flash.lines.of(at));
+        if let Some(id) = self.flash.lowered(self.flash.lines.of(at)) {
+            self.supply().line_emptied(id);
+        }
     }
 
     /// Reads pieces, given where they are and how many sectors each has. When the last arrives.
@@ -489,11 +495,11 @@ impl<M: OpenChannel> Pblk<M> {
 
     fn end_map_victim(&mut self, id: LineId) {
         if self.flash.lines.get(id).valid == 0 {
-            self.quarantine_line(id);
+            self.supply().quarantine_line(id);
         } else {
             self.flash.lines.get_mut(id).state = LineState::Closed;
             self.flash.map_victims.push(id);
         }
-        self.limiter_update();
+        self.supply().limiter_update();
     }
 }

@@ -3,7 +3,7 @@
 //! promises in place of the kernel's.
 //!
 //! Rooms, named as the kernel's files: `rb` the ring, `map` table and valid counts, `write` the
-//! writer, `read`, `gc`, `rl` the limiter, `line` and `open` lines, `recovery`. Beyond the kernel's:
+//! writer, `read`, `gc`, `rl` the limiter, `supply` of lines, `recovery`. Beyond the kernel's:
 //! `dispatch` what moves when something has happened, `forced` what is forced when nothing does, `host` admission and flushes, `trims` durable discards,
 //! `trimmed` which of their records hides a sector, `dead` copies that media need not keep, `victims` the victim index,
 //! `cpu` and `cpu_path` what all this costs the host.
@@ -47,7 +47,6 @@ mod mapping;
 mod mapread;
 mod mapshape;
 mod mapstore;
-mod open;
 mod pacing;
 mod plan;
 mod progress;
@@ -60,6 +59,7 @@ mod route;
 mod rules;
 mod space;
 pub mod stats;
+mod supply;
 mod trimmed;
 mod units;
 mod waiting;
@@ -92,6 +92,7 @@ use nandscape_rt::{Nanos, Stream};
 use progress::Progress;
 use route::Router;
 use rules::Rules;
+use supply::Supply;
 use trimmed::Trimmed;
 use waiting::Arrival;
 
@@ -139,7 +140,7 @@ impl<M: OpenChannel> Pblk<M> {
         for line in 0..capacity.lines {
             pblk.flash.adopt_empty(&pblk.rules, line);
         }
-        pblk.limiter_update();
+        pblk.supply().limiter_update();
         pblk.open_first_line();
         match pblk.progress.stopped.take() {
             None => Ok(pblk),
@@ -151,7 +152,7 @@ impl<M: OpenChannel> Pblk<M> {
     /// always hold the size of the device.
     fn open_first_line(&mut self) {
         for _ in 0..self.rules.capacity.lines {
-            self.take_next(0);
+            self.supply().take_next(0);
             self.pump();
             while let Some(at) = self.next_at() {
                 self.run_round(at);
@@ -234,6 +235,13 @@ impl<M: OpenChannel> Pblk<M> {
             done: Vec::new(),
             in_use_sum: 0,
         })
+    }
+
+    /// What takes part in the life of lines.
+    #[inline]
+    fn supply(&mut self) -> Supply<'_, M> {
+        let Self { flash, buffers, frontiers, collector, rules, stats, .. } = self;
+        Supply { flash, buffers, frontiers, collector, rules, stats }
     }
 
     /// Time after which a write that found space in a ring is acknowledged. Where the host's CPU is
@@ -323,7 +331,7 @@ impl<M: OpenChannel> Pblk<M> {
             }
             EventKind::Emeta(frontier, pu, status) => {
                 if let Some(id) = self.frontiers.emeta_done(&mut self.flash, frontier, pu, status) {
-                    self.line_closed(id);
+                    self.supply().line_closed(id);
                 }
             }
             EventKind::GcRead(number) => self.gc_arrived(number),

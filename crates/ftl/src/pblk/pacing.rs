@@ -17,7 +17,6 @@
 use super::Pblk;
 use super::events::EventKind;
 use crate::common::ids::LineId;
-use crate::common::lines::LineState;
 use crate::error::FtlError;
 use crate::pblk::config::Pacing;
 use nandscape_media::OpenChannel;
@@ -38,7 +37,7 @@ pub(super) struct Thread {
     in_vain: bool,
     last_kick: Nanos,
     /// Closed lines without valid sectors (`PBLK_LINEGC_FULL`).
-    garbage: Vec<LineId>,
+    pub(super) garbage: Vec<LineId>,
 }
 
 impl Thread {
@@ -103,7 +102,7 @@ impl<M: OpenChannel> Pblk<M> {
     /// The collector's thread of the host begins.
     pub(super) fn start_thread(&mut self) {
         self.collector.thread.pace(self.rules.config.pacing());
-        self.limiter_update();
+        self.supply().limiter_update();
         self.arm_thread();
         self.progress.needs_pump = true;
     }
@@ -117,7 +116,7 @@ impl<M: OpenChannel> Pblk<M> {
             return Ok(false);
         }
         self.collector.thread.last_kick = self.flash.now;
-        let mut moved = self.free_garbage();
+        let mut moved = self.supply().free_garbage();
         moved |= self.fill_victims()?;
         self.collector.thread.in_vain = !moved;
         Ok(moved)
@@ -135,27 +134,6 @@ impl<M: OpenChannel> Pblk<M> {
             self.collector.thread.armed = true;
             self.flash.events.push(at, EventKind::GcTimer);
         }
-    }
-
-    /// A closed line that is no victim any more has no valid sector.
-    pub(super) fn line_is_garbage(&mut self, id: LineId) {
-        if self.collector.thread.is_paced() {
-            self.flash.lines.get_mut(id).state = LineState::Garbage;
-            self.collector.thread.garbage.push(id);
-        } else {
-            self.quarantine_line(id);
-        }
-    }
-
-    /// Frees the lines without valid sectors (`pblk_gc_free_full_lines`). Whether there were any.
-    fn free_garbage(&mut self) -> bool {
-        let mut garbage = std::mem::take(&mut self.collector.thread.garbage);
-        let any = !garbage.is_empty();
-        for id in garbage.drain(..) {
-            self.quarantine_line(id);
-        }
-        self.collector.thread.garbage = garbage;
-        any
     }
 }
 

@@ -225,7 +225,7 @@ impl<M: OpenChannel> Pblk<M> {
         self.flash.drop_not_chosen();
         let stale = self.adopt_map(&map);
         self.place_lines(found);
-        self.limiter_update();
+        self.supply().limiter_update();
         self.rewrite_blocks(stale)
     }
 
@@ -256,7 +256,7 @@ impl<M: OpenChannel> Pblk<M> {
         self.flash.count_map_lines(&self.rules);
         for id in kept {
             if self.flash.lines.get(id).state != LineState::Open {
-                self.line_closed(id);
+                self.supply().line_closed(id);
             }
         }
     }

@@ -25,10 +25,10 @@ use smallvec::{SmallVec, smallvec};
 
 /// What a group has in its own lines, less what it must write; negative if it needs free lines.
 #[derive(Clone, Copy, Default, Debug)]
-struct Group {
-    rest: i64,
+pub(super) struct Group {
+    pub(super) rest: i64,
     /// Whether it has anything to write. A group without may be asked to wait.
-    busy: bool,
+    pub(super) busy: bool,
 }
 
 impl Group {
@@ -39,12 +39,12 @@ impl Group {
 }
 
 /// Without allocation for as many groups as a stack has that gives no core a ring of its own.
-type Groups = SmallVec<[Group; 4]>;
+pub(super) type Groups = SmallVec<[Group; 4]>;
 
 /// Every group's balance, and the free lines.
 #[derive(Debug)]
-struct Balance<'a> {
-    groups: Groups,
+pub(super) struct Balance<'a> {
+    pub(super) groups: Groups,
     free: FreeSpace<'a>,
     /// Sectors that victims will need.
     victims: u64,
@@ -202,7 +202,7 @@ impl<M: OpenChannel> Space<'_, M> {
         self.uncommitted(id) + coming.map(|(_, sectors)| sectors).sum::<u64>()
     }
 
-    fn balance(&self) -> Balance<'_> {
+    pub(super) fn balance(&self) -> Balance<'_> {
         let plan = self.buffers.router.plan();
         let ws_opt = self.flash.geometry.ws_opt;
         let mut groups: Groups = smallvec![Group::default(); plan.groups()];
@@ -273,33 +273,5 @@ impl<M: OpenChannel> Pblk<M> {
     pub(super) fn space(&self) -> Space<'_, M> {
         let Self { flash, buffers, frontiers, collector, rules, .. } = self;
         Space { flash, buffers, frontiers, collector, rules }
-    }
-
-    /// Where users have to stop for want of free lines, those that several frontiers prepared ahead
-    /// are handed back.
-    pub(super) fn return_constrained(&mut self) {
-        if self.frontiers.data_frontiers() > 1
-            && self.buffers.all[0].rl.stops_users(self.flash.lines.free())
-        {
-            self.return_lines();
-        }
-    }
-
-    /// Hands back the prepared lines that their groups can do without. Whether there were any.
-    pub(super) fn return_lines(&mut self) -> bool {
-        let mut groups = self.space().balance().groups;
-        let mut any = false;
-        for f in 0..self.frontiers.data_frontiers() {
-            let group =
-                &mut groups[self.buffers.router.plan().group_of(self.frontiers.all[f].buffer)];
-            let spare = if group.busy { group.rest } else { i64::MAX };
-            if let Some(left) = self.frontiers.return_line(&mut self.flash, f as FrontierId, spare)
-            {
-                self.limiter_update();
-                group.rest -= i64::from(left);
-                any = true;
-            }
-        }
-        any
     }
 }

@@ -3,7 +3,7 @@
 
 use super::Pblk;
 use super::counts::PblkCounts;
-use super::frontiers::WritePosition;
+use super::frontiers::{NextUnit, WritePosition};
 use super::ids::{BufferId, FrontierId};
 use super::rb::Ring;
 use super::units::{MAX_UNIT, UnitState, WriteUnit};
@@ -168,6 +168,29 @@ impl<M: OpenChannel> Pblk<M> {
             }
         }
         Ok(None)
+    }
+
+    /// The next usable unit of a frontier, unless its parallel unit is busy or no line is ready.
+    #[inline]
+    pub(super) fn next_write_position(
+        &mut self,
+        f: FrontierId,
+    ) -> Result<Option<WritePosition>, FtlError> {
+        match self.frontiers.next_unit(&self.flash, f) {
+            NextUnit::At(position) => Ok(Some(position)),
+            NextUnit::Busy => Ok(None),
+            NextUnit::NoLine | NextUnit::Full => self.supply().next_write_position(f),
+        }
+    }
+
+    /// Does what a frontier's lines need, if there is anything.
+    #[inline]
+    pub(super) fn line_chores(&mut self, f: FrontierId) -> Result<(), FtlError> {
+        if self.frontiers.has_chores(&self.flash, &self.rules, f) {
+            self.supply().do_chores(f)
+        } else {
+            Ok(())
+        }
     }
 
     /// Entries for the next unit: a full one, or what a flush waits for.
@@ -338,7 +361,7 @@ impl<M: OpenChannel> Pblk<M> {
             self.buffers.all[buffer].rl.out(u32::from(unit.user), u32::from(unit.gc));
             self.serve_waiters(at, id, &unit, self.buffers.all[buffer].rb.sync);
         }
-        self.release_durable_lines();
+        self.supply().release_durable_lines();
     }
 
     /// The entries of a unit whose program failed go elsewhere.
@@ -349,7 +372,9 @@ impl<M: OpenChannel> Pblk<M> {
         buffer.units.fail(number);
         self.stats.discount_unit(&mut self.flash.counts.sectors, id, &unit, tally);
         self.flash.lines.get_mut(unit.line).pending -= unit.entries;
-        self.line_lowered(unit.line);
+        if let Some(id) = self.flash.lowered(unit.line) {
+            self.supply().line_emptied(id);
+        }
     }
 }
 

@@ -61,7 +61,7 @@ fn write(pblk: &mut Pblk<Media>, lba: u64, flags: Flags) {
 
 fn take_free_lines(pblk: &mut Pblk<Media>) {
     while pblk.flash.lines.take_free(StripeSet::ALL, false).is_some() {}
-    pblk.limiter_update();
+    pblk.supply().limiter_update();
 }
 
 /// What copies leave of a unit is padded in each buffer that has any: where each line gains less than that, two
@@ -103,7 +103,7 @@ fn trim_records_are_written_to_anothers_line() {
     assert_eq!(serve(&mut pblk, Bio::flush()), Ok(()));
     assert!(pblk.frontiers.return_line(&mut pblk.flash, 0, i64::MAX).is_some());
     pblk.frontiers.return_line(&mut pblk.flash, 1, i64::MAX);
-    pblk.limiter_update();
+    pblk.supply().limiter_update();
     take_free_lines(&mut pblk);
     let record = TrimRecord { lba: 7, sectors: 1, seq: pblk.flash.next_seq };
     pblk.buffers.log_trim(&mut pblk.flash, &mut pblk.progress, record);
