@@ -19,7 +19,7 @@ impl<M: OpenChannel> Pblk<M> {
 
     fn try_pump(&mut self) -> Result<(), FtlError> {
         self.pump_all()?;
-        self.arm_thread();
+        self.collector.thread.arm(&mut self.flash);
         Ok(())
     }
 
@@ -35,7 +35,8 @@ impl<M: OpenChannel> Pblk<M> {
         loop {
             let mut moved = self.pump_map()?;
             moved |= self.write_out()?;
-            moved |= self.collect()?;
+            let (mut supply, mapping, _) = self.split();
+            moved |= supply.collect(mapping.map(|it| &it.cache))?;
             // Where nothing above moved they would find what they left. Several frontiers may have
             // handed lines back.
             if moved || anew || self.frontiers.data_frontiers() > 1 {
@@ -70,7 +71,7 @@ impl<M: OpenChannel> Pblk<M> {
         if self.buffers.all.len() == 1 || quarantined == 0 || !self.space().wants_lines() {
             return false;
         }
-        if self.is_gathering() {
+        if self.collector.is_gathering(&self.buffers, &self.stats) {
             return false;
         }
         // A drain may pad a unit a buffer, so it must free lines enough to be worth that.

@@ -111,18 +111,7 @@ impl<M: OpenChannel> Pblk<M> {
 
     /// Before what such victims left of a unit is padded, copies of others fill it. Whether they may.
     fn take_on(&mut self) -> bool {
-        self.is_gathering() && self.force_any_victim()
-    }
-
-    /// Whether copies of victims that any line could be wait for others to fill a unit with them.
-    pub(super) fn is_gathering(&self) -> bool {
-        self.gathers_in().is_some_and(|id| self.buffers.all[usize::from(id)].rb.backlog() > 0)
-    }
-
-    /// The buffer that takes their copies, as long as no write was let in.
-    pub(super) fn gathers_in(&self) -> Option<BufferId> {
-        let (buffer, admitted) = self.collector.gathers_in?;
-        (admitted == self.stats.admitted_sectors()).then_some(buffer)
+        self.collector.is_gathering(&self.buffers, &self.stats) && self.force_any_victim()
     }
 
     /// Writes one unit of padding, so that the device serves what it still refuses to read.

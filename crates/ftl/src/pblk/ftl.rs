@@ -104,7 +104,8 @@ impl<M: OpenChannel> Ftl for Pblk<M> {
         let charged = attach.host.filter(|_| !costs.is_free());
         let buffers = self.buffers.all.len();
         self.cpu = charged.map(|host| Box::new(CpuQueues::new(costs, update, host, buffers)));
-        self.start_thread();
+        self.supply().start_thread();
+        self.progress.needs_pump = true;
     }
 
     fn cpu_spans(&mut self, room: Option<usize>) -> Vec<CpuSpan> {

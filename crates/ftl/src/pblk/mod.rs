@@ -18,7 +18,9 @@ mod buffers;
 mod build;
 mod capacity;
 mod check;
+mod collector;
 pub mod config;
+mod copies;
 pub mod costs;
 mod counts;
 mod cpu;
@@ -75,13 +77,13 @@ use crate::kind::FtlRun;
 use crate::pblk::config::Config;
 use build::{Parts, ample_sectors, caps};
 pub use capacity::Capacity;
+use collector::Collector;
 use counts::PblkCounts;
 use cpu::CpuQueues;
 use events::EventKind;
 use flash::{Flash, FlashCounts};
 use flushes::Flushes;
 use frontiers::Frontiers;
-use gc::Collector;
 use intake::Buffers;
 use mapping::Mapping;
 use nandscape_block::{
@@ -244,6 +246,13 @@ impl<M: OpenChannel> Pblk<M> {
         Supply { flash, buffers, frontiers, collector, rules, stats }
     }
 
+    /// The same beside the cached map and the host's cores.
+    fn split(&mut self) -> (Supply<'_, M>, Option<&mut Mapping>, Option<&mut CpuQueues>) {
+        let Self { flash, buffers, frontiers, collector, rules, stats, mapping, cpu, .. } = self;
+        let supply = Supply { flash, buffers, frontiers, collector, rules, stats };
+        (supply, mapping.as_deref_mut(), cpu.as_deref_mut())
+    }
+
     /// Time after which a write that found space in a ring is acknowledged. Where the host's CPU is
     /// charged, copying took its time of a core already ([`costs::CpuCosts::copy_sector_ns`]).
     #[inline]
@@ -334,8 +343,8 @@ impl<M: OpenChannel> Pblk<M> {
                     self.supply().line_closed(id);
                 }
             }
-            EventKind::GcRead(number) => self.gc_arrived(number),
-            EventKind::GcTimer => self.thread_timer(),
+            EventKind::GcRead(number) => self.collector.arrived(number),
+            EventKind::GcTimer => self.collector.thread.timer(),
             EventKind::MapLoad(block) => self.map_loaded(block),
             EventKind::MapMerge(number) => self.send_job(number),
             EventKind::MapUnit(number, status) => self.map_unit_done(number, status),

@@ -9,9 +9,9 @@
 
 use super::Pblk;
 use super::buffers::Buffer;
+use super::collector::Collector;
 use super::flash::Flash;
 use super::frontiers::Frontiers;
-use super::gc::Collector;
 use super::ids::{BufferId, FrontierId};
 use super::intake::Buffers;
 use super::layout::padded_out;

@@ -7,10 +7,10 @@
 //! chunks closed by a failed program, start metadata, and what recovery padded.
 
 use super::capacity::CLOSING_LINES;
+use super::collector::Collector;
 use super::counts::PblkCounts;
 use super::flash::Flash;
 use super::frontiers::{Frontiers, NextLine, NextUnit, OpenLine, SmetaState, WritePosition};
-use super::gc::Collector;
 use super::ids::FrontierId;
 use super::intake::Buffers;
 use super::layout::Cursor;

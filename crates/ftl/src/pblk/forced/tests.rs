@@ -76,7 +76,7 @@ fn copies_of_forced_victims_go_to_one_buffer() {
     assert_eq!(serve(&mut pblk, Bio::flush()), Ok(()));
     pblk.recycle_all();
     pblk.collector.takes_all = true;
-    assert_eq!(pblk.fill_victims(), Ok(true));
+    assert_eq!(pblk.supply().fill_victims(), Ok(true));
     let collected = pblk.flash.lines.iter().filter(|(_, line)| line.state == LineState::Gc);
     let origins: BTreeSet<_> = collected.map(|(_, line)| line.origin).collect();
     let targets: BTreeSet<_> = pblk.collector.pending_copies().map(|(buffer, _)| buffer).collect();
@@ -88,11 +88,11 @@ fn copies_of_forced_victims_go_to_one_buffer() {
 fn copies_wait_for_others_before_they_are_padded() {
     let mut pblk = device(GEOMETRY, journal(GcStream::Data));
     pblk.collector.gathers_in = Some((0, pblk.stats.admitted_sectors()));
-    assert!(!pblk.is_gathering(), "nothing is left of a unit");
+    assert!(!pblk.collector.is_gathering(&pblk.buffers, &pblk.stats), "nothing is left of a unit");
     pblk.buffers.all[0].rb.push(0, crate::pblk::rb::Origin::Gc, 1);
-    assert!(pblk.is_gathering());
+    assert!(pblk.collector.is_gathering(&pblk.buffers, &pblk.stats));
     pblk.stats.host.written += 1;
-    assert!(!pblk.is_gathering(), "a write found room");
+    assert!(!pblk.collector.is_gathering(&pblk.buffers, &pblk.stats), "a write found room");
 }
 
 /// Trim records that collection logs anew come to a buffer for which no line is left.
@@ -119,7 +119,8 @@ fn padding_is_not_padded_for() {
     let geometry = Geometry { groups, sectors, ws_min, ws_opt, mw_cunits, ..GEOMETRY };
     let config = Config { gc_pacing: Some(Pacing::Kernel(Nanos(1_000))), ..Config::default() };
     let mut pblk = device(geometry, config);
-    pblk.start_thread();
+    pblk.supply().start_thread();
+    pblk.progress.needs_pump = true;
     write(&mut pblk, 0, Flags::FUA);
     let pads = (0..100).take_while(|_| {
         pblk.progress.pads = 0;
