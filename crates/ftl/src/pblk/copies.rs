@@ -2,6 +2,7 @@
 //! user data; each is looked up again on insertion, and a sector that the user overwrote on the way is stored as stale.
 
 use super::Pblk;
+use super::cpu::Task;
 use super::ids::BufferId;
 use super::intake::EntryState;
 use super::rb::Origin;
@@ -18,7 +19,9 @@ impl<M: OpenChannel> Pblk<M> {
     pub(super) fn insert_copies(&mut self) -> bool {
         let mut moved = false;
         while let Some(&number) = self.collector.ready.front() {
-            if self.is_copying() || self.collector.awaits.is_some() {
+            if self.cpu.as_ref().is_some_and(|cpu| cpu.is_collecting())
+                || self.collector.awaits.is_some()
+            {
                 break;
             }
             let left = self.collector.requests[number].sectors.len()
@@ -81,7 +84,10 @@ impl<M: OpenChannel> Pblk<M> {
             self.relog_trims(at, &data);
         }
         self.buffers.all[usize::from(id)].rl.gc_in(copies as u32);
-        self.copied(id, copies as u32);
+        if let Some(cpu) = &mut self.cpu {
+            let task = Task::Copy(id, copies as u32);
+            cpu.run_task(&mut self.flash, &mut self.buffers, &self.rules, task);
+        }
     }
 
     /// Inserts copies of a request. Their line is being collected, so that nobody asks what it has left.

@@ -52,6 +52,13 @@ impl<M: OpenChannel> Pblk<M> {
             || self.enter_read_only())
     }
 
+    /// Whether nothing is in flight but requests of the host, and the timer of the collector's thread.
+    fn is_at_rest(&self) -> bool {
+        let timer = usize::from(self.collector.thread.is_armed());
+        let Some(cpu) = &self.cpu else { return self.flash.events.len() == timer };
+        cpu.is_idle() && self.flash.events.len() == cpu.bringing_in() + timer
+    }
+
     /// Counts a step, and whether there were so many since the host was last served or more became writable that
     /// nothing is to be gained: a device that does not end would collect the same lines for ever.
     fn gains_nothing(&mut self) -> bool {

@@ -297,10 +297,8 @@ impl<M: OpenChannel> Pblk<M> {
     #[inline]
     fn next_at(&self) -> Option<Nanos> {
         let event = self.flash.events.next_at();
-        if self.cpu.is_none() {
-            return event;
-        }
-        event.into_iter().chain(self.next_core_start()).min()
+        let Some(cpu) = &self.cpu else { return event };
+        event.into_iter().chain(cpu.next_start()).min()
     }
 
     /// Handles everything that completes before `now`, each at its own time, and then one round of
@@ -321,8 +319,8 @@ impl<M: OpenChannel> Pblk<M> {
             self.progress.needs_pump = true;
             self.handle(at, what);
         }
-        if self.cpu.is_some() {
-            self.run_cores();
+        if let Some(cpu) = &mut self.cpu {
+            cpu.run(&mut self.flash, &mut self.buffers, &self.rules);
         }
         if self.progress.needs_pump {
             self.pump();
@@ -376,8 +374,10 @@ impl<M: OpenChannel> BlockDevice for Pblk<M> {
         if let Err(error) = bio.check(&self.rules.caps) {
             return Submit::Done(Done::new(now, Err(error)));
         }
-        if self.cpu.is_some() {
-            return self.queue_on_core(bio, token);
+        if let Some(cpu) = &mut self.cpu {
+            cpu.enter(self.flash.now, bio, token);
+            cpu.run(&mut self.flash, &mut self.buffers, &self.rules);
+            return Submit::Pending;
         }
         let entered = Arrival::at(self.flash.now);
         let submit = self.serve(bio, token, entered);

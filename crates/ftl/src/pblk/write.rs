@@ -3,6 +3,7 @@
 
 use super::Pblk;
 use super::counts::PblkCounts;
+use super::cpu::Task;
 use super::frontiers::{NextUnit, WritePosition};
 use super::ids::{BufferId, FrontierId};
 use super::rb::Ring;
@@ -94,7 +95,8 @@ impl<M: OpenChannel> Pblk<M> {
 
     fn write_out_of(&mut self, id: BufferId) -> Result<bool, FtlError> {
         let mut moved = false;
-        while !self.is_building(id) && self.write_next(id, |pblk| pblk.write_position_for(id))? {
+        let is_building = |pblk: &Self| pblk.cpu.as_ref().is_some_and(|cpu| cpu.is_writing(id));
+        while !is_building(self) && self.write_next(id, |pblk| pblk.write_position_for(id))? {
             moved = true;
         }
         Ok(moved)
@@ -267,8 +269,9 @@ impl<M: OpenChannel> Pblk<M> {
             unit,
             tally,
         );
-        if self.cpu.is_some() {
-            self.build(id, number);
+        if let Some(cpu) = &mut self.cpu {
+            let task = Task::Build(id, number, self.flash.geometry.ws_opt);
+            cpu.run_task(&mut self.flash, &mut self.buffers, &self.rules, task);
             return Ok(());
         }
         self.issue(id, number, unit, tally)
