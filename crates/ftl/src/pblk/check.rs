@@ -181,7 +181,7 @@ impl<M: OpenChannel> Checker<'_, M> {
             ensure(blank, || format!("block {block} is neither loaded nor on media"))?;
             return Ok(0);
         }
-        let truth = SectorData::Tag(self.0.digest(block));
+        let truth = SectorData::Tag(mapping.digest(&self.0.flash, &self.0.buffers, block));
         let mut located = 0;
         for piece in 0..shape.pieces {
             let at = mapping.location(block, piece);

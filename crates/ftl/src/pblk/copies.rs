@@ -32,12 +32,17 @@ impl<M: OpenChannel> Pblk<M> {
                 if room == 0 {
                     break;
                 }
-                let room = self.mapped_copies(number, room);
+                let request = &mut self.collector.requests[number];
+                let room = match &mut self.mapping {
+                    Some(mapping) => mapping.ready_copies(&self.flash, request, room),
+                    None => room,
+                };
                 if room == 0 {
                     let request = &self.collector.requests[number];
                     let (_, key) = request.sectors[request.inserted];
-                    self.collector.awaits =
-                        key_lba(key).and_then(|lba| self.awaited_block(lba, true));
+                    self.collector.awaits = key_lba(key)
+                        .zip(self.mapping.as_ref())
+                        .map(|(lba, mapping)| mapping.awaited_block(lba, true));
                     break;
                 }
                 self.insert_request(number, room);

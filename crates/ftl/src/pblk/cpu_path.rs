@@ -6,13 +6,12 @@
 //! Not charged: completions, and metadata of lines.
 
 use super::Pblk;
-use super::cpu::{CpuQueues, LockDemand, MapOrder, MapTask, Task};
+use super::cpu::{CpuQueues, LockDemand, Task};
 use super::events::EventKind;
 use super::flash::Flash;
 use super::intake::Buffers;
 use super::rules::Rules;
 use super::waiting::Arrival;
-use crate::error::FtlError;
 use crate::pblk::config::FlushScope;
 use nandscape_block::{Bio, Completion, Done, Flags, Op, Submit, Token};
 use nandscape_media::OpenChannel;
@@ -95,19 +94,6 @@ impl<M: OpenChannel> Pblk<M> {
         self.accept(bio, token, entered)
     }
 
-    /// Issues commands for mapping blocks, at once or when the mapping thread has built them.
-    pub(super) fn order_map(&mut self, what: MapTask) -> Result<(), FtlError> {
-        if self.cpu.is_none() {
-            return self.issue_map(what);
-        }
-        let (commands, sectors) = self.map_demand(what);
-        if let Some(cpu) = &mut self.cpu {
-            cpu.order(self.flash.now, MapOrder { what, commands, sectors });
-            cpu.run(&mut self.flash, &mut self.buffers, &self.rules);
-        }
-        Ok(())
-    }
-
     /// A core is done: a request has come in, a command can be issued, or the collecting thread goes on.
     pub(super) fn core_done(&mut self, core: CoreId) {
         let Some(host) = &mut self.cpu else { return };
@@ -117,7 +103,10 @@ impl<M: OpenChannel> Pblk<M> {
                 Ok(())
             }
             Some(Task::Build(id, number, _)) => self.issue_built(id, number),
-            Some(Task::Map(order)) => self.issue_map(order.what),
+            Some(Task::Map(order)) => match &mut self.mapping {
+                Some(mapping) => mapping.issue(&mut self.flash, &self.buffers, order.what),
+                None => Ok(()),
+            },
             Some(Task::Copy(..)) | None => Ok(()),
         };
         if let Err(error) = issued {

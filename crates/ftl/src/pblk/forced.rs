@@ -28,7 +28,7 @@ impl<M: OpenChannel> Pblk<M> {
         let recycled = self.recycle_all();
         let free_chunks = self.frontiers.limiter_free(&self.flash, &self.rules, None).0;
         if recycled
-            || (self.is_starved() && self.force_drain())
+            || (self.mapping.as_ref().is_some_and(|mapping| mapping.starved) && self.force_drain())
             || (self.frontiers.data_frontiers() > 1 && self.supply().return_lines())
             || (!self.progress.drained && self.force_drain())
         {
@@ -44,10 +44,11 @@ impl<M: OpenChannel> Pblk<M> {
             || self.force_limiter(RateLimiter::force_limiter)
             || self.force_drain()
             || self.force_limiter(|rl| rl.force_limiter_users(free_chunks))
-            || (self.space().is_short_of_space() && self.merge_for_space())
+            || (self.space().is_short_of_space()
+                && self.mapping.as_mut().is_some_and(|mapping| mapping.merge_one()))
             || self.force_any_victim()
             || self.pad_one()?
-            || self.merge_for_space()
+            || self.mapping.as_mut().is_some_and(|mapping| mapping.merge_one())
             || self.lend_line()?
             || self.enter_read_only())
     }

@@ -75,6 +75,15 @@ impl<M: OpenChannel> Pblk<M> {
         Some(self.user_room(buffer, wanted)).filter(|&room| room > 0)
     }
 
+    /// How many of the next `room` sectors of a write or discard have their mapping in RAM.
+    #[inline]
+    fn mapped_part(&mut self, queued: &mut Queued, room: u32) -> u32 {
+        match &mut self.mapping {
+            Some(mapping) => mapping.ready_part(queued, room, self.flash.now),
+            None => room,
+        }
+    }
+
     #[inline]
     fn admit_part(&mut self, queued: &mut Queued, room: u32) -> Option<Submit> {
         if queued.discard {
@@ -134,7 +143,9 @@ impl<M: OpenChannel> Pblk<M> {
             let Some(mut queued) = self.buffers.all[id].queue.pop_front() else { break };
             let room = self.mapped_part(&mut queued, room);
             if room == 0 {
-                self.buffers.all[id].awaits = self.awaited_block(queued.next(), !discard);
+                let mapping = self.mapping.as_ref();
+                self.buffers.all[id].awaits =
+                    mapping.map(|mapping| mapping.awaited_block(queued.next(), !discard));
                 self.buffers.all[id].queue.push_front(queued);
                 break;
             }
@@ -198,6 +209,26 @@ impl<M: OpenChannel> Pblk<M> {
         self.in_use_sum += u128::from(self.flash.lines.in_use) * u128::from(sectors);
         if queued.flags.has(Flags::JOURNAL) {
             self.flash.counts.sectors.journal += sectors;
+        }
+    }
+
+    /// A sector's table entry changes from `before`: invalidates that place, now or at the merge.
+    #[inline]
+    fn supersede(&mut self, lba: Lba, before: MapEntry, gate: u64) {
+        let at = match before {
+            MapEntry::Flash(at) => Some(at),
+            MapEntry::Buffered(_) | MapEntry::Unmapped => None,
+        };
+        if let Some(mapping) = &mut self.mapping
+            && mapping.add_blind(lba, at)
+        {
+            return;
+        }
+        if let Some(at) = at {
+            self.flash.note_dead(&self.rules, at, gate);
+            if let Some(id) = self.flash.invalidate(at, gate) {
+                self.supply().line_emptied(id);
+            }
         }
     }
 

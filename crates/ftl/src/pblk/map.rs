@@ -35,6 +35,17 @@ impl<M: OpenChannel> Pblk<M> {
         unit.map(|unit| self.release_unit(id, &unit)).is_some()
     }
 
+    /// Lets whatever can leave the rings. Whether anything could.
+    pub(super) fn recycle_all(&mut self) -> bool {
+        let mut recycled = false;
+        for id in 0..self.buffers.all.len() {
+            while self.recycle(id as BufferId) {
+                recycled = true;
+            }
+        }
+        recycled
+    }
+
     /// The entries of the oldest unit leave the ring.
     fn release_unit(&mut self, id: BufferId, unit: &WriteUnit) {
         let buffer = &mut self.buffers.all[usize::from(id)];
@@ -50,7 +61,9 @@ impl<M: OpenChannel> Pblk<M> {
         if live.count_ones() < unit.entries && self.flash.media.may_drop() {
             self.flash.note_stale(&self.rules, &self.buffers, id, unit);
         }
-        self.entries_left(id, unit, live);
+        if let Some(mapping) = &mut self.mapping {
+            mapping.entries_left(&self.buffers.all[usize::from(id)].rb, unit, live);
+        }
         self.settle(unit);
     }
 

@@ -43,8 +43,10 @@ mod intake;
 mod layout;
 mod map;
 mod mapcache;
+mod mapio;
 mod mapline;
 mod mapmount;
+mod mapped;
 mod mapping;
 mod mapread;
 mod mapshape;
@@ -86,6 +88,7 @@ use flushes::Flushes;
 use frontiers::Frontiers;
 use intake::Buffers;
 use mapping::Mapping;
+use mapread::Reader;
 use nandscape_block::{
     Bio, BlockDevice, BlockError, Completion, DeviceCaps, Done, Lba, Op, Submit, Token,
 };
@@ -179,7 +182,6 @@ impl<M: OpenChannel> Pblk<M> {
                 Ok(parts) => parts,
                 Err(error) => return Err((media.into_inner(), error)),
             };
-        let stats = PblkCounts::new(geometry.ws_opt, plan.roles());
         let data = capacity.line_data_sectors;
         let rings = buffers.iter().map(|buffer| buffer.rb.size());
         let ring_sectors = rings.clone().map(u64::from).sum();
@@ -225,7 +227,7 @@ impl<M: OpenChannel> Pblk<M> {
             flushes: Flushes::default(),
         };
         Ok(Self {
-            stats,
+            stats: PblkCounts::new(geometry.ws_opt, buffers.router.plan().roles()),
             flash,
             buffers,
             frontiers,
@@ -283,7 +285,10 @@ impl<M: OpenChannel> Pblk<M> {
     pub(super) fn stop(&mut self, error: BlockError) {
         let at = self.flash.now;
         if matches!(error, BlockError::ReadOnly(_)) {
-            self.serve_waiting();
+            let Self { flash, buffers, stats, done, mapping, .. } = self;
+            if let Some(mapping) = mapping {
+                mapping.serve_waiting(Reader { flash, buffers, stats }, done);
+            }
             self.serve_outside();
         }
         for token in self.abandon() {
@@ -344,9 +349,13 @@ impl<M: OpenChannel> Pblk<M> {
             EventKind::GcRead(number) => self.collector.arrived(number),
             EventKind::GcTimer => self.collector.thread.timer(),
             EventKind::MapLoad(block) => self.map_loaded(block),
-            EventKind::MapMerge(number) => self.send_job(number),
+            EventKind::MapMerge(number) => self.map_merged(number),
             EventKind::MapUnit(number, status) => self.map_unit_done(number, status),
-            EventKind::MapCopies => self.map_copies_arrived(),
+            EventKind::MapCopies => {
+                if let Some(mapping) = &mut self.mapping {
+                    mapping.store.copies_arrived();
+                }
+            }
             EventKind::Core(core) => self.core_done(core),
         }
     }

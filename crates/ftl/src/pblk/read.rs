@@ -8,6 +8,7 @@
 use super::Pblk;
 use super::counts::PblkCounts;
 use super::flash::Flash;
+use super::intake::Buffers;
 use crate::common::l2p::MapEntry;
 use crate::common::reads::{self, Found};
 use crate::error::FtlError;
@@ -67,6 +68,20 @@ impl<M: OpenChannel> Flash<M> {
             end = end.max(self.read_unwritten(unwritten));
         }
         Ok((end, error))
+    }
+
+    fn contents(&self, buffers: &Buffers, bio: &Bio) -> Payload {
+        let content = |index| self.content(buffers, bio.lba.plus(u64::from(index)));
+        Payload::collect((0..bio.sectors).map(content).collect())
+    }
+
+    /// What a sector holds.
+    pub(super) fn content(&self, buffers: &Buffers, lba: Lba) -> SectorData {
+        match self.l2p.get(lba) {
+            MapEntry::Unmapped => SectorData::Tag(Tag::ZERO),
+            MapEntry::Buffered(slot) => buffers.ring_of(slot).slot_data(slot).clone(),
+            MapEntry::Flash(at) => self.media.data(at),
+        }
     }
 
     /// When sectors that hold nothing have arrived: never before the host could have copied as many out of a
@@ -130,20 +145,8 @@ impl<M: OpenChannel> Pblk<M> {
         let wants_data = self.rules.run.keep_content && !bio.flags.has(Flags::NO_DATA);
         self.stats.host.read += u64::from(bio.sectors);
         let found = self.flash.read_sectors(&mut self.stats, bio.lba, bio.sectors);
-        reads::done(self.flash.now, found, || wants_data.then(|| self.contents(bio)))
-    }
-
-    fn contents(&self, bio: &Bio) -> Payload {
-        let content = |index| self.content(bio.lba.plus(u64::from(index)));
-        Payload::collect((0..bio.sectors).map(content).collect())
-    }
-
-    /// What a sector holds.
-    pub(super) fn content(&self, lba: Lba) -> SectorData {
-        match self.flash.l2p.get(lba) {
-            MapEntry::Unmapped => SectorData::Tag(Tag::ZERO),
-            MapEntry::Buffered(slot) => self.buffers.ring_of(slot).slot_data(slot).clone(),
-            MapEntry::Flash(at) => self.flash.media.data(at),
-        }
+        reads::done(self.flash.now, found, || {
+            wants_data.then(|| self.flash.contents(&self.buffers, bio))
+        })
     }
 }

@@ -223,10 +223,11 @@ impl<M: OpenChannel> Pblk<M> {
         let hides = |sectors, by: &TrimRecord| trimmed.hide_part(sectors, *by);
         replay.count_valid(&self.flash.l2p, &mut self.flash.lines, hides);
         self.flash.drop_not_chosen();
-        let stale = self.adopt_map(&map);
+        let Self { mapping, flash, buffers, rules, .. } = self;
+        let stale = mapping.as_mut().map(|mapping| mapping.adopt((flash, buffers), rules, &map));
         self.place_lines(found);
         self.supply().limiter_update();
-        self.rewrite_blocks(stale)
+        stale.map_or(Ok(()), |stale| self.rewrite_blocks(stale))
     }
 
     /// Gives every line its state and list. Of the empty lines those with start metadata come last,

@@ -63,6 +63,12 @@ impl<M: OpenChannel> Supply<'_, M> {
         }
     }
 
+    /// Does what a frontier's lines need, if there is anything.
+    pub(super) fn line_chores(&mut self, f: FrontierId) -> Result<(), FtlError> {
+        let has_chores = self.frontiers.has_chores(self.flash, self.rules, f);
+        if has_chores { self.do_chores(f) } else { Ok(()) }
+    }
+
     /// Keeps the next line coming: takes one, erases a chunk, writes start or end metadata, each
     /// step at most once (the kernel interleaves one with each data write).
     pub(super) fn do_chores(&mut self, f: FrontierId) -> Result<(), FtlError> {

@@ -360,7 +360,9 @@ impl<M: OpenChannel> Pblk<M> {
         let buffer = usize::from(id);
         while let Some(unit) = self.buffers.all[buffer].units.pass() {
             self.buffers.all[buffer].rb.sync += u64::from(unit.entries);
-            self.unpin_durable(id, &unit);
+            if let Some(mapping) = &mut self.mapping {
+                mapping.unpin_durable(&self.flash.l2p, &self.buffers.all[buffer].rb, &unit);
+            }
             self.buffers.all[buffer].rl.out(u32::from(unit.user), u32::from(unit.gc));
             self.serve_waiters(at, id, &unit, self.buffers.all[buffer].rb.sync);
         }
