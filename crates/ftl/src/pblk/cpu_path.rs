@@ -13,7 +13,7 @@ use super::intake::Buffers;
 use super::rules::Rules;
 use super::waiting::Arrival;
 use crate::pblk::config::FlushScope;
-use nandscape_block::{Bio, Completion, Done, Flags, Op, Submit, Token};
+use nandscape_block::{Completion, Flags, Op, Submit};
 use nandscape_media::OpenChannel;
 use nandscape_rt::host::CoreId;
 
@@ -79,21 +79,6 @@ impl CpuQueues {
 }
 
 impl<M: OpenChannel> Pblk<M> {
-    /// Serves a bio that has come in.
-    #[inline]
-    pub(super) fn serve(&mut self, bio: Bio, token: Token, entered: Arrival) -> Submit {
-        if let Some(error) = self.refusal(bio.op) {
-            return Submit::Done(Done::new(self.flash.now, Err(error)));
-        }
-        if bio.op == Op::Read && self.mapping.is_some() {
-            return self.read_mapped(bio, token);
-        }
-        if bio.op == Op::Read {
-            return Submit::Done(self.read(&bio));
-        }
-        self.accept(bio, token, entered)
-    }
-
     /// A core is done: a request has come in, a command can be issued, or the collecting thread goes on.
     pub(super) fn core_done(&mut self, core: CoreId) {
         let Some(host) = &mut self.cpu else { return };

@@ -12,22 +12,18 @@ impl<M: OpenChannel> Pblk<M> {
     /// Moves whatever can move.
     pub(super) fn pump(&mut self) {
         self.progress.needs_pump = false;
-        if let Err(error) = self.try_pump() {
-            self.stop(error.into());
+        match self.pump_all() {
+            Ok(()) => self.collector.thread.arm(&mut self.flash),
+            Err(error) => self.stop(error.into()),
         }
-    }
-
-    fn try_pump(&mut self) -> Result<(), FtlError> {
-        self.pump_all()?;
-        self.collector.thread.arm(&mut self.flash);
-        Ok(())
     }
 
     fn pump_all(&mut self) -> Result<(), FtlError> {
         for f in 0..self.frontiers.all.len() {
             self.line_chores(f as FrontierId)?;
         }
-        if self.is_mounting() {
+        // Before a mount is over nothing may move but mapping blocks.
+        if self.mapping.as_ref().is_some_and(|mapping| mapping.mounting) {
             while self.pump_map()? {}
             return Ok(());
         }

@@ -9,6 +9,7 @@
 use super::ids::BufferId;
 use super::progress::Forced;
 use super::rl::RateLimiter;
+use super::supply::Supply;
 use super::{Pblk, SLOTS_NEEDED};
 use crate::error::FtlError;
 use nandscape_block::BlockError;
@@ -17,6 +18,30 @@ use nandscape_media::OpenChannel;
 /// Steps forced for each line, beside those that pad, after which nothing is to be gained any more: every
 /// line was collected, and its copies drained, more than once.
 const STEPS_PER_LINE: u32 = 8;
+
+impl<M: OpenChannel> Supply<'_, M> {
+    /// Relieves every buffer. Whether that was news to any.
+    fn force_limiter(&mut self, mut how: impl FnMut(&mut RateLimiter) -> bool) -> bool {
+        let news =
+            self.buffers.all.iter_mut().fold(false, |news, buffer| how(&mut buffer.rl) | news);
+        if news {
+            self.collector.thread.kick();
+        }
+        news
+    }
+
+    /// Nothing moves, and a write waits for space: whatever gains anything is a victim, journal lines that are
+    /// exempt too, the least valid first. Several are taken at once, since what their copies leave
+    /// of a unit would be padded for each. Whether that is news.
+    fn force_any_victim(&mut self) -> bool {
+        let news = self.space().is_short_of_space()
+            && !std::mem::replace(&mut self.collector.takes_all, true);
+        if news {
+            self.collector.thread.kick();
+        }
+        news
+    }
+}
 
 impl<M: OpenChannel> Pblk<M> {
     /// Nothing moves by itself: if somebody waits and no completion is due, forces the next step.
@@ -34,19 +59,22 @@ impl<M: OpenChannel> Pblk<M> {
         {
             return Ok(true);
         }
-        if self.awaits_collection() {
+        if self.space().awaits_collection() {
             return Ok(false);
         }
         if self.gains_nothing() {
             return Ok(self.enter_read_only());
         }
-        Ok(self.take_on()
-            || self.force_limiter(RateLimiter::force_limiter)
+        // Before what forced victims left of a unit is padded, copies of others fill it.
+        // Where writes wait for space, lines may look fuller than they are until blind updates are merged.
+        Ok((self.collector.is_gathering(&self.buffers, &self.stats)
+            && self.supply().force_any_victim())
+            || self.supply().force_limiter(RateLimiter::force_limiter)
             || self.force_drain()
-            || self.force_limiter(|rl| rl.force_limiter_users(free_chunks))
+            || self.supply().force_limiter(|rl| rl.force_limiter_users(free_chunks))
             || (self.space().is_short_of_space()
                 && self.mapping.as_mut().is_some_and(|mapping| mapping.merge_one()))
-            || self.force_any_victim()
+            || self.supply().force_any_victim()
             || self.pad_one()?
             || self.mapping.as_mut().is_some_and(|mapping| mapping.merge_one())
             || self.lend_line()?
@@ -73,22 +101,6 @@ impl<M: OpenChannel> Pblk<M> {
         u64::from(self.progress.forced.steps) > u64::from(self.rules.capacity.lines) * steps_of_line
     }
 
-    /// Whether writes wait for space, and the collector's thread may find some when it runs next.
-    fn awaits_collection(&self) -> bool {
-        self.collector.thread.may_run()
-            && (self.space().is_short_of_space() || self.flash.lines.free().1 == 0)
-    }
-
-    /// Relieves every buffer. Whether that was news to any.
-    fn force_limiter(&mut self, mut how: impl FnMut(&mut RateLimiter) -> bool) -> bool {
-        let news =
-            self.buffers.all.iter_mut().fold(false, |news, buffer| how(&mut buffer.rl) | news);
-        if news {
-            self.collector.thread.kick();
-        }
-        news
-    }
-
     /// Sends everything buffered to media, so that quarantined lines can be freed.
     fn force_drain(&mut self) -> bool {
         self.buffers.emit_trims(&mut self.flash, &mut self.progress);
@@ -103,23 +115,6 @@ impl<M: OpenChannel> Pblk<M> {
             self.collector.gathers_in = None;
         }
         news
-    }
-
-    /// Nothing moves, and a write waits for space: whatever gains anything is a victim, journal lines that are
-    /// exempt too, the least valid first. Several are taken at once, since what their copies leave
-    /// of a unit would be padded for each. Whether that is news.
-    fn force_any_victim(&mut self) -> bool {
-        let news = self.space().is_short_of_space()
-            && !std::mem::replace(&mut self.collector.takes_all, true);
-        if news {
-            self.collector.thread.kick();
-        }
-        news
-    }
-
-    /// Before what such victims left of a unit is padded, copies of others fill it. Whether they may.
-    fn take_on(&mut self) -> bool {
-        self.collector.is_gathering(&self.buffers, &self.stats) && self.force_any_victim()
     }
 
     /// Writes one unit of padding, so that the device serves what it still refuses to read.

@@ -94,7 +94,7 @@ impl<M: OpenChannel> Ftl for Pblk<M> {
     }
 
     fn rest(&self) -> Option<Rest> {
-        self.rest_state()
+        self.space().rest_state()
     }
 
     fn attach(&mut self, attach: Attach) {

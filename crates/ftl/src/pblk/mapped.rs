@@ -43,13 +43,6 @@ impl<M: OpenChannel> Pblk<M> {
         Ok(moved)
     }
 
-    /// A block that a write-back merges its entries into has been read.
-    pub(super) fn map_merged(&mut self, number: u32) {
-        if let Some(mapping) = &mut self.mapping {
-            mapping.send_job(&self.flash, &self.buffers, number);
-        }
-    }
-
     /// A unit of mapping blocks is written, or has to go elsewhere.
     pub(super) fn map_unit_done(&mut self, number: u32, status: Status) {
         if let Some((mapping, mut io)) = self.map_io() {
@@ -109,7 +102,8 @@ impl<M: OpenChannel> Pblk<M> {
 
     /// Writes stale blocks anew, and waits until they are on media.
     pub(super) fn rewrite_blocks(&mut self, stale: Vec<u32>) -> Result<(), FtlError> {
-        self.set_mounting(true);
+        let Some(mapping) = &mut self.mapping else { return Ok(()) };
+        mapping.mounting = true;
         for block in stale {
             if let Some(mapping) = self.mapping.as_mut().filter(|_| self.progress.stopped.is_none())
             {
@@ -118,22 +112,13 @@ impl<M: OpenChannel> Pblk<M> {
                 self.run_map_events(false)?;
             }
         }
-        if self.mapping.is_some() && self.progress.stopped.is_none() {
+        if self.progress.stopped.is_none() {
             self.run_map_events(true)?;
         }
-        self.set_mounting(false);
-        Ok(())
-    }
-
-    fn set_mounting(&mut self, mounting: bool) {
         if let Some(mapping) = &mut self.mapping {
-            mapping.mounting = mounting;
+            mapping.mounting = false;
         }
-    }
-
-    /// Whether nothing may move but mapping blocks.
-    pub(super) fn is_mounting(&self) -> bool {
-        self.mapping.as_ref().is_some_and(|mapping| mapping.mounting)
+        Ok(())
     }
 
     /// Goes on until mapping blocks find room, or all are on media.

@@ -28,7 +28,6 @@ mod cpu_path;
 mod dead;
 mod dispatch;
 mod events;
-mod file_flush;
 mod flash;
 mod flush;
 mod flushes;
@@ -57,7 +56,6 @@ mod progress;
 mod rb;
 mod read;
 mod recovery;
-mod rest;
 mod rl;
 mod route;
 mod rules;
@@ -97,6 +95,7 @@ use nandscape_rt::{Nanos, Stream};
 use progress::Progress;
 use route::Router;
 use rules::Rules;
+use space::Space;
 use supply::Supply;
 use trimmed::Trimmed;
 use waiting::Arrival;
@@ -241,6 +240,13 @@ impl<M: OpenChannel> Pblk<M> {
         })
     }
 
+    /// What decides who may write how much.
+    #[inline]
+    fn space(&self) -> Space<'_, M> {
+        let Self { flash, buffers, frontiers, collector, rules, .. } = self;
+        Space { flash, buffers, frontiers, collector, rules }
+    }
+
     /// What takes part in the life of lines.
     #[inline]
     fn supply(&mut self) -> Supply<'_, M> {
@@ -349,7 +355,11 @@ impl<M: OpenChannel> Pblk<M> {
             EventKind::GcRead(number) => self.collector.arrived(number),
             EventKind::GcTimer => self.collector.thread.timer(),
             EventKind::MapLoad(block) => self.map_loaded(block),
-            EventKind::MapMerge(number) => self.map_merged(number),
+            EventKind::MapMerge(number) => {
+                if let Some(mapping) = &mut self.mapping {
+                    mapping.send_job(&self.flash, &self.buffers, number);
+                }
+            }
             EventKind::MapUnit(number, status) => self.map_unit_done(number, status),
             EventKind::MapCopies => {
                 if let Some(mapping) = &mut self.mapping {

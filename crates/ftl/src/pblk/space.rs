@@ -7,7 +7,6 @@
 //! whole free lines, and in so many that they suffice whichever it gets: lines with bad chunks are
 //! shorter than others.
 
-use super::Pblk;
 use super::buffers::Buffer;
 use super::collector::Collector;
 use super::flash::Flash;
@@ -19,7 +18,8 @@ use super::rules::Rules;
 use crate::common::free_space::FreeSpace;
 use crate::common::ids::MAP_ORIGIN;
 use crate::common::lines::Line;
-use crate::pblk::config::{GcStream, JournalLines};
+use crate::face::Rest;
+use crate::pblk::config::{GcStream, JournalLines, Limiter};
 use nandscape_media::OpenChannel;
 use smallvec::{SmallVec, smallvec};
 
@@ -238,6 +238,12 @@ impl<M: OpenChannel> Space<'_, M> {
         waiting.any(short)
     }
 
+    /// Whether writes wait for space, and the collector's thread may find some when it runs next.
+    pub(super) fn awaits_collection(&self) -> bool {
+        self.collector.thread.may_run()
+            && (self.is_short_of_space() || self.flash.lines.free().1 == 0)
+    }
+
     /// Whether another victim is wanted with so many free chunks and lines.
     pub(super) fn wants_victim(&self, free: (u32, u32)) -> bool {
         let coming = self.collector.victims() + self.flash.lines.quarantined() as u32;
@@ -265,13 +271,23 @@ impl<M: OpenChannel> Space<'_, M> {
         let fits = by_origin && u64::from(line.valid) <= self.uncommitted(line.origin);
         if fits { line.origin } else { target }
     }
-}
 
-impl<M: OpenChannel> Pblk<M> {
-    /// What decides who may write how much.
-    #[inline]
-    pub(super) fn space(&self) -> Space<'_, M> {
-        let Self { flash, buffers, frontiers, collector, rules, .. } = self;
-        Space { flash, buffers, frontiers, collector, rules }
+    /// Whether the kernel's limiter can come to rest: collection goes on while fewer chunks are free than a high
+    /// mark, whether or not anything is written. What can be free at most with as many sectors mapped as now, against
+    /// that mark. A line is open for each frontier, and what is mapped fills the lines behind them.
+    pub(super) fn rest_state(&self) -> Option<Rest> {
+        if self.rules.config.limiter != Limiter::Kernel {
+            return None;
+        }
+        let capacity = &self.rules.capacity;
+        let mapped_sectors = self.flash.l2p.mapped();
+        let lines = capacity.physical_sectors / u64::from(capacity.line_sectors);
+        let full = mapped_sectors.div_ceil(capacity.line_data_sectors.into());
+        let others = self.frontiers.all.len() as u64 + u64::from(capacity.map_lines);
+        let free = lines.saturating_sub(full + others) * u64::from(self.flash.layout.width);
+        let (wanted_chunks, line_chunks) =
+            (capacity.high_chunks.into(), self.flash.layout.width.into());
+        let chunks = lines * line_chunks;
+        Some(Rest { wanted_chunks, free_chunks_max: free, chunks, line_chunks, mapped_sectors })
     }
 }

@@ -112,7 +112,11 @@ impl<M: OpenChannel> Pblk<M> {
     ) -> Result<bool, FtlError> {
         let buffer = &self.buffers.all[usize::from(id)];
         let failed = buffer.units.next_failed();
-        let entries = if failed.is_some() { 0 } else { self.entries_to_write(&buffer.rb) };
+        let entries = if failed.is_some() {
+            0
+        } else {
+            buffer.rb.entries_to_write(self.flash.geometry.ws_opt)
+        };
         if failed.is_none() && entries == 0 {
             return Ok(false);
         }
@@ -192,19 +196,6 @@ impl<M: OpenChannel> Pblk<M> {
             self.supply().do_chores(f)
         } else {
             Ok(())
-        }
-    }
-
-    /// Entries for the next unit: a full one, or what a flush waits for.
-    #[inline]
-    fn entries_to_write(&self, rb: &Ring) -> u32 {
-        let backlog = rb.backlog().min(rb.to_cut());
-        if backlog >= self.flash.geometry.ws_opt {
-            self.flash.geometry.ws_opt
-        } else if rb.flush_point > rb.subm {
-            backlog
-        } else {
-            0
         }
     }
 
