@@ -11,7 +11,9 @@ use nandscape_media::{OpenChannel, Status};
 
 impl<M: OpenChannel> Pblk<M> {
     /// The cached map, if there is one, and what its blocks are read and written with.
+    #[inline]
     fn map_io(&mut self) -> Option<(&mut Mapping, MapIo<'_, M>)> {
+        self.mapping.as_ref()?;
         let (supply, mapping, cpu) = self.split();
         mapping.map(|mapping| (mapping, MapIo { supply, cpu }))
     }

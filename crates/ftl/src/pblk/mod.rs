@@ -3,7 +3,8 @@
 //! promises in place of the kernel's.
 //!
 //! Rooms, named as the kernel's files: `rb` the ring, `map` table and valid counts, `write` the
-//! writer, `read`, `gc`, `rl` the limiter, `supply` of lines, `recovery`. Beyond the kernel's:
+//! writer, `read`, `gc` with the `collector` and its `copies`, `rl` the limiter, `supply` of lines, `recovery`. Beyond the kernel's:
+//! `mapping` the cached map and `mapped` what waits for it,
 //! `dispatch` what moves when something has happened, `forced` what is forced when nothing does, `host` admission and flushes, `trims` durable discards,
 //! `trimmed` which of their records hides a sector, `dead` copies that media need not keep, `victims` the victim index,
 //! `cpu` and `cpu_path` what all this costs the host.

@@ -5,6 +5,9 @@
 //! Units of a line are taken in the order of rows (one write unit on each parallel unit), and a unit
 //! is usable when its chunk's write pointer stands exactly there. That one rule skips bad chunks,
 //! chunks closed by a failed program, start metadata, and what recovery padded.
+//!
+//! A closed line that is empty is quarantined, and free when everything that superseded its content is durable.
+//! Where the collector's thread is paced it is garbage until the thread's next run.
 
 use super::capacity::CLOSING_LINES;
 use super::collector::Collector;
