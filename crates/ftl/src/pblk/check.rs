@@ -226,7 +226,7 @@ impl<M: OpenChannel> Checker<'_, M> {
         Ok(())
     }
 
-    /// An open line takes as much as it has left. Of a program that failed nobody may know yet.
+    /// An open line takes as much as it has left. A program may have failed whose completion is still to come.
     fn check_open_lines(&self) -> Result<(), String> {
         for open in self.0.frontiers.all.iter().filter_map(|frontier| frontier.open) {
             let line = self.0.flash.lines.get(open.id);

@@ -72,7 +72,7 @@ impl<M: OpenChannel> Pblk<M> {
         if room == 0 { 0 } else { u64::from(room).min(self.space().copy_space(id)) as u32 }
     }
 
-    /// Inserts the next `room` copies, up to the first trim sector, which is logged anew.
+    /// Inserts the next `room` copies, up to the first trim sector, which is logged again.
     fn insert_request(&mut self, number: usize, room: u32) {
         let request = &mut self.collector.requests[number];
         let (id, from) = (request.buffer, request.inserted);
@@ -95,7 +95,7 @@ impl<M: OpenChannel> Pblk<M> {
         }
     }
 
-    /// Inserts copies of a request. Their line is being collected, so that nobody asks what it has left.
+    /// Inserts copies of a request. Their line is being collected, so that what it has left is not looked at.
     fn insert_run(&mut self, number: usize, copies: Range<usize>) {
         let request = &self.collector.requests[number];
         let rb = &mut self.buffers.all[usize::from(request.buffer)].rb;

@@ -1,5 +1,5 @@
 //! What moves when something has happened: lines are prepared, units written, victims collected, copies and
-//! bios let in, until nothing moves any more. Where somebody waits then and no completion is due, the next
+//! bios let in, until nothing moves any more. Where a request waits then and no completion is due, the next
 //! step is forced (see `forced`).
 
 use super::Pblk;
@@ -27,7 +27,7 @@ impl<M: OpenChannel> Pblk<M> {
             while self.pump_map()? {}
             return Ok(());
         }
-        let mut anew = true;
+        let mut refill = true;
         loop {
             let mut moved = self.pump_map()?;
             moved |= self.write_out()?;
@@ -35,10 +35,10 @@ impl<M: OpenChannel> Pblk<M> {
             moved |= supply.collect(mapping.map(|it| &it.cache))?;
             // Where nothing above moved they would find what they left. Several frontiers may have
             // handed lines back.
-            if moved || anew || self.frontiers.data_frontiers() > 1 {
+            if moved || refill || self.frontiers.data_frontiers() > 1 {
                 moved |= self.fill_buffers();
             }
-            anew = !moved;
+            refill = !moved;
             // Copies may just have asked for a mapping.
             if moved || self.start_loads()? {
                 self.progress.pads = 0;

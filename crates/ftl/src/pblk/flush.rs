@@ -221,7 +221,7 @@ impl<M: OpenChannel> Pblk<M> {
         Some(first + self.buffers.reorder(&mut self.flash, &self.rules, id, file))
     }
 
-    /// Everything in a buffer before `sync` is durable, `unit` last: whoever waited for that goes on.
+    /// Everything in a buffer before `sync` is durable, `unit` last: bios that waited for that go on.
     pub(super) fn serve_waiters(&mut self, at: Nanos, id: BufferId, unit: &WriteUnit, sync: u64) {
         let id = usize::from(id);
         while self.buffers.all[id].waiters.front().is_some_and(|waiter| waiter.target <= sync) {

@@ -1,4 +1,4 @@
-//! What is forced where nothing moves by itself, somebody waits, and no completion is due: the cheapest step
+//! What is forced where nothing moves by itself, a request waits, and no completion is due: the cheapest step
 //! first. When none helps, or many of them gained nothing, no line can be freed, and writes end.
 //!
 //! A device whose closed lines gain less than a unit each has to collect several for one unit of gain. Their copies
@@ -44,7 +44,7 @@ impl<M: OpenChannel> Supply<'_, M> {
 }
 
 impl<M: OpenChannel> Pblk<M> {
-    /// Nothing moves by itself: if somebody waits and no completion is due, forces the next step.
+    /// Nothing moves by itself: if a request waits and no completion is due, forces the next step.
     /// Whether there was one.
     pub(super) fn resolve_stall(&mut self) -> Result<bool, FtlError> {
         if !self.has_waiters() || !self.is_at_rest() || self.progress.stopped.is_some() {
@@ -125,7 +125,7 @@ impl<M: OpenChannel> Pblk<M> {
             // One of several buffers that has room waits for something else.
             let full = only || self.make_ring_room(id as BufferId, SLOTS_NEEDED) < SLOTS_NEEDED;
             let buffer = &self.buffers.all[id];
-            // Padding that is not served holds nothing that anybody waits for.
+            // Padding that is not served holds nothing that a request waits for.
             let unserved = buffer.rb.l2p_update < buffer.rb.sync;
             let waits = full && unserved && buffer.rb.backlog() == 0;
             if waits

@@ -12,7 +12,7 @@ pub(super) struct WritePosition {
 }
 
 /// Where data goes: a line that takes it, the line prepared to be next, and those before it whose end
-/// metadata is under way.
+/// metadata is in flight.
 #[derive(Debug)]
 pub(super) struct Frontier {
     /// The stripes that its lines come from, each from that of them where most are free.
@@ -84,7 +84,7 @@ pub(super) struct NextLine {
     pub(super) id: LineId,
     /// Chunks below this one are erased or being erased.
     pub(super) erased_to: u32,
-    /// Erases under way.
+    /// Erases in flight.
     pub(super) erasing: u32,
     pub(super) smeta: SmetaState,
 }
@@ -242,7 +242,7 @@ impl Frontiers {
     }
 
     /// Hands the prepared line back if the frontier's group has that much to `spare`, and nothing is
-    /// under way in the line. How many sectors it would have held. Start metadata keep a chunk open: where
+    /// in flight in the line. How many sectors it would have held. Start metadata keep a chunk open: where
     /// open chunks are limited such a line stays, since free lines have no share in the limit.
     pub(super) fn return_line<M: OpenChannel>(
         &mut self,

@@ -65,14 +65,14 @@ impl<M: OpenChannel> Pblk<M> {
         Submit::Pending
     }
 
-    /// Whether anybody waits for the FTL to move.
+    /// Whether a request waits for the FTL to move.
     pub(super) fn has_waiters(&self) -> bool {
         !self.buffers.flushes.is_empty()
             || self.buffers.all.iter().any(|buffer| !buffer.queue.is_empty())
             || self.mapping.as_ref().is_some_and(|mapping| !mapping.reads.is_empty())
     }
 
-    /// Every bio under way, given up.
+    /// Every bio in flight, given up.
     pub(super) fn abandon(&mut self) -> Vec<Token> {
         let queues = self.buffers.all.iter_mut().flat_map(|buffer| {
             buffer.waiters.clear();

@@ -404,7 +404,7 @@ impl Mapping {
 }
 
 impl<M: OpenChannel> Supply<'_, M> {
-    /// A piece is no longer under way; it is valid, or was superseded meanwhile.
+    /// A piece is no longer in flight; it is valid, or was superseded meanwhile.
     fn settle_piece(&mut self, at: Ppa, sectors: u32, valid: bool) {
         let id = self.flash.lines.of(at);
         self.flash.lines.get_mut(id).pending -= sectors;

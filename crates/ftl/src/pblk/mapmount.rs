@@ -1,6 +1,6 @@
 //! Mounting a cached map. The data's out-of-band data rebuild the whole table; a mapping block on media
 //! is the newest version if its digest says what the table says, and stale otherwise: it was dirty in
-//! RAM when power went off, or holds discards that were not durable. Stale blocks are written anew
+//! RAM when power went off, or holds discards that were not durable. Stale blocks are written again
 //! before the mount ends, so that afterwards media are right about every block that is not loaded. A
 //! device that is so worn out that there is no room for them comes up for reading only.
 //!
@@ -63,7 +63,7 @@ impl<M: OpenChannel> Flash<M> {
 
 impl Mapping {
     /// Takes in what media hold of the map, for the table that has been rebuilt. The blocks that are
-    /// to be written anew.
+    /// to be written again.
     pub(super) fn adopt<M: OpenChannel>(
         &mut self,
         (flash, buffers): (&mut Flash<M>, &Buffers),

@@ -102,7 +102,7 @@ impl<M: OpenChannel> Pblk<M> {
         Ok(())
     }
 
-    /// Writes stale blocks anew, and waits until they are on media.
+    /// Writes stale blocks again, and waits until they are on media.
     pub(super) fn rewrite_blocks(&mut self, stale: Vec<u32>) -> Result<(), FtlError> {
         let Some(mapping) = &mut self.mapping else { return Ok(()) };
         mapping.mounting = true;

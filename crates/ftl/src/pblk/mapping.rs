@@ -3,8 +3,8 @@
 //!
 //! The simulator keeps the complete table in `l2p`, as ground truth; [`MapCache`] says which part of
 //! it the host has in RAM. Guarantees:
-//! - no table entry is looked at or changed for anybody whose mapping is not loaded;
-//! - when a block has been read, everybody who waits for it is served before another load begins, so
+//! - no table entry is looked at or changed for a request whose mapping is not loaded;
+//! - when a block has been read, every request that waits for it is served before another load begins, so
 //!   that the smallest cache makes progress;
 //! - a block with entries whose data are not durable is pinned; media never see places in a ring, but
 //!   the address that a durable entry will have when it leaves its ring;
@@ -214,7 +214,7 @@ impl Mapping {
         }
     }
 
-    /// Queues a load, unless it is under way already.
+    /// Queues a load, unless it is in flight already.
     #[cold]
     pub(super) fn want(&mut self, lba: Lba) {
         if self.cache.is_loading(lba) {
@@ -305,7 +305,7 @@ impl Mapping {
         memory
     }
 
-    /// Begins counting anew.
+    /// Begins to count from nothing.
     pub(super) fn reset_counts(&mut self) {
         self.cache.reset_stats();
         self.counts = MapCounts::default();

@@ -40,7 +40,7 @@ pub(super) struct Job {
     pub(super) cached: bool,
 }
 
-/// A write unit under way.
+/// A write unit in flight.
 #[derive(Clone, Debug)]
 pub(super) struct Unit {
     pub(super) line: LineId,
@@ -49,7 +49,7 @@ pub(super) struct Unit {
     pub(super) pieces: SmallVec<[Piece; 8]>,
 }
 
-/// Things under way, by number.
+/// Things in flight, by number.
 #[derive(Debug)]
 pub(super) struct Slab<T> {
     slots: Vec<Option<T>>,

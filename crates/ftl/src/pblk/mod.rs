@@ -274,7 +274,7 @@ impl<M: OpenChannel> Pblk<M> {
         &self.rules.capacity
     }
 
-    /// Begins counting anew.
+    /// Begins to count from nothing.
     fn reset_stats(&mut self) {
         self.flash.counts = FlashCounts::default();
         self.stats =
@@ -288,7 +288,7 @@ impl<M: OpenChannel> Pblk<M> {
         }
     }
 
-    /// Serves no more bios, but for reads where writes alone end, and fails those under way.
+    /// Serves no more bios, but for reads where writes alone end, and fails those in flight.
     pub(super) fn stop(&mut self, error: BlockError) {
         let at = self.flash.now;
         if matches!(error, BlockError::ReadOnly(_)) {

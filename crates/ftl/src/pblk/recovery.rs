@@ -1,6 +1,6 @@
 //! Mounting what a power cut left (pblk-recovery.c), in these steps:
 //! 1. open chunks are padded until the device serves all that was written to them;
-//! 2. start metadata tells the device's size and the order in which lines were opened;
+//! 2. start metadata holds the device's size and the order in which lines were opened;
 //! 3. the out-of-band data of every written sector is replayed: for each logical sector the copy
 //!    with the highest sequence wins, then trim records hide what is older than they are;
 //! 4. lines get their counts; the youngest line of each frontier with data and room goes on as its open
@@ -185,7 +185,7 @@ impl Frontiers {
 }
 
 impl<M: OpenChannel> Pblk<M> {
-    /// Mounts the media at `now`; [`Ftl::now`](crate::face::Ftl::now) tells when it was done.
+    /// Mounts the media at `now`; [`Ftl::now`](crate::face::Ftl::now) says when it was done.
     ///
     /// # Errors
     /// The media comes back with the reason: power went off again, the choices do not fit, or the
@@ -263,7 +263,7 @@ impl<M: OpenChannel> Pblk<M> {
     }
 }
 
-/// What the first look at the media tells.
+/// What the first look at the media finds.
 struct ScanResult {
     capacity: Capacity,
     instance: Option<u64>,

@@ -1,4 +1,4 @@
-//! Who may still write how much. Free lines are everybody's; what is left of a frontier's lines is its
+//! Who may still write how much. Free lines are shared; what is left of a frontier's lines is its
 //! own. User data is admitted only so far that all that is buffered can always be written, and that
 //! garbage collection can always fill one more line, and a second one should a power cut pad out the
 //! first.
@@ -182,7 +182,7 @@ impl<M: OpenChannel> Space<'_, M> {
         self.balance().groups[group].rest >= i64::from(self.flash.geometry.ws_opt)
     }
 
-    /// Sectors that copies may take in a buffer beyond victims already under way.
+    /// Sectors that copies may take in a buffer beyond victims already being collected.
     pub(super) fn uncommitted(&self, id: BufferId) -> u64 {
         if let Some(space) = self.exclusive_space() {
             return (space - self.collector.needs.another).max(0) as u64;

@@ -132,7 +132,7 @@ impl<M: OpenChannel> Pblk<M> {
     }
 
     /// A buffer without a line has what it must write written to another's, if that can spare a unit: collection
-    /// logs trim records anew in buffer 0, whether or not a line is left for it. Whether anything was.
+    /// logs trim records again in buffer 0, whether or not a line is left for it. Whether anything was.
     pub(super) fn lend_line(&mut self) -> Result<bool, FtlError> {
         for id in 0..self.buffers.all.len() as BufferId {
             if self.write_next(id, Self::spare_write_position)? {
@@ -346,7 +346,7 @@ impl<M: OpenChannel> Pblk<M> {
         self.flash.busy[pu as usize] = false;
     }
 
-    /// `sync` passes every completed unit in ring order; whoever waited for that is served.
+    /// `sync` passes every completed unit in ring order; bios that waited for that are served.
     fn advance_sync(&mut self, at: Nanos, id: BufferId) {
         let buffer = usize::from(id);
         while let Some(unit) = self.buffers.all[buffer].units.pass() {
