@@ -186,7 +186,7 @@ impl Frontiers {
     }
 
     #[inline]
-    pub(super) fn step_open(&mut self, width: u32, f: FrontierId) {
+    fn step_open(&mut self, width: u32, f: FrontierId) {
         if let Some(open) = &mut self.get_mut(f).open {
             open.at.step(width);
         }
@@ -332,7 +332,7 @@ impl Frontiers {
         Ok(false)
     }
 
-    pub(super) fn program_smeta<M: OpenChannel>(
+    fn program_smeta<M: OpenChannel>(
         &mut self,
         flash: &mut Flash<M>,
         rules: &Rules,
@@ -393,12 +393,7 @@ impl Frontiers {
         }
     }
 
-    pub(super) fn write_off_next<M: OpenChannel>(
-        &mut self,
-        flash: &mut Flash<M>,
-        f: FrontierId,
-        id: LineId,
-    ) {
+    fn write_off_next<M: OpenChannel>(&mut self, flash: &mut Flash<M>, f: FrontierId, id: LineId) {
         flash.lines.write_off(id, u32::MAX);
         flash.lines.kept += u32::from(flash.lines.get(id).is_map());
         flash.lines.get_mut(id).state = LineState::Bad;
@@ -490,7 +485,7 @@ impl Frontiers {
     }
 
     /// Closes the oldest closing line if no more of its end metadata is to come.
-    pub(super) fn finish_closing<M: OpenChannel>(
+    fn finish_closing<M: OpenChannel>(
         &mut self,
         flash: &mut Flash<M>,
         f: FrontierId,
@@ -530,12 +525,7 @@ impl Frontiers {
 }
 
 impl<M: OpenChannel> Flash<M> {
-    pub(super) fn program_emeta(
-        &mut self,
-        f: FrontierId,
-        line: LineId,
-        at: Cursor,
-    ) -> Result<(), FtlError> {
+    fn program_emeta(&mut self, f: FrontierId, line: LineId, at: Cursor) -> Result<(), FtlError> {
         let ws_opt = self.geometry.ws_opt;
         let ppa = self.ppa_at(line, at);
         let keys = &[KEY_EMPTY; MAX_UNIT][..ws_opt as usize];

@@ -43,7 +43,7 @@ impl<M: OpenChannel> Pblk<M> {
 
     /// A write, flush or discard comes in.
     #[inline]
-    pub(super) fn accept(&mut self, bio: Bio, token: Token, entered: Arrival) -> Submit {
+    fn accept(&mut self, bio: Bio, token: Token, entered: Arrival) -> Submit {
         let preflush = bio.op == Op::Flush || bio.flags.has(Flags::PREFLUSH);
         if preflush && (bio.op == Op::Flush || !self.rules.run.omits(OmittedRule::PreflushDrain)) {
             return self.drain_first(bio, token, entered);

@@ -28,7 +28,7 @@ impl<M: OpenChannel> Pblk<M> {
 
     /// Lets the oldest unit's entries leave the ring. Whether there was one that could.
     #[inline]
-    pub(super) fn recycle(&mut self, id: BufferId) -> bool {
+    fn recycle(&mut self, id: BufferId) -> bool {
         let served =
             |unit: &&WriteUnit| self.flash.is_served(unit.at.plus(unit.entries.saturating_sub(1)));
         let unit = self.buffers.all[usize::from(id)].units.oldest().filter(served).copied();

@@ -426,7 +426,7 @@ impl<M: OpenChannel> Supply<'_, M> {
         }
     }
 
-    /// A mapping line was read to its end: it is empty, or has what was written meanwhile.
+    /// A mapping line was read to its end: it is empty, or is closed again.
     fn end_map_victim(&mut self, id: LineId) {
         if self.flash.lines.get(id).valid == 0 {
             self.quarantine_line(id);

@@ -82,7 +82,7 @@ impl<M: OpenChannel> Space<'_, M> {
         if ample { u64::MAX } else { self.constrained_space(id) }
     }
 
-    pub(super) fn constrained_space(&self, id: BufferId) -> u64 {
+    fn constrained_space(&self, id: BufferId) -> u64 {
         if let Some(space) = self.exclusive_space() {
             let victims = self.collector.needs.now;
             return (space - victims as i64 - self.reserve(victims)).max(0) as u64;
@@ -93,7 +93,7 @@ impl<M: OpenChannel> Space<'_, M> {
     /// What a buffer can write that shares the device with no other buffer: all that is writable, but
     /// for what mapping blocks have, is its own. Others are balanced.
     #[inline]
-    pub(super) fn exclusive_space(&self) -> Option<i64> {
+    fn exclusive_space(&self) -> Option<i64> {
         let [buffer] = &self.buffers.all[..] else { return None };
         let writable =
             if !self.rules.caches_map() { self.flash.lines.writable } else { self.data_room() };

@@ -233,7 +233,7 @@ impl<M: OpenChannel> Supply<'_, M> {
     }
 
     /// A closed line that is no victim any more has no valid sector.
-    pub(super) fn line_is_garbage(&mut self, id: LineId) {
+    fn line_is_garbage(&mut self, id: LineId) {
         if self.collector.thread.is_paced() {
             self.flash.lines.get_mut(id).state = LineState::Garbage;
             self.collector.thread.garbage.push(id);

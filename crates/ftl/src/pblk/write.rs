@@ -178,10 +178,7 @@ impl<M: OpenChannel> Pblk<M> {
 
     /// The next usable unit of a frontier, unless its parallel unit is busy or no line is ready.
     #[inline]
-    pub(super) fn next_write_position(
-        &mut self,
-        f: FrontierId,
-    ) -> Result<Option<WritePosition>, FtlError> {
+    fn next_write_position(&mut self, f: FrontierId) -> Result<Option<WritePosition>, FtlError> {
         match self.frontiers.next_unit(&self.flash, f) {
             NextUnit::At(position) => Ok(Some(position)),
             NextUnit::Busy => Ok(None),
