@@ -13,9 +13,8 @@
 //!
 //! Nothing of this is needed after a power cut: a mount rebuilds the table from out-of-band data.
 
-use super::Pblk;
 use super::mapping::Mapping;
-use crate::common::l2p::MapEntry;
+use super::supply::Supply;
 use nandscape_block::Lba;
 use nandscape_media::{OpenChannel, Ppa};
 
@@ -59,70 +58,41 @@ impl Mapping {
         self.counts.blind_updates += 1;
         true
     }
-}
 
-impl<M: OpenChannel> Pblk<M> {
     /// A block was loaded: its entries are merged into it, and what they superseded is invalidated.
-    pub(super) fn merge_block(&mut self, block: u32) {
-        let Some(mapping) = &mut self.mapping else { return };
-        let Some(blind) = mapping.blind.as_mut().filter(|blind| blind.has_block(block)) else {
+    pub(super) fn merge_block<M: OpenChannel>(&mut self, supply: &mut Supply<'_, M>, block: u32) {
+        let Some(blind) = self.blind.as_mut().filter(|blind| blind.has_block(block)) else {
             return;
         };
         let entries = blind.take(block);
-        mapping.merge_last.take_if(|last| *last == block);
-        mapping.counts.merges += 1;
-        mapping.counts.merged_entries += entries.len() as u64;
-        let gate = self.buffers.gate(self.flash.next_seq);
+        self.merge_last.take_if(|last| *last == block);
+        self.counts.merges += 1;
+        self.counts.merged_entries += entries.len() as u64;
+        let gate = supply.buffers.gate(supply.flash.next_seq);
         for (lba, old) in entries {
-            let named = self.buffers.entry_state(self.flash.l2p.get(lba));
-            if let Some(mapping) = &mut self.mapping {
-                mapping.merged(lba, named);
-            }
+            let named = supply.buffers.entry_state(supply.flash.l2p.get(lba));
+            self.merged(lba, named);
             if let Some(at) = old {
-                self.flash.note_dead(&self.rules, at, gate);
-                self.invalidate(at, gate);
+                supply.flash.note_dead(supply.rules, at, gate);
+                if let Some(id) = supply.flash.invalidate(at, gate) {
+                    supply.line_emptied(id);
+                }
             }
         }
     }
 
     /// Asks for blocks whose merges keep the buffer from filling. Whether any was asked for.
     pub(super) fn merge_ahead(&mut self) -> bool {
-        let Some(mapping) = &mut self.mapping else { return false };
         let mut asked = false;
-        while mapping.blind.as_ref().is_some_and(|it| it.wants_merge()) && mapping.merge_one() {
+        while self.blind.as_ref().is_some_and(|it| it.wants_merge()) && self.merge_one() {
             asked = true;
         }
         asked
     }
 
-    /// Where writes wait for space, lines may look fuller than they are: merges one block. Whether there
-    /// was one.
-    pub(super) fn merge_for_space(&mut self) -> bool {
-        self.mapping.as_mut().is_some_and(|mapping| mapping.merge_one())
-    }
-
     /// The block whose load lets a write or copy of this sector go on.
-    pub(super) fn awaited_block(&self, lba: Lba, write: bool) -> Option<u32> {
-        let mapping = self.mapping.as_ref()?;
-        let merges = mapping.merge_last.filter(|_| write && mapping.is_full());
-        Some(merges.unwrap_or_else(|| mapping.cache.block_of(lba)))
-    }
-
-    /// A sector's table entry changes from `before`: invalidates that place, now or at the merge.
-    #[inline]
-    pub(super) fn supersede(&mut self, lba: Lba, before: MapEntry, gate: u64) {
-        let at = match before {
-            MapEntry::Flash(at) => Some(at),
-            MapEntry::Buffered(_) | MapEntry::Unmapped => None,
-        };
-        if let Some(mapping) = &mut self.mapping
-            && mapping.add_blind(lba, at)
-        {
-            return;
-        }
-        if let Some(at) = at {
-            self.flash.note_dead(&self.rules, at, gate);
-            self.invalidate(at, gate);
-        }
+    pub(super) fn awaited_block(&self, lba: Lba, write: bool) -> u32 {
+        let merges = self.merge_last.filter(|_| write && self.is_full());
+        merges.unwrap_or_else(|| self.cache.block_of(lba))
     }
 }

@@ -15,7 +15,10 @@ fn ensure(holds: bool, what: impl FnOnce() -> String) -> Result<(), String> {
     if holds { Ok(()) } else { Err(what()) }
 }
 
-impl<M: OpenChannel> Pblk<M> {
+/// Everything of a pblk, looked at to be checked.
+pub(super) struct Checker<'a, M>(pub(super) &'a Pblk<M>);
+
+impl<M: OpenChannel> Checker<'_, M> {
     /// Whether table, ring, lines and media agree.
     ///
     /// # Errors
@@ -31,18 +34,18 @@ impl<M: OpenChannel> Pblk<M> {
         self.check_open_lines()?;
         self.check_open_chunks()?;
         self.check_map()?;
-        let wrong = self.flash.counts.media_errors.mismatches;
+        let wrong = self.0.flash.counts.media_errors.mismatches;
         ensure(wrong == 0, || format!("{wrong} sectors were not what was to be read"))
     }
 
     fn check_pointers(&self) -> Result<(), String> {
-        self.buffers.all.iter().try_for_each(|buffer| check_buffer(&buffer.rb, &buffer.rl))
+        self.0.buffers.all.iter().try_for_each(|buffer| check_buffer(&buffer.rb, &buffer.rl))
     }
 
     /// Where trim records are awaited in the ring there are some, and what records hide is not mapped.
     fn check_trims(&self) -> Result<(), String> {
-        let rb = &self.buffers.all[0].rb;
-        self.buffers.trims.emitted().filter(|&position| position >= rb.sync).try_for_each(
+        let rb = &self.0.buffers.all[0].rb;
+        self.0.buffers.trims.emitted().filter(|&position| position >= rb.sync).try_for_each(
             |position| {
                 let holds = position < rb.mem && rb.key(position) == KEY_TRIM;
                 ensure(holds, || {
@@ -50,8 +53,8 @@ impl<M: OpenChannel> Pblk<M> {
                 })
             },
         )?;
-        self.buffers.trimmed.sectors().try_for_each(|lba| {
-            let place = self.flash.l2p.get(lba);
+        self.0.buffers.trimmed.sectors().try_for_each(|lba| {
+            let place = self.0.flash.l2p.get(lba);
             ensure(place == MapEntry::Unmapped, || format!("{lba} is discarded, but {place:?}"))
         })
     }
@@ -59,24 +62,24 @@ impl<M: OpenChannel> Pblk<M> {
     /// Every table entry points at its sector. How many are on media.
     fn check_table(&self) -> Result<u64, String> {
         let mut mapped = 0;
-        for lba in (0..self.flash.l2p.len()).map(Lba) {
-            match self.flash.l2p.get(lba) {
+        for lba in (0..self.0.flash.l2p.len()).map(Lba) {
+            match self.0.flash.l2p.get(lba) {
                 MapEntry::Unmapped => {}
                 MapEntry::Buffered(slot) => {
-                    let rb = self.buffers.ring_of(slot);
+                    let rb = self.0.buffers.ring_of(slot);
                     let back = rb.position_of(slot);
                     let holds = back >= rb.l2p_update && u64::from(rb.key(back)) == lba.0;
                     ensure(holds, || format!("{lba} points at slot {slot}, which is another's"))?;
                 }
                 MapEntry::Flash(at) => {
                     mapped += 1;
-                    let oob = self.flash.media.oob(at);
+                    let oob = self.0.flash.media.oob(at);
                     let holds = oob.kind == Kind::Data && u64::from(oob.key) == lba.0;
                     ensure(holds, || format!("{lba} points at {at:?}, which holds {oob:?}"))?;
-                    ensure(self.flash.lines.is_valid(at), || {
+                    ensure(self.0.flash.lines.is_valid(at), || {
                         format!("{lba} at {at:?} is not valid")
                     })?;
-                    ensure(self.flash.is_served(at), || {
+                    ensure(self.0.flash.is_served(at), || {
                         format!("{lba} at {at:?} is not served yet")
                     })?;
                 }
@@ -88,11 +91,12 @@ impl<M: OpenChannel> Pblk<M> {
     /// Bits, counts and mapped sectors agree; the rest of the bits are trim records.
     fn check_valid_bits(&self, mapped: u64) -> Result<(), String> {
         let mut valid = 0;
-        for (id, line) in self.flash.lines.iter() {
+        for (id, line) in self.0.flash.lines.iter() {
             let bits: u32 = self
+                .0
                 .flash
                 .line_sectors(id)
-                .map(|at| u32::from(self.flash.lines.is_valid(at)))
+                .map(|at| u32::from(self.0.flash.lines.is_valid(at)))
                 .sum();
             ensure(bits == line.valid, || format!("line {id}: {bits} bits, counted {line:?}"))?;
             let empty = matches!(
@@ -102,11 +106,13 @@ impl<M: OpenChannel> Pblk<M> {
             ensure(!empty || bits == 0, || format!("line {id} is empty but valid: {line:?}"))?;
             valid += u64::from(bits);
         }
-        let blind = self.mapping.as_ref().and_then(|mapping| mapping.blind.as_ref());
+        let blind = self.0.mapping.as_ref().and_then(|mapping| mapping.blind.as_ref());
         let mut superseded = 0;
         for at in blind.iter().flat_map(|blind| blind.unsettled()) {
             superseded += 1;
-            ensure(self.flash.lines.is_valid(at), || format!("{at:?} was freed before its merge"))?;
+            ensure(self.0.flash.lines.is_valid(at), || {
+                format!("{at:?} was freed before its merge")
+            })?;
         }
         ensure(valid >= mapped + superseded, || {
             format!(
@@ -117,12 +123,12 @@ impl<M: OpenChannel> Pblk<M> {
 
     /// What is written next has a higher sequence than anything that counts.
     fn check_sequences(&self) -> Result<(), String> {
-        let sectors = (0..self.rules.capacity.lines).flat_map(|id| self.flash.line_sectors(id));
+        let sectors = (0..self.0.rules.capacity.lines).flat_map(|id| self.0.flash.line_sectors(id));
         for at in
-            sectors.filter(|&at| self.flash.lines.is_valid(at) && self.flash.media.readable(at))
+            sectors.filter(|&at| self.0.flash.lines.is_valid(at) && self.0.flash.media.readable(at))
         {
-            let oob = self.flash.media.oob(at);
-            let next = self.flash.next_seq;
+            let oob = self.0.flash.media.oob(at);
+            let next = self.0.flash.next_seq;
             ensure(oob.kind != Kind::Data || oob.seq < next, || {
                 format!("sequences go on with {next}, {at:?} holds {oob:?}")
             })?;
@@ -133,15 +139,15 @@ impl<M: OpenChannel> Pblk<M> {
     /// Mapping blocks are where the directory says and hold what the table says, every table entry
     /// that names what is not durable pins its block, and the lines kept for mapping blocks are accounted for.
     fn check_map(&self) -> Result<(), String> {
-        let Some(mapping) = &self.mapping else { return Ok(()) };
+        let Some(mapping) = &self.0.mapping else { return Ok(()) };
         let (mut located, mut pinned, mut pinned_entries) = (0, 0, 0);
         for block in 0..mapping.cache.blocks() {
             located += self.check_block(mapping, block)?;
             let sectors = mapping.cache.sectors_of(block);
-            let in_ring = (sectors.start..sectors.end.min(self.flash.l2p.len()))
+            let in_ring = (sectors.start..sectors.end.min(self.0.flash.l2p.len()))
                 .filter(|&lba| !mapping.holds_blind(Lba(lba)))
                 .filter(|&lba| {
-                    self.buffers.entry_state(self.flash.l2p.get(Lba(lba)))
+                    self.0.buffers.entry_state(self.0.flash.l2p.get(Lba(lba)))
                         == EntryState::BufferedVolatile
                 });
             let entries = in_ring.count() as u32;
@@ -150,16 +156,16 @@ impl<M: OpenChannel> Pblk<M> {
         }
         let pins = if mapping.cache.is_whole() { pinned } else { pinned_entries };
         let counted = mapping.cache.pinned();
-        let ignored = self.rules.run.omits(OmittedRule::MapPins);
+        let ignored = self.0.rules.run.omits(OmittedRule::MapPins);
         ensure(counted == pins || ignored, || {
             format!("{pins} slots hold ring places, {counted} are pinned")
         })?;
         let map_lines =
-            || self.flash.lines.iter().map(|(_, line)| line).filter(|line| line.is_map());
+            || self.0.flash.lines.iter().map(|(_, line)| line).filter(|line| line.is_map());
         let valid: u32 = map_lines().map(|line| line.valid).sum();
         ensure(valid == located, || format!("{located} mapping sectors, {valid} are valid"))?;
         let held = map_lines().filter(|line| line.state != LineState::Bad).count() as u32;
-        let (kept, quota) = (self.flash.lines.kept, self.rules.capacity.map_lines);
+        let (kept, quota) = (self.0.flash.lines.kept, self.0.rules.capacity.map_lines);
         ensure(held + kept >= quota, || format!("{held} mapping lines and {kept} kept of {quota}"))
     }
 
@@ -170,24 +176,24 @@ impl<M: OpenChannel> Pblk<M> {
         if mapping.location(block, 0).is_none() {
             // A device that is worn out may not have written it any more.
             let blank = !settled
-                || self.progress.stopped.is_some()
-                || self.flash.l2p.is_blank(mapping.cache.sectors_of(block));
+                || self.0.progress.stopped.is_some()
+                || self.0.flash.l2p.is_blank(mapping.cache.sectors_of(block));
             ensure(blank, || format!("block {block} is neither loaded nor on media"))?;
             return Ok(0);
         }
-        let truth = SectorData::Tag(self.digest(block));
+        let truth = SectorData::Tag(mapping.digest(&self.0.flash, &self.0.buffers, block));
         let mut located = 0;
         for piece in 0..shape.pieces {
             let at = mapping.location(block, piece);
             let at = at.ok_or_else(|| format!("block {block} has no piece {piece}"))?;
             let key = shape.key(block, piece);
             for (at, key) in (0..shape.piece_len(piece)).map(|i| (at.plus(i), key + i)) {
-                let oob = self.flash.media.oob(at);
+                let oob = self.0.flash.media.oob(at);
                 let holds =
-                    (oob.kind, oob.key) == (Kind::Map, key) && self.flash.lines.is_valid(at);
+                    (oob.kind, oob.key) == (Kind::Map, key) && self.0.flash.lines.is_valid(at);
                 ensure(holds, || format!("block {block} points at {at:?}, which holds {oob:?}"))?;
-                let data = self.flash.media.data(at);
-                let tells = !settled || !self.rules.run.keep_content || data == truth;
+                let data = self.0.flash.media.data(at);
+                let tells = !settled || !self.0.rules.run.keep_content || data == truth;
                 ensure(tells, || format!("block {block} at {at:?} is not what the table says"))?;
                 located += 1;
             }
@@ -197,9 +203,9 @@ impl<M: OpenChannel> Pblk<M> {
 
     /// The lines of frontiers are of their stripes, and no two frontiers of a buffer have any in common.
     fn check_frontiers(&self) -> Result<(), String> {
-        for (f, frontier) in self.frontiers.all.iter().enumerate() {
+        for (f, frontier) in self.0.frontiers.all.iter().enumerate() {
             for line in frontier.lines() {
-                let stripe = self.flash.layout.stripe_of(line);
+                let stripe = self.0.flash.layout.stripe_of(line);
                 ensure(frontier.stripes.has(stripe), || {
                     format!(
                         "line {line} of stripe {stripe} is frontier {f}'s, of {:?}",
@@ -208,9 +214,9 @@ impl<M: OpenChannel> Pblk<M> {
                 })?;
             }
         }
-        for buffer in &self.buffers.all {
-            for stripe in 0..self.flash.layout.stripes() {
-                let own = buffer.frontiers.clone().map(|f| &self.frontiers.all[usize::from(f)]);
+        for buffer in &self.0.buffers.all {
+            for stripe in 0..self.0.flash.layout.stripes() {
+                let own = buffer.frontiers.clone().map(|f| &self.0.frontiers.all[usize::from(f)]);
                 let takers = own.filter(|frontier| frontier.stripes.has(stripe)).count();
                 ensure(takers == 1, || {
                     format!("{takers} of frontiers {:?} take stripe {stripe}", buffer.frontiers)
@@ -220,17 +226,17 @@ impl<M: OpenChannel> Pblk<M> {
         Ok(())
     }
 
-    /// An open line takes as much as it has left. Of a program that failed nobody may know yet.
+    /// An open line takes as much as it has left. A program may have failed whose completion is still to come.
     fn check_open_lines(&self) -> Result<(), String> {
-        for open in self.frontiers.all.iter().filter_map(|frontier| frontier.open) {
-            let line = self.flash.lines.get(open.id);
+        for open in self.0.frontiers.all.iter().filter_map(|frontier| frontier.open) {
+            let line = self.0.flash.lines.get(open.id);
             let room = |index| {
-                let chunk = self.flash.media.chunk(self.flash.chunk_at(open.id, index));
-                let end = open.data_end(index) * self.flash.geometry.ws_opt;
+                let chunk = self.0.flash.media.chunk(self.0.flash.chunk_at(open.id, index));
+                let end = open.data_end(index) * self.0.flash.geometry.ws_opt;
                 let takes = matches!(chunk.state, ChunkState::Free | ChunkState::Open);
                 if takes { end.saturating_sub(chunk.wp) } else { 0 }
             };
-            let room: u32 = (0..self.flash.layout.width).map(room).sum();
+            let room: u32 = (0..self.0.flash.layout.width).map(room).sum();
             let id = open.id;
             ensure(line.in_flight > 0 || line.left == room, || {
                 format!("line {id} takes {room} sectors, counted {line:?}")
@@ -244,11 +250,11 @@ impl<M: OpenChannel> Pblk<M> {
         let counts = |line: &Line| {
             matches!(line.state, LineState::Next | LineState::Open | LineState::Closing)
         };
-        let limited = self.flash.geometry.limits_open_chunks();
-        for (id, line) in self.flash.lines.iter().filter(|(_, line)| limited && !counts(line)) {
-            let open = (0..self.flash.layout.width).map(|index| self.flash.chunk_at(id, index));
+        let limited = self.0.flash.geometry.limits_open_chunks();
+        for (id, line) in self.0.flash.lines.iter().filter(|(_, line)| limited && !counts(line)) {
+            let open = (0..self.0.flash.layout.width).map(|index| self.0.flash.chunk_at(id, index));
             let open =
-                open.filter(|&chunk| self.flash.media.chunk(chunk).state == ChunkState::Open);
+                open.filter(|&chunk| self.0.flash.media.chunk(chunk).state == ChunkState::Open);
             let open = open.count();
             // A program in flight may be the one that closes its chunk, or not be issued yet.
             ensure(open == 0 || line.in_flight > 0, || {
@@ -260,7 +266,7 @@ impl<M: OpenChannel> Pblk<M> {
 
     fn check_space(&self) -> Result<(), String> {
         let (mut writable, mut in_use, mut free_chunks) = (0, 0, 0);
-        for (_, line) in self.flash.lines.iter() {
+        for (_, line) in self.0.flash.lines.iter() {
             in_use += u64::from(line.data);
             match line.state {
                 LineState::Free => {
@@ -271,8 +277,11 @@ impl<M: OpenChannel> Pblk<M> {
                 _ => {}
             }
         }
-        let counted =
-            (self.flash.lines.writable, self.flash.lines.in_use, self.flash.lines.free_chunks);
+        let counted = (
+            self.0.flash.lines.writable,
+            self.0.flash.lines.in_use,
+            self.0.flash.lines.free_chunks,
+        );
         ensure(counted == (writable, in_use, free_chunks), || {
             format!(
                 "writable, in use, free chunks: counted {counted:?}, are {:?}",
@@ -280,11 +289,11 @@ impl<M: OpenChannel> Pblk<M> {
             )
         })?;
         let pending_sectors: u64 =
-            self.collector.pending_copies().map(|(_, sectors)| sectors).sum();
-        ensure(self.collector.pending_sectors == pending_sectors, || {
+            self.0.collector.pending_copies().map(|(_, sectors)| sectors).sum();
+        ensure(self.0.collector.pending_sectors == pending_sectors, || {
             format!(
                 "{pending_sectors} copies are to come, counted {}",
-                self.collector.pending_sectors
+                self.0.collector.pending_sectors
             )
         })
     }

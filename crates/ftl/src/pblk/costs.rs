@@ -120,7 +120,7 @@ counts! {
 }
 
 counts! {
-    /// What was counted of the host's CPU. What was under way at the end counts whole.
+    /// What was counted of the host's CPU. What was in flight at the end counts whole.
     #[derive(Clone, PartialEq, Eq, Default, Debug)]
     pub struct CpuCounts {
         /// Time that each core ran, with all that it spun.

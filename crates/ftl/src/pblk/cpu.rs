@@ -341,7 +341,7 @@ impl CpuQueues {
         &self.counts
     }
 
-    /// Begins counting anew.
+    /// Begins to count from nothing.
     pub(super) fn reset_counts(&mut self) {
         self.counts = CpuCounts::new(self.running.len(), self.rings.len());
     }

@@ -6,20 +6,45 @@
 //! Not charged: completions, and metadata of lines.
 
 use super::Pblk;
-use super::cpu::{CpuQueues, LockDemand, MapOrder, MapTask, Task};
+use super::cpu::{CpuQueues, LockDemand, Task};
 use super::events::EventKind;
-use super::ids::BufferId;
+use super::flash::Flash;
 use super::intake::Buffers;
 use super::rules::Rules;
 use super::waiting::Arrival;
-use crate::error::FtlError;
 use crate::pblk::config::FlushScope;
-use nandscape_block::{Bio, Completion, Done, Flags, Op, Submit, Token};
+use nandscape_block::{Completion, Flags, Op, Submit};
 use nandscape_media::OpenChannel;
-use nandscape_rt::Nanos;
 use nandscape_rt::host::CoreId;
 
 impl CpuQueues {
+    /// Tasks begin on cores that are free.
+    pub(super) fn run<M: OpenChannel>(
+        &mut self,
+        flash: &mut Flash<M>,
+        buffers: &mut Buffers,
+        rules: &Rules,
+    ) {
+        while let Some((core, task)) = self.next(flash.now) {
+            let demand = self.lock_demand(buffers, rules, task);
+            let end = self.begin(flash.now, core, task, demand);
+            flash.events.push(end, EventKind::Core(core));
+        }
+    }
+
+    /// A thread of the FTL has something to do, and begins if a core is free.
+    #[cold]
+    pub(super) fn run_task<M: OpenChannel>(
+        &mut self,
+        flash: &mut Flash<M>,
+        buffers: &mut Buffers,
+        rules: &Rules,
+        task: Task,
+    ) {
+        self.wake(flash.now, task);
+        self.run(flash, buffers, rules);
+    }
+
     /// What a task asks of the locks.
     fn lock_demand(&mut self, buffers: &mut Buffers, rules: &Rules, task: Task) -> LockDemand {
         match task {
@@ -54,95 +79,6 @@ impl CpuQueues {
 }
 
 impl<M: OpenChannel> Pblk<M> {
-    /// Serves a bio that has come in.
-    #[inline]
-    pub(super) fn serve(&mut self, bio: Bio, token: Token, entered: Arrival) -> Submit {
-        if let Some(error) = self.refusal(bio.op) {
-            return Submit::Done(Done::new(self.flash.now, Err(error)));
-        }
-        if bio.op == Op::Read && self.mapping.is_some() {
-            return self.read_mapped(bio, token);
-        }
-        if bio.op == Op::Read {
-            return Submit::Done(self.read(&bio));
-        }
-        self.accept(bio, token, entered)
-    }
-
-    /// A bio goes the way in.
-    #[cold]
-    pub(super) fn queue_on_core(&mut self, bio: Bio, token: Token) -> Submit {
-        if let Some(host) = &mut self.cpu {
-            host.enter(self.flash.now, bio, token);
-        }
-        self.run_cores();
-        Submit::Pending
-    }
-
-    /// Has a unit's command built.
-    #[cold]
-    pub(super) fn build(&mut self, id: BufferId, number: u64) {
-        if let Some(host) = &mut self.cpu {
-            host.wake(self.flash.now, Task::Build(id, number, self.flash.geometry.ws_opt));
-        }
-        self.run_cores();
-    }
-
-    /// So many copies were put into a buffer: the thread that did it is busy for a while.
-    pub(super) fn copied(&mut self, id: BufferId, sectors: u32) {
-        if let Some(host) = &mut self.cpu {
-            host.wake(self.flash.now, Task::Copy(id, sectors));
-            self.run_cores();
-        }
-    }
-
-    /// Issues commands for mapping blocks, at once or when the mapping thread has built them.
-    pub(super) fn order_map(&mut self, what: MapTask) -> Result<(), FtlError> {
-        if self.cpu.is_none() {
-            return self.issue_map(what);
-        }
-        let (commands, sectors) = self.map_demand(what);
-        if let Some(host) = &mut self.cpu {
-            host.order(self.flash.now, MapOrder { what, commands, sectors });
-            self.run_cores();
-        }
-        Ok(())
-    }
-
-    /// Whether a buffer's writer thread is busy.
-    #[inline]
-    pub(super) fn is_building(&self, id: BufferId) -> bool {
-        self.cpu.as_ref().is_some_and(|host| host.is_writing(id))
-    }
-
-    /// Whether the collecting thread is busy.
-    pub(super) fn is_copying(&self) -> bool {
-        self.cpu.as_ref().is_some_and(|host| host.is_collecting())
-    }
-
-    /// Whether nothing is in flight but requests of the host, and the timer of the collector's thread.
-    pub(super) fn is_at_rest(&self) -> bool {
-        let timer = usize::from(self.collector.thread.is_armed());
-        let Some(host) = &self.cpu else { return self.flash.events.len() == timer };
-        host.is_idle() && self.flash.events.len() == host.bringing_in() + timer
-    }
-
-    /// Tasks begin on cores that are free.
-    pub(super) fn run_cores(&mut self) {
-        let Some(cpu) = &mut self.cpu else { return };
-        while let Some((core, task)) = cpu.next(self.flash.now) {
-            let demand = cpu.lock_demand(&mut self.buffers, &self.rules, task);
-            let end = cpu.begin(self.flash.now, core, task, demand);
-            self.flash.events.push(end, EventKind::Core(core));
-        }
-    }
-
-    /// The earliest instant at which a task can begin on a core that others use.
-    #[inline]
-    pub(super) fn next_core_start(&self) -> Option<Nanos> {
-        self.cpu.as_ref().and_then(|host| host.next_start())
-    }
-
     /// A core is done: a request has come in, a command can be issued, or the collecting thread goes on.
     pub(super) fn core_done(&mut self, core: CoreId) {
         let Some(host) = &mut self.cpu else { return };
@@ -152,13 +88,18 @@ impl<M: OpenChannel> Pblk<M> {
                 Ok(())
             }
             Some(Task::Build(id, number, _)) => self.issue_built(id, number),
-            Some(Task::Map(order)) => self.issue_map(order.what),
+            Some(Task::Map(order)) => match &mut self.mapping {
+                Some(mapping) => mapping.issue(&mut self.flash, &self.buffers, order.what),
+                None => Ok(()),
+            },
             Some(Task::Copy(..)) | None => Ok(()),
         };
         if let Err(error) = issued {
             self.stop(error.into());
         }
-        self.run_cores();
+        if let Some(cpu) = &mut self.cpu {
+            cpu.run(&mut self.flash, &mut self.buffers, &self.rules);
+        }
     }
 
     /// Reads that have not come in are served at once, now that nothing is written any more.

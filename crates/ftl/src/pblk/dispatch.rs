@@ -1,5 +1,5 @@
 //! What moves when something has happened: lines are prepared, units written, victims collected, copies and
-//! bios let in, until nothing moves any more. Where somebody waits then and no completion is due, the next
+//! bios let in, until nothing moves any more. Where a request waits then and no completion is due, the next
 //! step is forced (see `forced`).
 
 use super::Pblk;
@@ -12,36 +12,33 @@ impl<M: OpenChannel> Pblk<M> {
     /// Moves whatever can move.
     pub(super) fn pump(&mut self) {
         self.progress.needs_pump = false;
-        if let Err(error) = self.try_pump() {
-            self.stop(error.into());
+        match self.pump_all() {
+            Ok(()) => self.collector.thread.arm(&mut self.flash),
+            Err(error) => self.stop(error.into()),
         }
-    }
-
-    fn try_pump(&mut self) -> Result<(), FtlError> {
-        self.pump_all()?;
-        self.arm_thread();
-        Ok(())
     }
 
     fn pump_all(&mut self) -> Result<(), FtlError> {
         for f in 0..self.frontiers.all.len() {
             self.line_chores(f as FrontierId)?;
         }
-        if self.is_mounting() {
+        // Before a mount is over nothing may move but mapping blocks.
+        if self.mapping.as_ref().is_some_and(|mapping| mapping.mounting) {
             while self.pump_map()? {}
             return Ok(());
         }
-        let mut anew = true;
+        let mut refill = true;
         loop {
             let mut moved = self.pump_map()?;
             moved |= self.write_out()?;
-            moved |= self.collect()?;
+            let (mut supply, mapping, _) = self.split();
+            moved |= supply.collect(mapping.map(|it| &it.cache))?;
             // Where nothing above moved they would find what they left. Several frontiers may have
             // handed lines back.
-            if moved || anew || self.frontiers.data_frontiers() > 1 {
+            if moved || refill || self.frontiers.data_frontiers() > 1 {
                 moved |= self.fill_buffers();
             }
-            anew = !moved;
+            refill = !moved;
             // Copies may just have asked for a mapping.
             if moved || self.start_loads()? {
                 self.progress.pads = 0;
@@ -70,7 +67,7 @@ impl<M: OpenChannel> Pblk<M> {
         if self.buffers.all.len() == 1 || quarantined == 0 || !self.space().wants_lines() {
             return false;
         }
-        if self.is_gathering() {
+        if self.collector.is_gathering(&self.buffers, &self.stats) {
             return false;
         }
         // A drain may pad a unit a buffer, so it must free lines enough to be worth that.

@@ -31,6 +31,8 @@ pub(super) struct Flash<M> {
     pub(super) layout: Layout,
     pub(super) lines: Lines,
     pub(super) victims: Stripes,
+    /// Closed lines of mapping blocks, which are collected by themselves.
+    pub(super) map_victims: Vec<LineId>,
     /// Parallel units with a write in flight, or with one that is being built.
     pub(super) busy: Box<[bool]>,
     /// Copies that were superseded and hold something that media can drop.

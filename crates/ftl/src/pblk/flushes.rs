@@ -44,7 +44,7 @@ impl Flushes {
         self.slots[index as usize].take()
     }
 
-    /// Whether nobody waits.
+    /// Whether no flush waits.
     pub(super) fn is_empty(&self) -> bool {
         self.free.len() == self.slots.len()
     }

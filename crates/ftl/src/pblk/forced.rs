@@ -1,4 +1,4 @@
-//! What is forced where nothing moves by itself, somebody waits, and no completion is due: the cheapest step
+//! What is forced where nothing moves by itself, a request waits, and no completion is due: the cheapest step
 //! first. When none helps, or many of them gained nothing, no line can be freed, and writes end.
 //!
 //! A device whose closed lines gain less than a unit each has to collect several for one unit of gain. Their copies
@@ -9,6 +9,7 @@
 use super::ids::BufferId;
 use super::progress::Forced;
 use super::rl::RateLimiter;
+use super::supply::Supply;
 use super::{Pblk, SLOTS_NEEDED};
 use crate::error::FtlError;
 use nandscape_block::BlockError;
@@ -18,8 +19,32 @@ use nandscape_media::OpenChannel;
 /// line was collected, and its copies drained, more than once.
 const STEPS_PER_LINE: u32 = 8;
 
+impl<M: OpenChannel> Supply<'_, M> {
+    /// Relieves every buffer. Whether that was news to any.
+    fn force_limiter(&mut self, mut how: impl FnMut(&mut RateLimiter) -> bool) -> bool {
+        let news =
+            self.buffers.all.iter_mut().fold(false, |news, buffer| how(&mut buffer.rl) | news);
+        if news {
+            self.collector.thread.kick();
+        }
+        news
+    }
+
+    /// Nothing moves, and a write waits for space: whatever gains anything is a victim, journal lines that are
+    /// exempt too, the least valid first. Several are taken at once, since what their copies leave
+    /// of a unit would be padded for each. Whether that is news.
+    fn force_any_victim(&mut self) -> bool {
+        let news = self.space().is_short_of_space()
+            && !std::mem::replace(&mut self.collector.takes_all, true);
+        if news {
+            self.collector.thread.kick();
+        }
+        news
+    }
+}
+
 impl<M: OpenChannel> Pblk<M> {
-    /// Nothing moves by itself: if somebody waits and no completion is due, forces the next step.
+    /// Nothing moves by itself: if a request waits and no completion is due, forces the next step.
     /// Whether there was one.
     pub(super) fn resolve_stall(&mut self) -> Result<bool, FtlError> {
         if !self.has_waiters() || !self.is_at_rest() || self.progress.stopped.is_some() {
@@ -28,28 +53,39 @@ impl<M: OpenChannel> Pblk<M> {
         let recycled = self.recycle_all();
         let free_chunks = self.frontiers.limiter_free(&self.flash, &self.rules, None).0;
         if recycled
-            || (self.is_starved() && self.force_drain())
-            || (self.frontiers.data_frontiers() > 1 && self.return_lines())
+            || (self.mapping.as_ref().is_some_and(|mapping| mapping.starved) && self.force_drain())
+            || (self.frontiers.data_frontiers() > 1 && self.supply().return_lines())
             || (!self.progress.drained && self.force_drain())
         {
             return Ok(true);
         }
-        if self.awaits_collection() {
+        if self.space().awaits_collection() {
             return Ok(false);
         }
         if self.gains_nothing() {
             return Ok(self.enter_read_only());
         }
-        Ok(self.take_on()
-            || self.force_limiter(RateLimiter::force_limiter)
+        // Before what forced victims left of a unit is padded, copies of others fill it.
+        // Where writes wait for space, lines may look fuller than they are until blind updates are merged.
+        Ok((self.collector.is_gathering(&self.buffers, &self.stats)
+            && self.supply().force_any_victim())
+            || self.supply().force_limiter(RateLimiter::force_limiter)
             || self.force_drain()
-            || self.force_limiter(|rl| rl.force_limiter_users(free_chunks))
-            || (self.space().is_short_of_space() && self.merge_for_space())
-            || self.force_any_victim()
+            || self.supply().force_limiter(|rl| rl.force_limiter_users(free_chunks))
+            || (self.space().is_short_of_space()
+                && self.mapping.as_mut().is_some_and(|mapping| mapping.merge_one()))
+            || self.supply().force_any_victim()
             || self.pad_one()?
-            || self.merge_for_space()
+            || self.mapping.as_mut().is_some_and(|mapping| mapping.merge_one())
             || self.lend_line()?
             || self.enter_read_only())
+    }
+
+    /// Whether nothing is in flight but requests of the host, and the timer of the collector's thread.
+    fn is_at_rest(&self) -> bool {
+        let timer = usize::from(self.collector.thread.is_armed());
+        let Some(cpu) = &self.cpu else { return self.flash.events.len() == timer };
+        cpu.is_idle() && self.flash.events.len() == cpu.bringing_in() + timer
     }
 
     /// Counts a step, and whether there were so many since the host was last served or more became writable that
@@ -63,22 +99,6 @@ impl<M: OpenChannel> Pblk<M> {
         self.progress.forced.steps += 1;
         let steps_of_line = u64::from(STEPS_PER_LINE + self.frontiers.pads_enough(&self.flash));
         u64::from(self.progress.forced.steps) > u64::from(self.rules.capacity.lines) * steps_of_line
-    }
-
-    /// Whether writes wait for space, and the collector's thread may find some when it runs next.
-    fn awaits_collection(&self) -> bool {
-        self.collector.thread.may_run()
-            && (self.space().is_short_of_space() || self.flash.lines.free().1 == 0)
-    }
-
-    /// Relieves every buffer. Whether that was news to any.
-    fn force_limiter(&mut self, mut how: impl FnMut(&mut RateLimiter) -> bool) -> bool {
-        let news =
-            self.buffers.all.iter_mut().fold(false, |news, buffer| how(&mut buffer.rl) | news);
-        if news {
-            self.collector.thread.kick();
-        }
-        news
     }
 
     /// Sends everything buffered to media, so that quarantined lines can be freed.
@@ -97,34 +117,6 @@ impl<M: OpenChannel> Pblk<M> {
         news
     }
 
-    /// Nothing moves, and a write waits for space: whatever gains anything is a victim, journal lines that are
-    /// exempt too, the least valid first. Several are taken at once, since what their copies leave
-    /// of a unit would be padded for each. Whether that is news.
-    fn force_any_victim(&mut self) -> bool {
-        let news = self.space().is_short_of_space()
-            && !std::mem::replace(&mut self.collector.takes_all, true);
-        if news {
-            self.collector.thread.kick();
-        }
-        news
-    }
-
-    /// Before what such victims left of a unit is padded, copies of others fill it. Whether they may.
-    fn take_on(&mut self) -> bool {
-        self.is_gathering() && self.force_any_victim()
-    }
-
-    /// Whether copies of victims that any line could be wait for others to fill a unit with them.
-    pub(super) fn is_gathering(&self) -> bool {
-        self.gathers_in().is_some_and(|id| self.buffers.all[usize::from(id)].rb.backlog() > 0)
-    }
-
-    /// The buffer that takes their copies, as long as no write was let in.
-    pub(super) fn gathers_in(&self) -> Option<BufferId> {
-        let (buffer, admitted) = self.collector.gathers_in?;
-        (admitted == self.stats.admitted_sectors()).then_some(buffer)
-    }
-
     /// Writes one unit of padding, so that the device serves what it still refuses to read.
     fn pad_one(&mut self) -> Result<bool, FtlError> {
         let enough = self.frontiers.pads_enough(&self.flash);
@@ -133,7 +125,7 @@ impl<M: OpenChannel> Pblk<M> {
             // One of several buffers that has room waits for something else.
             let full = only || self.make_ring_room(id as BufferId, SLOTS_NEEDED) < SLOTS_NEEDED;
             let buffer = &self.buffers.all[id];
-            // Padding that is not served holds nothing that anybody waits for.
+            // Padding that is not served holds nothing that a request waits for.
             let unserved = buffer.rb.l2p_update < buffer.rb.sync;
             let waits = full && unserved && buffer.rb.backlog() == 0;
             if waits

@@ -1,6 +1,6 @@
 //! Frontiers: where data go. Each takes data in an open line, has the next line erased and given start metadata,
 //! and closes the lines before with end metadata (pblk-core.c, pblk-write.c `pblk_submit_meta_io`). When lines are
-//! taken, opened and closed is coordinated in `open`.
+//! taken, opened and closed is coordinated in `supply`.
 
 /// Where the next unit goes.
 #[derive(Clone, Copy, Debug)]
@@ -12,7 +12,7 @@ pub(super) struct WritePosition {
 }
 
 /// Where data goes: a line that takes it, the line prepared to be next, and those before it whose end
-/// metadata is under way.
+/// metadata is in flight.
 #[derive(Debug)]
 pub(super) struct Frontier {
     /// The stripes that its lines come from, each from that of them where most are free.
@@ -84,7 +84,7 @@ pub(super) struct NextLine {
     pub(super) id: LineId,
     /// Chunks below this one are erased or being erased.
     pub(super) erased_to: u32,
-    /// Erases under way.
+    /// Erases in flight.
     pub(super) erasing: u32,
     pub(super) smeta: SmetaState,
 }
@@ -106,7 +106,43 @@ pub(super) struct ClosingLine {
     pub(super) missing: u32,
 }
 
+/// Where a frontier's next unit goes.
+pub(super) enum NextUnit {
+    At(WritePosition),
+    /// Not now: its parallel unit is busy.
+    Busy,
+    /// To a line that is to be opened.
+    NoLine,
+    /// To a line behind the open one, which is to be closed.
+    Full,
+}
+
 impl Frontiers {
+    /// The next usable unit of a frontier's open line.
+    #[inline]
+    pub(super) fn next_unit<M: OpenChannel>(
+        &mut self,
+        flash: &Flash<M>,
+        f: FrontierId,
+    ) -> NextUnit {
+        loop {
+            let Some(open) = self.all[usize::from(f)].open else { return NextUnit::NoLine };
+            if open.at >= open.end {
+                return NextUnit::Full;
+            }
+            let (chunk, sector) = (flash.chunk_at(open.id, open.at.chunk), flash.sector(open.at));
+            if flash.busy[chunk.unit.0 as usize] {
+                return NextUnit::Busy;
+            }
+            self.step_open(flash.layout.width, f);
+            if flash.is_usable(chunk, sector) {
+                let at = flash.layout.format.ppa(chunk, sector);
+                let (line, pu) = (open.id, chunk.unit.0);
+                return NextUnit::At(WritePosition { frontier: f, line, pu, at });
+            }
+        }
+    }
+
     /// Units of padding after which the device serves whatever was written before.
     pub(super) fn pads_enough<M: OpenChannel>(&self, flash: &Flash<M>) -> u32 {
         let row = flash.geometry.total_units() * self.all.len() as u32;
@@ -150,7 +186,7 @@ impl Frontiers {
     }
 
     #[inline]
-    pub(super) fn step_open(&mut self, width: u32, f: FrontierId) {
+    fn step_open(&mut self, width: u32, f: FrontierId) {
         if let Some(open) = &mut self.get_mut(f).open {
             open.at.step(width);
         }
@@ -206,7 +242,7 @@ impl Frontiers {
     }
 
     /// Hands the prepared line back if the frontier's group has that much to `spare`, and nothing is
-    /// under way in the line. How many sectors it would have held. Start metadata keep a chunk open: where
+    /// in flight in the line. How many sectors it would have held. Start metadata keep a chunk open: where
     /// open chunks are limited such a line stays, since free lines have no share in the limit.
     pub(super) fn return_line<M: OpenChannel>(
         &mut self,
@@ -296,7 +332,7 @@ impl Frontiers {
         Ok(false)
     }
 
-    pub(super) fn program_smeta<M: OpenChannel>(
+    fn program_smeta<M: OpenChannel>(
         &mut self,
         flash: &mut Flash<M>,
         rules: &Rules,
@@ -357,12 +393,7 @@ impl Frontiers {
         }
     }
 
-    pub(super) fn write_off_next<M: OpenChannel>(
-        &mut self,
-        flash: &mut Flash<M>,
-        f: FrontierId,
-        id: LineId,
-    ) {
+    fn write_off_next<M: OpenChannel>(&mut self, flash: &mut Flash<M>, f: FrontierId, id: LineId) {
         flash.lines.write_off(id, u32::MAX);
         flash.lines.kept += u32::from(flash.lines.get(id).is_map());
         flash.lines.get_mut(id).state = LineState::Bad;
@@ -454,7 +485,7 @@ impl Frontiers {
     }
 
     /// Closes the oldest closing line if no more of its end metadata is to come.
-    pub(super) fn finish_closing<M: OpenChannel>(
+    fn finish_closing<M: OpenChannel>(
         &mut self,
         flash: &mut Flash<M>,
         f: FrontierId,
@@ -494,12 +525,7 @@ impl Frontiers {
 }
 
 impl<M: OpenChannel> Flash<M> {
-    pub(super) fn program_emeta(
-        &mut self,
-        f: FrontierId,
-        line: LineId,
-        at: Cursor,
-    ) -> Result<(), FtlError> {
+    fn program_emeta(&mut self, f: FrontierId, line: LineId, at: Cursor) -> Result<(), FtlError> {
         let ws_opt = self.geometry.ws_opt;
         let ppa = self.ppa_at(line, at);
         let keys = &[KEY_EMPTY; MAX_UNIT][..ws_opt as usize];

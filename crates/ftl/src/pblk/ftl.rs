@@ -1,6 +1,7 @@
 //! pblk as an [`Ftl`]: what it reports, and how it goes on and off its media.
 
 use super::buffers::Buffer;
+use super::check::Checker;
 use super::cpu::CpuQueues;
 use super::stats::PblkReport;
 use super::{Capacity, Pblk};
@@ -93,7 +94,7 @@ impl<M: OpenChannel> Ftl for Pblk<M> {
     }
 
     fn rest(&self) -> Option<Rest> {
-        self.rest_state()
+        self.space().rest_state()
     }
 
     fn attach(&mut self, attach: Attach) {
@@ -103,7 +104,8 @@ impl<M: OpenChannel> Ftl for Pblk<M> {
         let charged = attach.host.filter(|_| !costs.is_free());
         let buffers = self.buffers.all.len();
         self.cpu = charged.map(|host| Box::new(CpuQueues::new(costs, update, host, buffers)));
-        self.start_thread();
+        self.supply().start_thread();
+        self.progress.needs_pump = true;
     }
 
     fn cpu_spans(&mut self, room: Option<usize>) -> Vec<CpuSpan> {
@@ -127,7 +129,7 @@ impl<M: OpenChannel> Ftl for Pblk<M> {
     }
 
     fn check_invariants(&self) -> Result<(), String> {
-        self.check()
+        Checker(self).check()
     }
 }
 

@@ -1,4 +1,4 @@
-//! What the host sees: admission of writes and discards (pblk-cache.c). A write is acknowledged when
+//! What the host sees: reads, and admission of writes and discards (pblk-cache.c). A write is acknowledged when
 //! all of it is in a buffer; where there is no room it waits, in order of arrival at that buffer. A
 //! discard is a logged write, and waits at buffer 0.
 
@@ -8,16 +8,42 @@ use super::intake::EntryState;
 use super::rb::Origin;
 use super::waiting::{Arrival, Queued};
 use crate::common::l2p::MapEntry;
+use crate::common::reads;
 use crate::common::trims::TrimRecord;
 use crate::kind::OmittedRule;
 use nandscape_block::{Bio, Completion, Done, Flags, Lba, Op, Submit, Token};
 use nandscape_media::OpenChannel;
-use nandscape_rt::Nanos;
 
 impl<M: OpenChannel> Pblk<M> {
+    /// Serves a bio that has come in.
+    #[inline]
+    pub(super) fn serve(&mut self, bio: Bio, token: Token, entered: Arrival) -> Submit {
+        if let Some(error) = self.refusal(bio.op) {
+            return Submit::Done(Done::new(self.flash.now, Err(error)));
+        }
+        if bio.op == Op::Read && self.mapping.is_some() {
+            return self.read_mapped(bio, token);
+        }
+        if bio.op == Op::Read {
+            return Submit::Done(self.read(&bio));
+        }
+        self.accept(bio, token, entered)
+    }
+
+    /// Serves a read; its outcome is known at once.
+    #[inline]
+    pub(super) fn read(&mut self, bio: &Bio) -> Done {
+        let wants_data = self.rules.run.keep_content && !bio.flags.has(Flags::NO_DATA);
+        self.stats.host.read += u64::from(bio.sectors);
+        let found = self.flash.read_sectors(&mut self.stats, bio.lba, bio.sectors);
+        reads::done(self.flash.now, found, || {
+            wants_data.then(|| self.flash.contents(&self.buffers, bio))
+        })
+    }
+
     /// A write, flush or discard comes in.
     #[inline]
-    pub(super) fn accept(&mut self, bio: Bio, token: Token, entered: Arrival) -> Submit {
+    fn accept(&mut self, bio: Bio, token: Token, entered: Arrival) -> Submit {
         let preflush = bio.op == Op::Flush || bio.flags.has(Flags::PREFLUSH);
         if preflush && (bio.op == Op::Flush || !self.rules.run.omits(OmittedRule::PreflushDrain)) {
             return self.drain_first(bio, token, entered);
@@ -39,14 +65,14 @@ impl<M: OpenChannel> Pblk<M> {
         Submit::Pending
     }
 
-    /// Whether anybody waits for the FTL to move.
+    /// Whether a request waits for the FTL to move.
     pub(super) fn has_waiters(&self) -> bool {
         !self.buffers.flushes.is_empty()
             || self.buffers.all.iter().any(|buffer| !buffer.queue.is_empty())
             || self.mapping.as_ref().is_some_and(|mapping| !mapping.reads.is_empty())
     }
 
-    /// Every bio under way, given up.
+    /// Every bio in flight, given up.
     pub(super) fn abandon(&mut self) -> Vec<Token> {
         let queues = self.buffers.all.iter_mut().flat_map(|buffer| {
             buffer.waiters.clear();
@@ -75,6 +101,15 @@ impl<M: OpenChannel> Pblk<M> {
         Some(self.user_room(buffer, wanted)).filter(|&room| room > 0)
     }
 
+    /// How many of the next `room` sectors of a write or discard have their mapping in RAM.
+    #[inline]
+    fn mapped_part(&mut self, queued: &mut Queued, room: u32) -> u32 {
+        match &mut self.mapping {
+            Some(mapping) => mapping.ready_part(queued, room, self.flash.now),
+            None => room,
+        }
+    }
+
     #[inline]
     fn admit_part(&mut self, queued: &mut Queued, room: u32) -> Option<Submit> {
         if queued.discard {
@@ -90,7 +125,9 @@ impl<M: OpenChannel> Pblk<M> {
     #[inline]
     fn admitted(&mut self, queued: &Queued) -> Submit {
         if queued.discard && !queued.flags.has(Flags::FUA) {
-            return Submit::Done(Done::ok(self.discarded()));
+            // A command is accepted, and a record enters a buffer.
+            let accepted = self.flash.media.link().accepted(self.flash.now);
+            return Submit::Done(Done::ok(accepted.max(self.flash.now + self.copy_in(1))));
         }
         if self.buffers.all[usize::from(queued.buffer)].rb.backlog() >= self.flash.geometry.ws_opt {
             self.progress.needs_pump = true;
@@ -134,7 +171,9 @@ impl<M: OpenChannel> Pblk<M> {
             let Some(mut queued) = self.buffers.all[id].queue.pop_front() else { break };
             let room = self.mapped_part(&mut queued, room);
             if room == 0 {
-                self.buffers.all[id].awaits = self.awaited_block(queued.next(), !discard);
+                let mapping = self.mapping.as_ref();
+                self.buffers.all[id].awaits =
+                    mapping.map(|mapping| mapping.awaited_block(queued.next(), !discard));
                 self.buffers.all[id].queue.push_front(queued);
                 break;
             }
@@ -201,16 +240,35 @@ impl<M: OpenChannel> Pblk<M> {
         }
     }
 
+    /// A sector's table entry changes from `before`: invalidates that place, now or at the merge.
+    #[inline]
+    fn supersede(&mut self, lba: Lba, before: MapEntry, gate: u64) {
+        let at = match before {
+            MapEntry::Flash(at) => Some(at),
+            MapEntry::Buffered(_) | MapEntry::Unmapped => None,
+        };
+        if let Some(mapping) = &mut self.mapping
+            && mapping.add_blind(lba, at)
+        {
+            return;
+        }
+        if let Some(at) = at {
+            self.flash.note_dead(&self.rules, at, gate);
+            if let Some(id) = self.flash.invalidate(at, gate) {
+                self.supply().line_emptied(id);
+            }
+        }
+    }
+
     /// A discard that is logged needs a ring slot in reserve for its record, and space on media for a
     /// padded unit.
     fn discard_has_room(&mut self) -> bool {
         let unit = u64::from(self.flash.geometry.ws_opt);
-        !self.rules.logs_discards() || (self.trim_has_slot() && self.space().user_space(0) >= unit)
-    }
-
-    /// When a discard is complete that is to be admitted now: a command is accepted, and a record enters a buffer.
-    fn discarded(&self) -> Nanos {
-        self.flash.media.link().accepted(self.flash.now).max(self.flash.now + self.copy_in(1))
+        if !self.rules.logs_discards() {
+            return true;
+        }
+        let has_slot = self.buffers.trims.has_pending() || self.make_ring_room(0, 1) > 0;
+        has_slot && self.space().user_space(0) >= unit
     }
 
     /// Hides the next `sectors` sectors of a discard, which have a record of their own.
@@ -227,7 +285,9 @@ impl<M: OpenChannel> Pblk<M> {
                     if durable {
                         self.flash.note_dead(&self.rules, at, gate);
                     }
-                    self.invalidate(at, gate);
+                    if let Some(id) = self.flash.invalidate(at, gate) {
+                        self.supply().line_emptied(id);
+                    }
                 }
                 MapEntry::Buffered(_) => {}
                 MapEntry::Unmapped => continue,
@@ -244,10 +304,5 @@ impl<M: OpenChannel> Pblk<M> {
             self.buffers.trimmed.hide(record);
             self.buffers.log_trim(&mut self.flash, &mut self.progress, record);
         }
-    }
-
-    /// Whether the ring keeps, or can keep, a slot for trim records.
-    fn trim_has_slot(&mut self) -> bool {
-        self.buffers.trims.has_pending() || self.make_ring_room(0, 1) > 0
     }
 }

@@ -5,6 +5,7 @@
 //! device would serve a read of them: an open chunk refuses its last `mw_cunits` sectors.
 
 use super::Pblk;
+use super::flash::Flash;
 use super::ids::BufferId;
 use super::units::WriteUnit;
 use crate::common::ids::LineId;
@@ -27,11 +28,22 @@ impl<M: OpenChannel> Pblk<M> {
 
     /// Lets the oldest unit's entries leave the ring. Whether there was one that could.
     #[inline]
-    pub(super) fn recycle(&mut self, id: BufferId) -> bool {
+    fn recycle(&mut self, id: BufferId) -> bool {
         let served =
             |unit: &&WriteUnit| self.flash.is_served(unit.at.plus(unit.entries.saturating_sub(1)));
         let unit = self.buffers.all[usize::from(id)].units.oldest().filter(served).copied();
         unit.map(|unit| self.release_unit(id, &unit)).is_some()
+    }
+
+    /// Lets whatever can leave the rings. Whether anything could.
+    pub(super) fn recycle_all(&mut self) -> bool {
+        let mut recycled = false;
+        for id in 0..self.buffers.all.len() {
+            while self.recycle(id as BufferId) {
+                recycled = true;
+            }
+        }
+        recycled
     }
 
     /// The entries of the oldest unit leave the ring.
@@ -49,7 +61,9 @@ impl<M: OpenChannel> Pblk<M> {
         if live.count_ones() < unit.entries && self.flash.media.may_drop() {
             self.flash.note_stale(&self.rules, &self.buffers, id, unit);
         }
-        self.entries_left(id, unit, live);
+        if let Some(mapping) = &mut self.mapping {
+            mapping.entries_left(&self.buffers.all[usize::from(id)].rb, unit, live);
+        }
         self.settle(unit);
     }
 
@@ -64,86 +78,32 @@ impl<M: OpenChannel> Pblk<M> {
         let line = self.flash.lines.get_mut(unit.line);
         line.gate = line.gate.max(gate);
         line.pending -= unit.entries;
-        self.line_lowered(unit.line);
+        if let Some(id) = self.flash.lowered(unit.line) {
+            self.supply().line_emptied(id);
+        }
     }
+}
 
+impl<M: OpenChannel> Flash<M> {
     /// A sector on media was superseded by a change that is durable when everything before `gate`
-    /// is.
+    /// is. Its line, if that is empty now.
     #[inline]
-    pub(super) fn invalidate(&mut self, at: Ppa, gate: u64) {
-        let id = self.flash.lines.clear_valid(at, gate);
-        self.line_lowered(id);
+    pub(super) fn invalidate(&mut self, at: Ppa, gate: u64) -> Option<LineId> {
+        let id = self.lines.clear_valid(at, gate);
+        self.lowered(id)
     }
 
-    /// A line lost valid or pending sectors.
+    /// A line lost valid or pending sectors. The line, if it is empty now.
     #[inline]
-    pub(super) fn line_lowered(&mut self, id: LineId) {
-        let line = self.flash.lines.get(id);
+    pub(super) fn lowered(&mut self, id: LineId) -> Option<LineId> {
+        let line = self.lines.get(id);
         if line.valid == 0 && line.pending == 0 {
-            self.line_emptied(id);
-        } else if line.state == LineState::Closed && !line.is_map() {
-            self.flash.victims.lower(id, self.flash.lines.weight(id));
+            return Some(id);
         }
-    }
-
-    /// A line without valid or pending sectors is on its way to the free list, if it is closed. A
-    /// victim gets there when its last copy is handled.
-    #[cold]
-    pub(super) fn line_emptied(&mut self, id: LineId) {
-        match self.flash.lines.get(id).state {
-            LineState::Closed if self.flash.lines.get(id).is_map() => {
-                if let Some(mapping) = &mut self.mapping {
-                    mapping.store.forget(id);
-                }
-                self.quarantine_line(id);
-            }
-            LineState::Closed => {
-                self.flash.victims.remove(id);
-                self.stats.gc.empty_victims += 1;
-                let origin = self.flash.lines.get(id).origin;
-                self.stats.buffers[usize::from(origin)].empty_victims += 1;
-                self.line_is_garbage(id);
-            }
-            LineState::Corrupt => self.quarantine_line(id),
-            _ => {}
+        if line.state == LineState::Closed && !line.is_map() {
+            self.victims.lower(id, self.lines.weight(id));
         }
-    }
-
-    /// An empty line is quarantined; forgets the erase rule when that is asked for.
-    pub(super) fn quarantine_line(&mut self, id: LineId) {
-        if self.rules.run.omits(OmittedRule::EraseRule) {
-            self.flash.lines.get_mut(id).gate = 0;
-        }
-        self.flash.lines.quarantine_line(id);
-        self.release_durable_lines();
-    }
-
-    /// Frees the lines whose gate has been passed, and drops what is dead.
-    pub(super) fn release_durable_lines(&mut self) {
-        if !self.flash.dead.is_empty() {
-            let durable = self.buffers.durable(self.flash.next_seq);
-            self.flash.drop_dead(durable);
-        }
-        if self.flash.lines.quarantined() > 0 {
-            let durable = self.buffers.durable(self.flash.next_seq)
-                + u64::from(self.rules.run.omits(OmittedRule::EraseGate));
-            if self.flash.lines.release_durable_lines(durable) {
-                self.limiter_update();
-            }
-        }
-    }
-
-    /// Gives the limiter the free space. Garbage collection is active while it is short.
-    pub(super) fn limiter_update(&mut self) {
-        let (chunks, lines) = self.frontiers.limiter_free(&self.flash, &self.rules, None);
-        let werr = self.has_werr();
-        for buffer in &mut self.buffers.all {
-            buffer.rl.update(chunks, lines, werr);
-        }
-        if self.collector.thread.is_paced() {
-            let short = self.space().wants_lines();
-            self.collector.thread.set_active(werr || short);
-        }
+        None
     }
 }
 

@@ -3,8 +3,8 @@
 //!
 //! The simulator keeps the complete table in `l2p`, as ground truth; [`MapCache`] says which part of
 //! it the host has in RAM. Guarantees:
-//! - no table entry is looked at or changed for anybody whose mapping is not loaded;
-//! - when a block has been read, everybody who waits for it is served before another load begins, so
+//! - no table entry is looked at or changed for a request whose mapping is not loaded;
+//! - when a block has been read, every request that waits for it is served before another load begins, so
 //!   that the smallest cache makes progress;
 //! - a block with entries whose data are not durable is pinned; media never see places in a ring, but
 //!   the address that a durable entry will have when it leaves its ring;
@@ -13,29 +13,27 @@
 //! Writes and discards wait at the head of their buffer's queue, whose followers' blocks are loaded
 //! ahead; reads wait each for itself; copies at the head of the requests that have arrived.
 
-use super::Pblk;
-use super::cpu::MapTask;
-use super::ids::BufferId;
-use super::intake::EntryState;
+use super::collector::Request;
+use super::flash::Flash;
+use super::intake::{Buffers, EntryState};
 use super::mapcache::blind::BlindBuffer;
-use super::mapcache::{Access, By, Load, Lookup, MapCache, single_entry_bytes};
+use super::mapcache::{Access, By, Lookup, MapCache, single_entry_bytes};
 use super::mapread::Reads;
 use super::mapstore::MapStore;
+use super::rb::Ring;
 use super::units::WriteUnit;
 use super::waiting::Queued;
 use crate::common::bits::bit;
-use crate::common::l2p::MapEntry;
+use crate::common::l2p::{L2p, MapEntry};
 use crate::common::oob::key_lba;
 use crate::error::FtlError;
 use crate::kind::{FtlRun, OmittedRule};
 use crate::pblk::config::{Config, MapKind};
-use crate::pblk::events::EventKind;
 use crate::pblk::stats::{MapCounts, MapMemoryUse};
-use nandscape_block::{Lba, SectorData, Tag};
-use nandscape_media::{Geometry, Kind, OpenChannel, Ppa};
+use nandscape_block::{Lba, Tag};
+use nandscape_media::Geometry;
 use nandscape_rt::Nanos;
 use nandscape_rt::counts::Counts;
-use smallvec::SmallVec;
 use std::collections::VecDeque;
 use std::ops::Range;
 
@@ -54,7 +52,7 @@ pub(super) struct Mapping {
     /// Loads that may be in flight.
     loads_max: usize,
     /// Sectors whose mapping is to be loaded, in order of demand, each once.
-    wants: VecDeque<Lba>,
+    pub(super) wants: VecDeque<Lba>,
     /// A bit for what comes with one load: a block or, where entries are cached singly, a sector.
     wanted: Box<[u64]>,
     /// Everything is pinned: nothing can be loaded until something leaves a ring.
@@ -68,6 +66,8 @@ pub(super) struct Mapping {
     /// Entries of each block that name a place in a ring.
     in_ring: Box<[u32]>,
     pub(super) reads: Reads,
+    /// Whether media keep what is written, digests of blocks included.
+    pub(super) keeps_content: bool,
     /// What the cache does not count.
     pub(super) counts: MapCounts,
 }
@@ -111,6 +111,7 @@ impl Mapping {
             mounting: false,
             in_ring,
             reads: Reads::default(),
+            keeps_content: run.keep_content,
             counts: MapCounts::default(),
         })))
     }
@@ -213,7 +214,7 @@ impl Mapping {
         }
     }
 
-    /// Queues a load, unless it is under way already.
+    /// Queues a load, unless it is in flight already.
     #[cold]
     pub(super) fn want(&mut self, lba: Lba) {
         if self.cache.is_loading(lba) {
@@ -231,7 +232,7 @@ impl Mapping {
         bit(key)
     }
 
-    fn want_served(&mut self) {
+    pub(super) fn want_served(&mut self) {
         if let Some(lba) = self.wants.pop_front() {
             let (word, bit) = self.want_bit(lba);
             self.wanted[word] &= !bit;
@@ -304,46 +305,45 @@ impl Mapping {
         memory
     }
 
-    /// Begins counting anew.
+    /// Begins to count from nothing.
     pub(super) fn reset_counts(&mut self) {
         self.cache.reset_stats();
         self.counts = MapCounts::default();
     }
-}
 
-impl<M: OpenChannel> Pblk<M> {
     /// How many of the next `room` sectors of a write or discard have their mapping in RAM.
-    #[inline]
-    pub(super) fn mapped_part(&mut self, queued: &mut Queued, room: u32) -> u32 {
-        let Some(mapping) = &mut self.mapping else { return room };
+    pub(super) fn ready_part(&mut self, queued: &mut Queued, room: u32, now: Nanos) -> u32 {
         let range = queued.inserted..queued.inserted + room;
         let access = Access::of(true, queued.flags);
-        let spare = if queued.discard { 0 } else { mapping.spare() };
-        mapping.ready(queued.lba, range, &mut queued.looked, (access, spare), self.flash.now)
+        let spare = if queued.discard { 0 } else { self.spare() };
+        self.ready(queued.lba, range, &mut queued.looked, (access, spare), now)
     }
 
     /// How many of the next `room` copies of a request can be looked up now. Stale ones need no
     /// look-up: their valid bit is gone.
-    pub(super) fn mapped_copies(&mut self, number: usize, room: u32) -> u32 {
-        let Some(mapping) = &mut self.mapping else { return room };
-        let request = &mut self.collector.requests[number];
+    pub(super) fn ready_copies<M>(
+        &mut self,
+        flash: &Flash<M>,
+        request: &mut Request,
+        room: u32,
+    ) -> u32 {
         let access = Access { write: true, by: By::Ftl };
         let (from, len) = (request.inserted, request.sectors.len());
         let mut ready = None;
-        let mut spare = mapping.spare();
-        for index in from..len.min(from + mapping.loads_max.max(room as usize)) {
+        let mut spare = self.spare();
+        for index in from..len.min(from + self.loads_max.max(room as usize)) {
             let (at, key) = request.sectors[index];
-            let Some(lba) = key_lba(key).filter(|_| self.flash.lines.is_valid(at)) else {
+            let Some(lba) = key_lba(key).filter(|_| flash.lines.is_valid(at)) else {
                 continue;
             };
             if ready.is_some() && index < request.looked as usize {
                 continue;
             }
-            if !mapping.is_here(lba, index as u32, &mut request.looked, access, self.flash.now) {
+            if !self.is_here(lba, index as u32, &mut request.looked, access, flash.now) {
                 if ready.is_none() && spare > 0 {
                     spare -= 1;
                 } else {
-                    mapping.want_for(lba, access);
+                    self.want_for(lba, access);
                     ready.get_or_insert((index - from) as u32);
                 }
             }
@@ -355,192 +355,49 @@ impl<M: OpenChannel> Pblk<M> {
     }
 
     /// Asks for the first mapping of writes and discards that wait behind the head of a queue.
-    fn look_ahead(&mut self) {
-        let Some(mapping) = &mut self.mapping else { return };
-        for buffer in &mut self.buffers.all {
-            let end = buffer.queue.len().min(mapping.loads_max);
+    pub(super) fn look_ahead(&mut self, buffers: &mut Buffers, now: Nanos) {
+        for buffer in &mut buffers.all {
+            let end = buffer.queue.len().min(self.loads_max);
             for queued in buffer.queue.range_mut(buffer.looked.min(end)..end) {
-                if queued.looked == 0 && (queued.discard || mapping.blind.is_none()) {
+                if queued.looked == 0 && (queued.discard || self.blind.is_none()) {
                     let access = Access::of(true, queued.flags);
-                    mapping.look(queued.lba, 0, &mut queued.looked, access, self.flash.now);
+                    self.look(queued.lba, 0, &mut queued.looked, access, now);
                 }
             }
             buffer.looked = end;
         }
     }
 
-    /// Moves what can move of the map. Whether anything did.
-    #[inline]
-    pub(super) fn pump_map(&mut self) -> Result<bool, FtlError> {
-        if self.mapping.is_none() {
-            return Ok(false);
-        }
-        self.look_ahead();
-        let mut moved = self.collect_map()?;
-        moved |= self.write_blocks()?;
-        moved |= self.merge_ahead();
-        moved |= self.start_loads()?;
-        Ok(moved)
-    }
-
-    /// Begins the loads that are wanted, in order, as far as there are slots.
-    pub(super) fn start_loads(&mut self) -> Result<bool, FtlError> {
-        let mut moved = false;
-        while let Some(mapping) = &mut self.mapping {
-            let Some(&lba) = mapping.wants.front().filter(|_| !mapping.starved) else { break };
-            if mapping.owed >= mapping.wants.len() && !mapping.cache.has_free() {
-                break;
-            }
-            let block = mapping.cache.block_of(lba);
-            match mapping.cache.begin_load(lba, self.flash.now) {
-                Load::Ready => {
-                    mapping.want_served();
-                    self.serve_mapped(block)?;
-                }
-                Load::Read(_) => {
-                    mapping.want_served();
-                    self.order_map(MapTask::Load(block))?;
-                }
-                Load::Joined => mapping.want_served(),
-                Load::WriteBack => {
-                    mapping.owed += 1;
-                    // Written with what the next loads evict, so that they share write units.
-                    while self.begin_write_back()? {}
-                }
-                Load::Busy => break,
-                Load::NoSlot => {
-                    return Ok(self.starve() || moved);
-                }
-            }
-            moved = true;
-        }
-        Ok(moved)
-    }
-
-    /// Everything is pinned: asks again when something is unpinned. Never moves anything.
-    fn starve(&mut self) -> bool {
-        if let Some(mapping) = &mut self.mapping {
-            mapping.starved = true;
-        }
-        false
-    }
-
-    /// Whether somebody waits for a mapping and everything is pinned.
-    pub(super) fn is_starved(&self) -> bool {
-        self.mapping.as_ref().is_some_and(|mapping| mapping.starved)
-    }
-
-    /// Lets whatever can leave the rings. Whether anything could.
-    pub(super) fn recycle_all(&mut self) -> bool {
-        let mut recycled = false;
-        for id in 0..self.buffers.all.len() {
-            while self.recycle(id as BufferId) {
-                recycled = true;
-            }
-        }
-        recycled
-    }
-
-    /// Reads a mapping block, and compares it with the truth.
-    pub(super) fn read_block(&mut self, block: u32) -> Result<(), FtlError> {
-        let end = self.read_pieces(block)?;
-        self.verify_block(block);
-        self.flash.events.push(end, EventKind::MapLoad(block));
-        Ok(())
-    }
-
-    /// Reserves the time for reading all pieces of a block. When the last arrives.
-    pub(super) fn read_pieces(&mut self, block: u32) -> Result<Nanos, FtlError> {
-        let Some(mapping) = &self.mapping else { return Ok(self.flash.now) };
-        let pieces: SmallVec<[(Ppa, u32); 2]> =
-            mapping.pieces_of(block).map(|(_, at, sectors)| (at, sectors)).collect();
-        self.read_all(pieces)
-    }
-
-    /// A block that media hold must be what the table says, since nobody can have changed it.
-    fn verify_block(&mut self, block: u32) {
-        let Some(mapping) = &self.mapping else { return };
-        if !self.rules.run.keep_content || !mapping.is_settled(block) {
-            return;
-        }
-        let shape = mapping.store.shape;
-        let truth = self.digest(block);
-        let (mut wrong, mut lost) = (0, 0);
-        for (piece, at, _) in mapping.pieces_of(block) {
-            let oob = self.flash.media.oob(at);
-            let holds = oob.kind == Kind::Map && oob.key == shape.key(block, piece);
-            if !self.flash.media.readable(at) {
-                lost += 1;
-            } else if !holds || self.flash.media.data(at) != SectorData::Tag(truth) {
-                wrong += 1;
-            }
-        }
-        self.flash.counts.media_errors.mismatches += wrong;
-        self.flash.counts.media_errors.uncorrectable += lost;
-    }
-
     /// The digest of a block's entries, as media may know them; nothing where no content is kept.
-    pub(super) fn digest(&self, block: u32) -> Tag {
-        let Some(mapping) = self.mapping.as_ref().filter(|_| self.rules.run.keep_content) else {
+    pub(super) fn digest<M>(&self, flash: &Flash<M>, buffers: &Buffers, block: u32) -> Tag {
+        if !self.keeps_content {
             return Tag::ZERO;
-        };
-        let sectors = mapping.cache.sectors_of(block);
-        Tag::new(if mapping.in_ring[block as usize] == 0 {
-            self.flash.l2p.digest(sectors)
+        }
+        let sectors = self.cache.sectors_of(block);
+        Tag::new(if self.in_ring[block as usize] == 0 {
+            flash.l2p.digest(sectors)
         } else {
-            self.flash.l2p.digest_as(sectors, |place| self.buffers.on_media(place))
+            flash.l2p.digest_as(sectors, |place| buffers.on_media(place))
         })
     }
 
     /// A unit's entries are durable: those that the table names may go to media with their block.
-    pub(super) fn unpin_durable(&mut self, id: BufferId, unit: &WriteUnit) {
-        let Some(mapping) = &mut self.mapping else { return };
-        let rb = &self.buffers.all[usize::from(id)].rb;
+    pub(super) fn unpin_durable(&mut self, l2p: &L2p, rb: &Ring, unit: &WriteUnit) {
         for position in unit.first..unit.first + u64::from(unit.entries) {
-            let named =
-                |lba: &Lba| self.flash.l2p.get(*lba) == MapEntry::Buffered(rb.slot(position));
+            let named = |lba: &Lba| l2p.get(*lba) == MapEntry::Buffered(rb.slot(position));
             if let Some(lba) = key_lba(rb.key(position)).filter(named) {
-                mapping.changed(lba, EntryState::BufferedVolatile, EntryState::BufferedDurable);
+                self.changed(lba, EntryState::BufferedVolatile, EntryState::BufferedDurable);
             }
         }
     }
 
     /// Those of a unit's entries that `live` names have left the ring.
-    #[inline]
-    pub(super) fn entries_left(&mut self, id: BufferId, unit: &WriteUnit, mut live: u64) {
-        let Some(mapping) = &mut self.mapping else { return };
-        let rb = &self.buffers.all[usize::from(id)].rb;
+    pub(super) fn entries_left(&mut self, rb: &Ring, unit: &WriteUnit, mut live: u64) {
         while live != 0 {
             if let Some(lba) = key_lba(rb.key(unit.first + u64::from(live.trailing_zeros()))) {
-                mapping.left_ring(lba);
+                self.left_ring(lba);
             }
             live &= live - 1;
         }
-    }
-
-    /// A block has been read: everybody who waits for it goes on.
-    pub(super) fn map_loaded(&mut self, block: u32) {
-        if let Some(mapping) = &mut self.mapping {
-            mapping.cache.loaded(block, self.flash.now);
-        }
-        if let Err(error) = self.serve_mapped(block) {
-            self.stop(error.into());
-        }
-    }
-
-    /// Whoever waits for this block goes on. Others would find nothing new.
-    fn serve_mapped(&mut self, block: u32) -> Result<(), FtlError> {
-        self.merge_block(block);
-        self.resume_reads(block)?;
-        if self.collector.awaits.take_if(|awaited| *awaited == block).is_some() {
-            self.insert_copies();
-        }
-        for id in 0..self.buffers.all.len() {
-            let awaits = &mut self.buffers.all[id].awaits;
-            if awaits.take_if(|awaited| *awaited == block).is_some() && self.admit_queued_at(id) {
-                self.progress.drained = false;
-            }
-        }
-        Ok(())
     }
 }

@@ -40,7 +40,7 @@ pub(super) struct Job {
     pub(super) cached: bool,
 }
 
-/// A write unit under way.
+/// A write unit in flight.
 #[derive(Clone, Debug)]
 pub(super) struct Unit {
     pub(super) line: LineId,
@@ -49,7 +49,7 @@ pub(super) struct Unit {
     pub(super) pieces: SmallVec<[Piece; 8]>,
 }
 
-/// Things under way, by number.
+/// Things in flight, by number.
 #[derive(Debug)]
 pub(super) struct Slab<T> {
     slots: Vec<Option<T>>,
@@ -108,8 +108,6 @@ pub(super) struct MapStore {
     pub(super) copies: Vec<Piece>,
     /// Copies that are not on media yet.
     pub(super) copying: u32,
-    /// Closed mapping lines.
-    pub(super) closed: Vec<LineId>,
     pub(super) victim: Option<MapVictim>,
     staging_sectors: u64,
 }
@@ -133,7 +131,6 @@ impl MapStore {
             out: VecDeque::new(),
             copies: Vec::new(),
             copying: 0,
-            closed: Vec::new(),
             victim: None,
             staging_sectors: u64::from(tail) * u64::from(geometry.total_units()),
         }
@@ -141,16 +138,6 @@ impl MapStore {
 
     pub(super) fn rest_index(&self, block: u32, piece: u32) -> usize {
         block as usize * (self.shape.pieces as usize - 1) + piece as usize - 1
-    }
-
-    /// Takes in a closed line.
-    pub(super) fn close(&mut self, id: LineId) {
-        self.closed.push(id);
-    }
-
-    /// A closed line is empty.
-    pub(super) fn forget(&mut self, id: LineId) {
-        self.closed.retain(|&other| other != id);
     }
 
     /// Whether no block is on its way to media.

@@ -3,7 +3,8 @@
 //! promises in place of the kernel's.
 //!
 //! Rooms, named as the kernel's files: `rb` the ring, `map` table and valid counts, `write` the
-//! writer, `read`, `gc`, `rl` the limiter, `line` and `open` lines, `recovery`. Beyond the kernel's:
+//! writer, `read`, `gc` with the `collector` and its `copies`, `rl` the limiter, `supply` of lines, `recovery`. Beyond the kernel's:
+//! `mapping` the cached map and `mapped` what waits for it,
 //! `dispatch` what moves when something has happened, `forced` what is forced when nothing does, `host` admission and flushes, `trims` durable discards,
 //! `trimmed` which of their records hides a sector, `dead` copies that media need not keep, `victims` the victim index,
 //! `cpu` and `cpu_path` what all this costs the host.
@@ -18,7 +19,9 @@ mod buffers;
 mod build;
 mod capacity;
 mod check;
+mod collector;
 pub mod config;
+mod copies;
 pub mod costs;
 mod counts;
 mod cpu;
@@ -26,7 +29,6 @@ mod cpu_path;
 mod dead;
 mod dispatch;
 mod events;
-mod file_flush;
 mod flash;
 mod flush;
 mod flushes;
@@ -41,25 +43,26 @@ mod intake;
 mod layout;
 mod map;
 mod mapcache;
+mod mapio;
 mod mapline;
 mod mapmount;
+mod mapped;
 mod mapping;
 mod mapread;
 mod mapshape;
 mod mapstore;
-mod open;
 mod pacing;
 mod plan;
 mod progress;
 mod rb;
 mod read;
 mod recovery;
-mod rest;
 mod rl;
 mod route;
 mod rules;
 mod space;
 pub mod stats;
+mod supply;
 mod trimmed;
 mod units;
 mod waiting;
@@ -75,15 +78,16 @@ use crate::kind::FtlRun;
 use crate::pblk::config::Config;
 use build::{Parts, ample_sectors, caps};
 pub use capacity::Capacity;
+use collector::Collector;
 use counts::PblkCounts;
 use cpu::CpuQueues;
 use events::EventKind;
 use flash::{Flash, FlashCounts};
 use flushes::Flushes;
 use frontiers::Frontiers;
-use gc::Collector;
 use intake::Buffers;
 use mapping::Mapping;
+use mapread::Reader;
 use nandscape_block::{
     Bio, BlockDevice, BlockError, Completion, DeviceCaps, Done, Lba, Op, Submit, Token,
 };
@@ -92,6 +96,8 @@ use nandscape_rt::{Nanos, Stream};
 use progress::Progress;
 use route::Router;
 use rules::Rules;
+use space::Space;
+use supply::Supply;
 use trimmed::Trimmed;
 use waiting::Arrival;
 
@@ -139,7 +145,7 @@ impl<M: OpenChannel> Pblk<M> {
         for line in 0..capacity.lines {
             pblk.flash.adopt_empty(&pblk.rules, line);
         }
-        pblk.limiter_update();
+        pblk.supply().limiter_update();
         pblk.open_first_line();
         match pblk.progress.stopped.take() {
             None => Ok(pblk),
@@ -151,7 +157,7 @@ impl<M: OpenChannel> Pblk<M> {
     /// always hold the size of the device.
     fn open_first_line(&mut self) {
         for _ in 0..self.rules.capacity.lines {
-            self.take_next(0);
+            self.supply().take_next(0);
             self.pump();
             while let Some(at) = self.next_at() {
                 self.run_round(at);
@@ -176,12 +182,12 @@ impl<M: OpenChannel> Pblk<M> {
                 Ok(parts) => parts,
                 Err(error) => return Err((media.into_inner(), error)),
             };
-        let stats = PblkCounts::new(geometry.ws_opt, plan.roles());
         let data = capacity.line_data_sectors;
         let rings = buffers.iter().map(|buffer| buffer.rb.size());
         let ring_sectors = rings.clone().map(u64::from).sum();
         let flash = Flash {
             victims: Stripes::new(config.victim, layout, geometry.chunks, data, run.seed),
+            map_victims: Vec::new(),
             busy: vec![false; geometry.total_units() as usize].into_boxed_slice(),
             media,
             copy_ns: 0,
@@ -221,7 +227,7 @@ impl<M: OpenChannel> Pblk<M> {
             flushes: Flushes::default(),
         };
         Ok(Self {
-            stats,
+            stats: PblkCounts::new(geometry.ws_opt, buffers.router.plan().roles()),
             flash,
             buffers,
             frontiers,
@@ -233,6 +239,27 @@ impl<M: OpenChannel> Pblk<M> {
             done: Vec::new(),
             in_use_sum: 0,
         })
+    }
+
+    /// What decides who may write how much.
+    #[inline]
+    fn space(&self) -> Space<'_, M> {
+        let Self { flash, buffers, frontiers, collector, rules, .. } = self;
+        Space { flash, buffers, frontiers, collector, rules }
+    }
+
+    /// What takes part in the life of lines.
+    #[inline]
+    fn supply(&mut self) -> Supply<'_, M> {
+        let Self { flash, buffers, frontiers, collector, rules, stats, .. } = self;
+        Supply { flash, buffers, frontiers, collector, rules, stats }
+    }
+
+    /// The same beside the cached map and the host's cores.
+    fn split(&mut self) -> (Supply<'_, M>, Option<&mut Mapping>, Option<&mut CpuQueues>) {
+        let Self { flash, buffers, frontiers, collector, rules, stats, mapping, cpu, .. } = self;
+        let supply = Supply { flash, buffers, frontiers, collector, rules, stats };
+        (supply, mapping.as_deref_mut(), cpu.as_deref_mut())
     }
 
     /// Time after which a write that found space in a ring is acknowledged. Where the host's CPU is
@@ -247,7 +274,7 @@ impl<M: OpenChannel> Pblk<M> {
         &self.rules.capacity
     }
 
-    /// Begins counting anew.
+    /// Begins to count from nothing.
     fn reset_stats(&mut self) {
         self.flash.counts = FlashCounts::default();
         self.stats =
@@ -261,11 +288,14 @@ impl<M: OpenChannel> Pblk<M> {
         }
     }
 
-    /// Serves no more bios, but for reads where writes alone end, and fails those under way.
+    /// Serves no more bios, but for reads where writes alone end, and fails those in flight.
     pub(super) fn stop(&mut self, error: BlockError) {
         let at = self.flash.now;
         if matches!(error, BlockError::ReadOnly(_)) {
-            self.serve_waiting();
+            let Self { flash, buffers, stats, done, mapping, .. } = self;
+            if let Some(mapping) = mapping {
+                mapping.serve_waiting(Reader { flash, buffers, stats }, done);
+            }
             self.serve_outside();
         }
         for token in self.abandon() {
@@ -279,10 +309,8 @@ impl<M: OpenChannel> Pblk<M> {
     #[inline]
     fn next_at(&self) -> Option<Nanos> {
         let event = self.flash.events.next_at();
-        if self.cpu.is_none() {
-            return event;
-        }
-        event.into_iter().chain(self.next_core_start()).min()
+        let Some(cpu) = &self.cpu else { return event };
+        event.into_iter().chain(cpu.next_start()).min()
     }
 
     /// Handles everything that completes before `now`, each at its own time, and then one round of
@@ -303,8 +331,8 @@ impl<M: OpenChannel> Pblk<M> {
             self.progress.needs_pump = true;
             self.handle(at, what);
         }
-        if self.cpu.is_some() {
-            self.run_cores();
+        if let Some(cpu) = &mut self.cpu {
+            cpu.run(&mut self.flash, &mut self.buffers, &self.rules);
         }
         if self.progress.needs_pump {
             self.pump();
@@ -322,15 +350,23 @@ impl<M: OpenChannel> Pblk<M> {
             }
             EventKind::Emeta(frontier, pu, status) => {
                 if let Some(id) = self.frontiers.emeta_done(&mut self.flash, frontier, pu, status) {
-                    self.line_closed(id);
+                    self.supply().line_closed(id);
                 }
             }
-            EventKind::GcRead(number) => self.gc_arrived(number),
-            EventKind::GcTimer => self.thread_timer(),
+            EventKind::GcRead(number) => self.collector.arrived(number),
+            EventKind::GcTimer => self.collector.thread.timer(),
             EventKind::MapLoad(block) => self.map_loaded(block),
-            EventKind::MapMerge(number) => self.send_job(number),
+            EventKind::MapMerge(number) => {
+                if let Some(mapping) = &mut self.mapping {
+                    mapping.send_job(&self.flash, &self.buffers, number);
+                }
+            }
             EventKind::MapUnit(number, status) => self.map_unit_done(number, status),
-            EventKind::MapCopies => self.map_copies_arrived(),
+            EventKind::MapCopies => {
+                if let Some(mapping) = &mut self.mapping {
+                    mapping.store.copies_arrived();
+                }
+            }
             EventKind::Core(core) => self.core_done(core),
         }
     }
@@ -358,8 +394,10 @@ impl<M: OpenChannel> BlockDevice for Pblk<M> {
         if let Err(error) = bio.check(&self.rules.caps) {
             return Submit::Done(Done::new(now, Err(error)));
         }
-        if self.cpu.is_some() {
-            return self.queue_on_core(bio, token);
+        if let Some(cpu) = &mut self.cpu {
+            cpu.enter(self.flash.now, bio, token);
+            cpu.run(&mut self.flash, &mut self.buffers, &self.rules);
+            return Submit::Pending;
         }
         let entered = Arrival::at(self.flash.now);
         let submit = self.serve(bio, token, entered);

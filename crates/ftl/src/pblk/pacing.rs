@@ -14,11 +14,9 @@
 //! The timer is armed only while a run may have something to do, on the grid that the last kick began:
 //! the runs are those of a timer that always fires, and a device at rest has no event.
 
-use super::Pblk;
 use super::events::EventKind;
+use super::flash::Flash;
 use crate::common::ids::LineId;
-use crate::common::lines::LineState;
-use crate::error::FtlError;
 use crate::pblk::config::Pacing;
 use nandscape_media::OpenChannel;
 use nandscape_rt::Nanos;
@@ -38,12 +36,12 @@ pub(super) struct Thread {
     in_vain: bool,
     last_kick: Nanos,
     /// Closed lines without valid sectors (`PBLK_LINEGC_FULL`).
-    garbage: Vec<LineId>,
+    pub(super) garbage: Vec<LineId>,
 }
 
 impl Thread {
     /// Keeps this pace from now on.
-    fn pace(&mut self, pacing: Pacing) {
+    pub(super) fn pace(&mut self, pacing: Pacing) {
         self.period = match pacing {
             Pacing::Kernel(period) => Some(period),
             Pacing::Immediate => None,
@@ -86,6 +84,34 @@ impl Thread {
         Some(self.last_kick + Nanos(period.0 * ticks))
     }
 
+    /// The timer fires.
+    pub(super) fn timer(&mut self) {
+        self.armed = false;
+        self.kick();
+    }
+
+    /// Arms the timer, if a run may have something to do then.
+    pub(super) fn arm<M: OpenChannel>(&mut self, flash: &mut Flash<M>) {
+        if let Some(at) = self.due(flash.now) {
+            self.armed = true;
+            flash.events.push(at, EventKind::GcTimer);
+        }
+    }
+
+    /// A run that was kicked begins. Whether there is one.
+    pub(super) fn begin_run(&mut self, now: Nanos) -> bool {
+        let kicked = std::mem::take(&mut self.kicked);
+        if kicked {
+            self.last_kick = now;
+        }
+        kicked
+    }
+
+    /// A run has ended; whether it started or freed anything.
+    pub(super) fn end_run(&mut self, moved: bool) {
+        self.in_vain = !moved;
+    }
+
     /// Whether the thread runs again, and may find something to do.
     #[inline]
     pub(super) fn may_run(&self) -> bool {
@@ -96,66 +122,6 @@ impl Thread {
     /// Bytes held.
     pub(super) fn bytes(&self) -> u64 {
         (self.garbage.capacity() * size_of::<LineId>()) as u64
-    }
-}
-
-impl<M: OpenChannel> Pblk<M> {
-    /// The collector's thread of the host begins.
-    pub(super) fn start_thread(&mut self) {
-        self.collector.thread.pace(self.rules.config.pacing());
-        self.limiter_update();
-        self.arm_thread();
-        self.progress.needs_pump = true;
-    }
-
-    /// Starts victims where the pacing lets it. Whether anything was started or freed.
-    pub(super) fn start_victims(&mut self) -> Result<bool, FtlError> {
-        if !self.collector.thread.is_paced() {
-            return self.fill_victims();
-        }
-        if !std::mem::take(&mut self.collector.thread.kicked) {
-            return Ok(false);
-        }
-        self.collector.thread.last_kick = self.flash.now;
-        let mut moved = self.free_garbage();
-        moved |= self.fill_victims()?;
-        self.collector.thread.in_vain = !moved;
-        Ok(moved)
-    }
-
-    /// The timer fires.
-    pub(super) fn thread_timer(&mut self) {
-        self.collector.thread.armed = false;
-        self.collector.thread.kick();
-    }
-
-    /// Arms the timer, if a run may have something to do then.
-    pub(super) fn arm_thread(&mut self) {
-        if let Some(at) = self.collector.thread.due(self.flash.now) {
-            self.collector.thread.armed = true;
-            self.flash.events.push(at, EventKind::GcTimer);
-        }
-    }
-
-    /// A closed line that is no victim any more has no valid sector.
-    pub(super) fn line_is_garbage(&mut self, id: LineId) {
-        if self.collector.thread.is_paced() {
-            self.flash.lines.get_mut(id).state = LineState::Garbage;
-            self.collector.thread.garbage.push(id);
-        } else {
-            self.quarantine_line(id);
-        }
-    }
-
-    /// Frees the lines without valid sectors (`pblk_gc_free_full_lines`). Whether there were any.
-    fn free_garbage(&mut self) -> bool {
-        let mut garbage = std::mem::take(&mut self.collector.thread.garbage);
-        let any = !garbage.is_empty();
-        for id in garbage.drain(..) {
-            self.quarantine_line(id);
-        }
-        self.collector.thread.garbage = garbage;
-        any
     }
 }
 

@@ -233,8 +233,21 @@ impl Ring {
 
     /// Entries up to the next cut.
     #[inline]
-    pub(super) fn to_cut(&self) -> u32 {
+    fn to_cut(&self) -> u32 {
         self.cuts.front().map_or(u32::MAX, |&cut| (cut - self.subm) as u32)
+    }
+
+    /// Entries for the next unit: a full one, or what a flush waits for.
+    #[inline]
+    pub(super) fn entries_to_write(&self, ws_opt: u32) -> u32 {
+        let backlog = self.backlog().min(self.to_cut());
+        if backlog >= ws_opt {
+            ws_opt
+        } else if self.flush_point > self.subm {
+            backlog
+        } else {
+            0
+        }
     }
 
     /// The writer takes the next `entries` entries.

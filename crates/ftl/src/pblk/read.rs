@@ -5,13 +5,13 @@
 //! read, and the transfer. Linux's pblk fills them with zeroes on the host and sends no command. A device that
 //! was never written would answer every read in no time, and a result would report that as its speed.
 
-use super::Pblk;
 use super::counts::PblkCounts;
 use super::flash::Flash;
+use super::intake::Buffers;
 use crate::common::l2p::MapEntry;
-use crate::common::reads::{self, Found};
+use crate::common::reads::Found;
 use crate::error::FtlError;
-use nandscape_block::{Bio, BlockError, Done, Flags, Lba, Payload, SectorData, Tag};
+use nandscape_block::{Bio, BlockError, Lba, Payload, SectorData, Tag};
 use nandscape_media::{Cause, Internal, OpenChannel, Ppa, Status};
 use nandscape_rt::Nanos;
 
@@ -69,6 +69,20 @@ impl<M: OpenChannel> Flash<M> {
         Ok((end, error))
     }
 
+    pub(super) fn contents(&self, buffers: &Buffers, bio: &Bio) -> Payload {
+        let content = |index| self.content(buffers, bio.lba.plus(u64::from(index)));
+        Payload::collect((0..bio.sectors).map(content).collect())
+    }
+
+    /// What a sector holds.
+    pub(super) fn content(&self, buffers: &Buffers, lba: Lba) -> SectorData {
+        match self.l2p.get(lba) {
+            MapEntry::Unmapped => SectorData::Tag(Tag::ZERO),
+            MapEntry::Buffered(slot) => buffers.ring_of(slot).slot_data(slot).clone(),
+            MapEntry::Flash(at) => self.media.data(at),
+        }
+    }
+
     /// When sectors that hold nothing have arrived: never before the host could have copied as many out of a
     /// buffer, also where the link takes no time.
     #[inline]
@@ -120,30 +134,5 @@ impl<M: OpenChannel> Flash<M> {
     #[inline]
     fn holds(&self, at: Ppa, lba: Lba) -> bool {
         u64::from(self.media.oob(at).key) == lba.0
-    }
-}
-
-impl<M: OpenChannel> Pblk<M> {
-    /// Serves a read; its outcome is known at once.
-    #[inline]
-    pub(super) fn read(&mut self, bio: &Bio) -> Done {
-        let wants_data = self.rules.run.keep_content && !bio.flags.has(Flags::NO_DATA);
-        self.stats.host.read += u64::from(bio.sectors);
-        let found = self.flash.read_sectors(&mut self.stats, bio.lba, bio.sectors);
-        reads::done(self.flash.now, found, || wants_data.then(|| self.contents(bio)))
-    }
-
-    fn contents(&self, bio: &Bio) -> Payload {
-        let content = |index| self.content(bio.lba.plus(u64::from(index)));
-        Payload::collect((0..bio.sectors).map(content).collect())
-    }
-
-    /// What a sector holds.
-    pub(super) fn content(&self, lba: Lba) -> SectorData {
-        match self.flash.l2p.get(lba) {
-            MapEntry::Unmapped => SectorData::Tag(Tag::ZERO),
-            MapEntry::Buffered(slot) => self.buffers.ring_of(slot).slot_data(slot).clone(),
-            MapEntry::Flash(at) => self.flash.media.data(at),
-        }
     }
 }

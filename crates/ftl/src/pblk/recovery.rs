@@ -1,6 +1,6 @@
 //! Mounting what a power cut left (pblk-recovery.c), in these steps:
 //! 1. open chunks are padded until the device serves all that was written to them;
-//! 2. start metadata tells the device's size and the order in which lines were opened;
+//! 2. start metadata holds the device's size and the order in which lines were opened;
 //! 3. the out-of-band data of every written sector is replayed: for each logical sector the copy
 //!    with the highest sequence wins, then trim records hide what is older than they are;
 //! 4. lines get their counts; the youngest line of each frontier with data and room goes on as its open
@@ -185,7 +185,7 @@ impl Frontiers {
 }
 
 impl<M: OpenChannel> Pblk<M> {
-    /// Mounts the media at `now`; [`Ftl::now`](crate::face::Ftl::now) tells when it was done.
+    /// Mounts the media at `now`; [`Ftl::now`](crate::face::Ftl::now) says when it was done.
     ///
     /// # Errors
     /// The media comes back with the reason: power went off again, the choices do not fit, or the
@@ -223,10 +223,11 @@ impl<M: OpenChannel> Pblk<M> {
         let hides = |sectors, by: &TrimRecord| trimmed.hide_part(sectors, *by);
         replay.count_valid(&self.flash.l2p, &mut self.flash.lines, hides);
         self.flash.drop_not_chosen();
-        let stale = self.adopt_map(&map);
+        let Self { mapping, flash, buffers, rules, .. } = self;
+        let stale = mapping.as_mut().map(|mapping| mapping.adopt((flash, buffers), rules, &map));
         self.place_lines(found);
-        self.limiter_update();
-        self.rewrite_blocks(stale)
+        self.supply().limiter_update();
+        stale.map_or(Ok(()), |stale| self.rewrite_blocks(stale))
     }
 
     /// Gives every line its state and list. Of the empty lines those with start metadata come last,
@@ -256,13 +257,13 @@ impl<M: OpenChannel> Pblk<M> {
         self.flash.count_map_lines(&self.rules);
         for id in kept {
             if self.flash.lines.get(id).state != LineState::Open {
-                self.line_closed(id);
+                self.supply().line_closed(id);
             }
         }
     }
 }
 
-/// What the first look at the media tells.
+/// What the first look at the media finds.
 struct ScanResult {
     capacity: Capacity,
     instance: Option<u64>,

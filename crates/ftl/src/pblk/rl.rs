@@ -74,7 +74,7 @@ impl RateLimiter {
         self
     }
 
-    /// Looks at the free space anew, after lines were taken or freed.
+    /// Looks at the free space again, after lines were taken or freed.
     pub(super) fn update(&mut self, free_chunks: u32, free_lines: u32, werr: bool) {
         self.relieved = false;
         match self.limiter {

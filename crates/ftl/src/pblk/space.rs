@@ -1,4 +1,4 @@
-//! Who may still write how much. Free lines are everybody's; what is left of a frontier's lines is its
+//! Who may still write how much. Free lines are shared; what is left of a frontier's lines is its
 //! own. User data is admitted only so far that all that is buffered can always be written, and that
 //! garbage collection can always fill one more line, and a second one should a power cut pad out the
 //! first.
@@ -7,11 +7,10 @@
 //! whole free lines, and in so many that they suffice whichever it gets: lines with bad chunks are
 //! shorter than others.
 
-use super::Pblk;
 use super::buffers::Buffer;
+use super::collector::Collector;
 use super::flash::Flash;
 use super::frontiers::Frontiers;
-use super::gc::Collector;
 use super::ids::{BufferId, FrontierId};
 use super::intake::Buffers;
 use super::layout::padded_out;
@@ -19,16 +18,17 @@ use super::rules::Rules;
 use crate::common::free_space::FreeSpace;
 use crate::common::ids::MAP_ORIGIN;
 use crate::common::lines::Line;
-use crate::pblk::config::{GcStream, JournalLines};
+use crate::face::Rest;
+use crate::pblk::config::{GcStream, JournalLines, Limiter};
 use nandscape_media::OpenChannel;
 use smallvec::{SmallVec, smallvec};
 
 /// What a group has in its own lines, less what it must write; negative if it needs free lines.
 #[derive(Clone, Copy, Default, Debug)]
-struct Group {
-    rest: i64,
+pub(super) struct Group {
+    pub(super) rest: i64,
     /// Whether it has anything to write. A group without may be asked to wait.
-    busy: bool,
+    pub(super) busy: bool,
 }
 
 impl Group {
@@ -39,12 +39,12 @@ impl Group {
 }
 
 /// Without allocation for as many groups as a stack has that gives no core a ring of its own.
-type Groups = SmallVec<[Group; 4]>;
+pub(super) type Groups = SmallVec<[Group; 4]>;
 
 /// Every group's balance, and the free lines.
 #[derive(Debug)]
-struct Balance<'a> {
-    groups: Groups,
+pub(super) struct Balance<'a> {
+    pub(super) groups: Groups,
     free: FreeSpace<'a>,
     /// Sectors that victims will need.
     victims: u64,
@@ -82,7 +82,7 @@ impl<M: OpenChannel> Space<'_, M> {
         if ample { u64::MAX } else { self.constrained_space(id) }
     }
 
-    pub(super) fn constrained_space(&self, id: BufferId) -> u64 {
+    fn constrained_space(&self, id: BufferId) -> u64 {
         if let Some(space) = self.exclusive_space() {
             let victims = self.collector.needs.now;
             return (space - victims as i64 - self.reserve(victims)).max(0) as u64;
@@ -93,7 +93,7 @@ impl<M: OpenChannel> Space<'_, M> {
     /// What a buffer can write that shares the device with no other buffer: all that is writable, but
     /// for what mapping blocks have, is its own. Others are balanced.
     #[inline]
-    pub(super) fn exclusive_space(&self) -> Option<i64> {
+    fn exclusive_space(&self) -> Option<i64> {
         let [buffer] = &self.buffers.all[..] else { return None };
         let writable =
             if !self.rules.caches_map() { self.flash.lines.writable } else { self.data_room() };
@@ -182,7 +182,7 @@ impl<M: OpenChannel> Space<'_, M> {
         self.balance().groups[group].rest >= i64::from(self.flash.geometry.ws_opt)
     }
 
-    /// Sectors that copies may take in a buffer beyond victims already under way.
+    /// Sectors that copies may take in a buffer beyond victims already being collected.
     pub(super) fn uncommitted(&self, id: BufferId) -> u64 {
         if let Some(space) = self.exclusive_space() {
             return (space - self.collector.needs.another).max(0) as u64;
@@ -202,7 +202,7 @@ impl<M: OpenChannel> Space<'_, M> {
         self.uncommitted(id) + coming.map(|(_, sectors)| sectors).sum::<u64>()
     }
 
-    fn balance(&self) -> Balance<'_> {
+    pub(super) fn balance(&self) -> Balance<'_> {
         let plan = self.buffers.router.plan();
         let ws_opt = self.flash.geometry.ws_opt;
         let mut groups: Groups = smallvec![Group::default(); plan.groups()];
@@ -238,6 +238,12 @@ impl<M: OpenChannel> Space<'_, M> {
         waiting.any(short)
     }
 
+    /// Whether writes wait for space, and the collector's thread may find some when it runs next.
+    pub(super) fn awaits_collection(&self) -> bool {
+        self.collector.thread.may_run()
+            && (self.is_short_of_space() || self.flash.lines.free().1 == 0)
+    }
+
     /// Whether another victim is wanted with so many free chunks and lines.
     pub(super) fn wants_victim(&self, free: (u32, u32)) -> bool {
         let coming = self.collector.victims() + self.flash.lines.quarantined() as u32;
@@ -265,41 +271,23 @@ impl<M: OpenChannel> Space<'_, M> {
         let fits = by_origin && u64::from(line.valid) <= self.uncommitted(line.origin);
         if fits { line.origin } else { target }
     }
-}
 
-impl<M: OpenChannel> Pblk<M> {
-    /// What decides who may write how much.
-    #[inline]
-    pub(super) fn space(&self) -> Space<'_, M> {
-        let Self { flash, buffers, frontiers, collector, rules, .. } = self;
-        Space { flash, buffers, frontiers, collector, rules }
-    }
-
-    /// Where users have to stop for want of free lines, those that several frontiers prepared ahead
-    /// are handed back.
-    pub(super) fn return_constrained(&mut self) {
-        if self.frontiers.data_frontiers() > 1
-            && self.buffers.all[0].rl.stops_users(self.flash.lines.free())
-        {
-            self.return_lines();
+    /// Whether the kernel's limiter can come to rest: collection goes on while fewer chunks are free than a high
+    /// mark, whether or not anything is written. What can be free at most with as many sectors mapped as now, against
+    /// that mark. A line is open for each frontier, and what is mapped fills the lines behind them.
+    pub(super) fn rest_state(&self) -> Option<Rest> {
+        if self.rules.config.limiter != Limiter::Kernel {
+            return None;
         }
-    }
-
-    /// Hands back the prepared lines that their groups can do without. Whether there were any.
-    pub(super) fn return_lines(&mut self) -> bool {
-        let mut groups = self.space().balance().groups;
-        let mut any = false;
-        for f in 0..self.frontiers.data_frontiers() {
-            let group =
-                &mut groups[self.buffers.router.plan().group_of(self.frontiers.all[f].buffer)];
-            let spare = if group.busy { group.rest } else { i64::MAX };
-            if let Some(left) = self.frontiers.return_line(&mut self.flash, f as FrontierId, spare)
-            {
-                self.limiter_update();
-                group.rest -= i64::from(left);
-                any = true;
-            }
-        }
-        any
+        let capacity = &self.rules.capacity;
+        let mapped_sectors = self.flash.l2p.mapped();
+        let lines = capacity.physical_sectors / u64::from(capacity.line_sectors);
+        let full = mapped_sectors.div_ceil(capacity.line_data_sectors.into());
+        let others = self.frontiers.all.len() as u64 + u64::from(capacity.map_lines);
+        let free = lines.saturating_sub(full + others) * u64::from(self.flash.layout.width);
+        let (wanted_chunks, line_chunks) =
+            (capacity.high_chunks.into(), self.flash.layout.width.into());
+        let chunks = lines * line_chunks;
+        Some(Rest { wanted_chunks, free_chunks_max: free, chunks, line_chunks, mapped_sectors })
     }
 }

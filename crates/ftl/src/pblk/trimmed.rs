@@ -1,4 +1,4 @@
-//! Which trim record hides each discarded sector: the youngest one that covers it. Collection logs a record anew only
+//! Which trim record hides each discarded sector: the youngest one that covers it. Collection logs a record again only
 //! while a sector is left that no younger record hides, so that records stay fewer than discarded sectors
 //! however long a range is written and discarded again.
 //!

@@ -3,7 +3,8 @@
 
 use super::Pblk;
 use super::counts::PblkCounts;
-use super::frontiers::WritePosition;
+use super::cpu::Task;
+use super::frontiers::{NextUnit, WritePosition};
 use super::ids::{BufferId, FrontierId};
 use super::rb::Ring;
 use super::units::{MAX_UNIT, UnitState, WriteUnit};
@@ -94,7 +95,8 @@ impl<M: OpenChannel> Pblk<M> {
 
     fn write_out_of(&mut self, id: BufferId) -> Result<bool, FtlError> {
         let mut moved = false;
-        while !self.is_building(id) && self.write_next(id, |pblk| pblk.write_position_for(id))? {
+        let is_building = |pblk: &Self| pblk.cpu.as_ref().is_some_and(|cpu| cpu.is_writing(id));
+        while !is_building(self) && self.write_next(id, |pblk| pblk.write_position_for(id))? {
             moved = true;
         }
         Ok(moved)
@@ -110,7 +112,11 @@ impl<M: OpenChannel> Pblk<M> {
     ) -> Result<bool, FtlError> {
         let buffer = &self.buffers.all[usize::from(id)];
         let failed = buffer.units.next_failed();
-        let entries = if failed.is_some() { 0 } else { self.entries_to_write(&buffer.rb) };
+        let entries = if failed.is_some() {
+            0
+        } else {
+            buffer.rb.entries_to_write(self.flash.geometry.ws_opt)
+        };
         if failed.is_none() && entries == 0 {
             return Ok(false);
         }
@@ -126,7 +132,7 @@ impl<M: OpenChannel> Pblk<M> {
     }
 
     /// A buffer without a line has what it must write written to another's, if that can spare a unit: collection
-    /// logs trim records anew in buffer 0, whether or not a line is left for it. Whether anything was.
+    /// logs trim records again in buffer 0, whether or not a line is left for it. Whether anything was.
     pub(super) fn lend_line(&mut self) -> Result<bool, FtlError> {
         for id in 0..self.buffers.all.len() as BufferId {
             if self.write_next(id, Self::spare_write_position)? {
@@ -170,16 +176,23 @@ impl<M: OpenChannel> Pblk<M> {
         Ok(None)
     }
 
-    /// Entries for the next unit: a full one, or what a flush waits for.
+    /// The next usable unit of a frontier, unless its parallel unit is busy or no line is ready.
     #[inline]
-    fn entries_to_write(&self, rb: &Ring) -> u32 {
-        let backlog = rb.backlog().min(rb.to_cut());
-        if backlog >= self.flash.geometry.ws_opt {
-            self.flash.geometry.ws_opt
-        } else if rb.flush_point > rb.subm {
-            backlog
+    fn next_write_position(&mut self, f: FrontierId) -> Result<Option<WritePosition>, FtlError> {
+        match self.frontiers.next_unit(&self.flash, f) {
+            NextUnit::At(position) => Ok(Some(position)),
+            NextUnit::Busy => Ok(None),
+            NextUnit::NoLine | NextUnit::Full => self.supply().next_write_position(f),
+        }
+    }
+
+    /// Does what a frontier's lines need, if there is anything.
+    #[inline]
+    pub(super) fn line_chores(&mut self, f: FrontierId) -> Result<(), FtlError> {
+        if self.frontiers.has_chores(&self.flash, &self.rules, f) {
+            self.supply().do_chores(f)
         } else {
-            0
+            Ok(())
         }
     }
 
@@ -244,8 +257,9 @@ impl<M: OpenChannel> Pblk<M> {
             unit,
             tally,
         );
-        if self.cpu.is_some() {
-            self.build(id, number);
+        if let Some(cpu) = &mut self.cpu {
+            let task = Task::Build(id, number, self.flash.geometry.ws_opt);
+            cpu.run_task(&mut self.flash, &mut self.buffers, &self.rules, task);
             return Ok(());
         }
         self.issue(id, number, unit, tally)
@@ -329,16 +343,18 @@ impl<M: OpenChannel> Pblk<M> {
         self.flash.busy[pu as usize] = false;
     }
 
-    /// `sync` passes every completed unit in ring order; whoever waited for that is served.
+    /// `sync` passes every completed unit in ring order; bios that waited for that are served.
     fn advance_sync(&mut self, at: Nanos, id: BufferId) {
         let buffer = usize::from(id);
         while let Some(unit) = self.buffers.all[buffer].units.pass() {
             self.buffers.all[buffer].rb.sync += u64::from(unit.entries);
-            self.unpin_durable(id, &unit);
+            if let Some(mapping) = &mut self.mapping {
+                mapping.unpin_durable(&self.flash.l2p, &self.buffers.all[buffer].rb, &unit);
+            }
             self.buffers.all[buffer].rl.out(u32::from(unit.user), u32::from(unit.gc));
             self.serve_waiters(at, id, &unit, self.buffers.all[buffer].rb.sync);
         }
-        self.release_durable_lines();
+        self.supply().release_durable_lines();
     }
 
     /// The entries of a unit whose program failed go elsewhere.
@@ -349,7 +365,9 @@ impl<M: OpenChannel> Pblk<M> {
         buffer.units.fail(number);
         self.stats.discount_unit(&mut self.flash.counts.sectors, id, &unit, tally);
         self.flash.lines.get_mut(unit.line).pending -= unit.entries;
-        self.line_lowered(unit.line);
+        if let Some(id) = self.flash.lowered(unit.line) {
+            self.supply().line_emptied(id);
+        }
     }
 }
 

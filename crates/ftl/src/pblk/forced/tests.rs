@@ -4,6 +4,7 @@ use super::*;
 use crate::common::layout::StripeSet;
 use crate::common::lines::LineState;
 use crate::common::trims::TrimRecord;
+use crate::face::Ftl;
 use crate::kind::FtlRun;
 use crate::pblk::Capacity;
 use crate::pblk::config::{Config, GcStream, Limiter, Pacing, Routing};
@@ -60,7 +61,7 @@ fn write(pblk: &mut Pblk<Media>, lba: u64, flags: Flags) {
 
 fn take_free_lines(pblk: &mut Pblk<Media>) {
     while pblk.flash.lines.take_free(StripeSet::ALL, false).is_some() {}
-    pblk.limiter_update();
+    pblk.supply().limiter_update();
 }
 
 /// What copies leave of a unit is padded in each buffer that has any: where each line gains less than that, two
@@ -75,7 +76,7 @@ fn copies_of_forced_victims_go_to_one_buffer() {
     assert_eq!(serve(&mut pblk, Bio::flush()), Ok(()));
     pblk.recycle_all();
     pblk.collector.takes_all = true;
-    assert_eq!(pblk.fill_victims(), Ok(true));
+    assert_eq!(pblk.supply().fill_victims(), Ok(true));
     let collected = pblk.flash.lines.iter().filter(|(_, line)| line.state == LineState::Gc);
     let origins: BTreeSet<_> = collected.map(|(_, line)| line.origin).collect();
     let targets: BTreeSet<_> = pblk.collector.pending_copies().map(|(buffer, _)| buffer).collect();
@@ -87,11 +88,11 @@ fn copies_of_forced_victims_go_to_one_buffer() {
 fn copies_wait_for_others_before_they_are_padded() {
     let mut pblk = device(GEOMETRY, journal(GcStream::Data));
     pblk.collector.gathers_in = Some((0, pblk.stats.admitted_sectors()));
-    assert!(!pblk.is_gathering(), "nothing is left of a unit");
+    assert!(!pblk.collector.is_gathering(&pblk.buffers, &pblk.stats), "nothing is left of a unit");
     pblk.buffers.all[0].rb.push(0, crate::pblk::rb::Origin::Gc, 1);
-    assert!(pblk.is_gathering());
+    assert!(pblk.collector.is_gathering(&pblk.buffers, &pblk.stats));
     pblk.stats.host.written += 1;
-    assert!(!pblk.is_gathering(), "a write found room");
+    assert!(!pblk.collector.is_gathering(&pblk.buffers, &pblk.stats), "a write found room");
 }
 
 /// Trim records that collection logs anew come to a buffer for which no line is left.
@@ -102,12 +103,12 @@ fn trim_records_are_written_to_anothers_line() {
     assert_eq!(serve(&mut pblk, Bio::flush()), Ok(()));
     assert!(pblk.frontiers.return_line(&mut pblk.flash, 0, i64::MAX).is_some());
     pblk.frontiers.return_line(&mut pblk.flash, 1, i64::MAX);
-    pblk.limiter_update();
+    pblk.supply().limiter_update();
     take_free_lines(&mut pblk);
     let record = TrimRecord { lba: 7, sectors: 1, seq: pblk.flash.next_seq };
     pblk.buffers.log_trim(&mut pblk.flash, &mut pblk.progress, record);
     assert_eq!(serve(&mut pblk, Bio::flush()), Ok(()));
-    assert_eq!(pblk.check(), Ok(()));
+    assert_eq!(pblk.check_invariants(), Ok(()));
 }
 
 /// Padding makes media serve what was written before, and is not padded for in turn: lines that hold nothing else
@@ -118,7 +119,8 @@ fn padding_is_not_padded_for() {
     let geometry = Geometry { groups, sectors, ws_min, ws_opt, mw_cunits, ..GEOMETRY };
     let config = Config { gc_pacing: Some(Pacing::Kernel(Nanos(1_000))), ..Config::default() };
     let mut pblk = device(geometry, config);
-    pblk.start_thread();
+    pblk.supply().start_thread();
+    pblk.progress.needs_pump = true;
     write(&mut pblk, 0, Flags::FUA);
     let pads = (0..100).take_while(|_| {
         pblk.progress.pads = 0;

@@ -1,5 +1,6 @@
 //! The collector's thread on a device with long lines, beside a small model of Linux's.
 
+use super::super::Pblk;
 use super::*;
 use crate::face::{Attach, Ftl};
 use crate::kind::FtlRun;
@@ -132,7 +133,7 @@ fn victims_start_as_linuxs_thread_starts_them() {
     let line = u64::from(load.pblk.capacity().line_data_sectors);
     let (mut per_second, mut exact) = (vec![0; 13], 0);
     while load.now < Nanos::from_secs(12) {
-        let (before, in_flight) = (load.look(), load.pblk.in_flight());
+        let (before, in_flight) = (load.look(), load.pblk.collector.in_flight(load.pblk.flash.now));
         let room = load.pblk.space().uncommitted(0) / line;
         let lba = load.addresses.below(sectors);
         load.write(lba, 1);

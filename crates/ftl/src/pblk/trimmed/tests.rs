@@ -94,7 +94,7 @@ fn records_of_one_range_do_not_pile_up() {
     let live = live_records(&pblk).len() as u32;
     assert!((1..=GEOMETRY.chunks).contains(&live), "{live} sectors of records");
     assert!(pblk.stats.gc.victims > 500, "{:?}", pblk.stats.gc);
-    assert_eq!(pblk.check(), Ok(()));
+    assert_eq!(pblk.check_invariants(), Ok(()));
     assert!(
         pblk.buffers.trimmed.ranges.len() as u64 <= TRIMMED,
         "{} ranges",
@@ -134,7 +134,7 @@ fn a_mount_knows_what_records_hide() {
     assert_eq!(serve(&mut pblk, Bio::flush()), Ok(()));
     let hidden: Vec<Lba> = pblk.buffers.trimmed.sectors().collect();
     let mounted = remount(pblk);
-    assert_eq!(mounted.check(), Ok(()));
+    assert_eq!(mounted.check_invariants(), Ok(()));
     assert!(mounted.buffers.trimmed.sectors().eq(hidden), "what is discarded");
     let records = live_records(&mounted).into_iter().flatten();
     let needed = records.filter(|record| mounted.buffers.trimmed.is_needed(record)).count();
