@@ -27,7 +27,6 @@ const WIDER: &[Wider] = &[
     Wider { path: "crates/fs/src/f2fs/volume/mod.rs", name: "Volume", files: 22 },
     Wider { path: "crates/ftl/src/device/mod.rs", name: "DeviceFtl", files: 13 },
     Wider { path: "crates/ftl/src/pblk/mod.rs", name: "Pblk", files: 22 },
-    Wider { path: "crates/ftl/src/zoned/mod.rs", name: "ZonedFtl", files: 16 },
 ];
 
 /// Where [`WIDER`] is.

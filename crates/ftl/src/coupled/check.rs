@@ -46,7 +46,7 @@ impl<M: OpenChannel> CoupledFtl<M> {
                 hold(self.lines.of(of.logical) == Some(line), || {
                     format!("line {line} is not that of logical line {}", of.logical)
                 })?;
-                let generation = self.flash.generation(line);
+                let generation = self.flash.store.generation(line);
                 hold(generation == of.generation, || {
                     format!("line {line} was opened as {}, and is {generation}", of.generation)
                 })?;
@@ -55,7 +55,7 @@ impl<M: OpenChannel> CoupledFtl<M> {
                     format!("line {line} serves instance {instance}")
                 })?;
             }
-            let is_empty = of.state != LineState::Free || self.flash.admitted(line) == 0;
+            let is_empty = of.state != LineState::Free || self.flash.store.admitted(line) == 0;
             hold(is_empty, || format!("line {line} is free and holds something"))?;
         }
         hold(live == self.lines.live(), || {

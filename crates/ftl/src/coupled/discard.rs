@@ -28,7 +28,7 @@ impl<M: OpenChannel> CoupledFtl<M> {
             self.discard_in(at.superblock, lba, sectors)?;
             lba = lba.plus(sectors.into());
         }
-        Ok(Submit::Done(Done::ok(self.flash.accepted())))
+        Ok(Submit::Done(Done::ok(self.flash.store.accepted())))
     }
 
     /// The first address after one outside of the regions that is in one, or the end of the address space.

@@ -119,7 +119,7 @@ impl<M: OpenChannel> CoupledFtl<M> {
     /// Moves what is valid of the victim of an instance; whether there was one from which something is gained.
     fn collect(&mut self, instance: u32) -> Result<bool, FtlError> {
         let Self { lines, flash, .. } = self;
-        let Some(victim) = lines.victim(instance, |line| flash.is_idle(line)) else {
+        let Some(victim) = lines.victim(instance, |line| flash.store.is_idle(line)) else {
             return Ok(false);
         };
         let valid = self.lines.get(victim).valid;
@@ -187,13 +187,13 @@ impl<M: OpenChannel> CoupledFtl<M> {
             while end < self.sizes.line_sectors && self.lines.is_valid(victim, end) {
                 end += 1;
             }
-            let ready = self.flash.read_inside((victim, first, end))?;
+            let ready = self.flash.store.read_inside((victim, first, end))?;
             for sector in first..end {
-                let copy = self.flash.copy_of(victim, sector, ready);
+                let copy = self.flash.store.copy_of(victim, sector, ready);
                 let Some(Target { logical, line, next: to }) = self.target(instance, class)? else {
                     return Err(self.exhausted());
                 };
-                self.flash.append_copy(line, copy)?;
+                self.flash.store.append_copy(line, copy)?;
                 self.lines.mark(line, to, true);
                 self.lines.mark(victim, sector, false);
                 let from = self.space.address(self.lines.get(victim).logical, sector);
@@ -265,16 +265,17 @@ impl<M: OpenChannel> CoupledFtl<M> {
         let Leaving { line, ref copies, position, .. } = self.gc.leaving[index];
         let flash = &self.flash;
         let is_durable = |of: &Copies| {
-            flash.generation(of.line) != of.generation || flash.is_durable(of.line, of.end)
+            flash.store.generation(of.line) != of.generation
+                || flash.store.is_durable(of.line, of.end)
         };
         let late = copies.iter().find(|of| !is_durable(of)).map(|of| of.line);
         if let Some(late) = late.filter(|_| !self.run.omits(OmittedRule::CopyCompletion)) {
-            if self.flash.is_failed(late) {
+            if self.flash.store.is_failed(late) {
                 return Err(self.exhausted());
             }
             let free = self.lines.free(line % self.space.instances);
             if self.writes.wait() || free <= super::write::RESERVE {
-                self.flash.make_durable(late)?;
+                self.flash.store.make_durable(late)?;
             }
             return Ok(false);
         }

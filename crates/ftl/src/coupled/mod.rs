@@ -238,7 +238,7 @@ impl<M: OpenChannel> CoupledFtl<M> {
             }
         }
         self.now = self.now.max(now);
-        self.flash.pass(now);
+        self.flash.store.pass(now);
     }
 
     /// Handles what completes now, then serves what waits.
@@ -271,7 +271,7 @@ impl<M: OpenChannel> CoupledFtl<M> {
 
     /// The same of a bio on the page-mapped region that crosses no link of the host's.
     fn submit_inside(&mut self, bio: Bio, own: Own) -> Result<(), FtlError> {
-        match self.flash.submit_inside(bio, own.token(), &mut self.inside) {
+        match self.flash.store.submit_inside(bio, own.token(), &mut self.inside) {
             Submit::Done(done) => self.own_done(own, done),
             Submit::Pending => Ok(()),
         }

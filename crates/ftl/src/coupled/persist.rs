@@ -311,7 +311,7 @@ impl<M: OpenChannel> CoupledFtl<M> {
                 logical: of.logical,
                 line,
                 generation: of.generation,
-                written: self.flash.admitted(line),
+                written: self.flash.store.admitted(line),
                 bitmap: self.lines.bitmap(line).to_vec(),
             })
         };

@@ -15,7 +15,7 @@ impl<M: OpenChannel> CoupledFtl<M> {
         let mut extents = std::mem::take(&mut self.extents);
         extents.clear();
         let unwritten = self.find_extents(bio, &mut extents);
-        let found = self.flash.read_extents(extents.iter().copied(), bio.sectors, unwritten);
+        let found = self.flash.store.read_extents(extents.iter().copied(), bio.sectors, unwritten);
         self.extents = extents;
         let found = found.map(|(at, error)| (at, error.map(|error| self.named(bio, error))));
         let wants_data = self.run.keep_content && !bio.flags.has(Flags::NO_DATA);
@@ -42,7 +42,7 @@ impl<M: OpenChannel> CoupledFtl<M> {
 
     #[inline]
     fn is_there(&self, line: u32, sector: u32) -> bool {
-        self.lines.is_valid(line, sector) && sector < self.flash.admitted(line)
+        self.lines.is_valid(line, sector) && sector < self.flash.store.admitted(line)
     }
 
     /// The runs of sectors that a read is of, line by line; how many of its sectors hold nothing.
@@ -67,7 +67,7 @@ impl<M: OpenChannel> CoupledFtl<M> {
 
     fn contents(&self, bio: &Bio) -> Payload {
         let content = |index: u32| match self.find(bio.lba.plus(index.into())) {
-            Some((line, sector)) => self.flash.sector(line, sector).0,
+            Some((line, sector)) => self.flash.store.sector(line, sector).0,
             None => SectorData::Tag(Tag::ZERO),
         };
         Payload::collect((0..bio.sectors).map(content).collect())
@@ -79,7 +79,8 @@ impl<M: OpenChannel> CoupledFtl<M> {
             return error;
         };
         let is_it = |host: &Lba| {
-            self.find(*host).is_some_and(|(line, sector)| self.flash.address(line, sector) == lba)
+            self.find(*host)
+                .is_some_and(|(line, sector)| self.flash.store.address(line, sector) == lba)
         };
         let host = (0..bio.sectors).map(|index| bio.lba.plus(index.into())).find(is_it);
         match (error, host) {

@@ -143,7 +143,7 @@ impl<M: OpenChannel> CoupledFtl<M> {
 
     /// Reads a sector of the firmware's.
     fn read_sector(&mut self, at: Lba) -> Result<Option<Box<SectorBytes>>, FtlError> {
-        match self.flash.submit_inside(Bio::read(at, 1), Token(0), &mut self.inside) {
+        match self.flash.store.submit_inside(Bio::read(at, 1), Token(0), &mut self.inside) {
             Submit::Done(done) => match done.result {
                 Ok(Reply::Data(data)) => Ok(data.sector(0).expand()),
                 // A sector that media have lost is one that says nothing.
@@ -267,8 +267,8 @@ impl<M: OpenChannel> CoupledFtl<M> {
     fn has(&self, replay: &Replay, lba: Lba) -> bool {
         let Some((logical, sector)) = self.space.line(lba) else { return false };
         replay.lines.get(&logical).is_some_and(|of| {
-            let is_same = self.flash.generation(of.line) == of.generation;
-            is_same && sector < self.flash.admitted(of.line)
+            let is_same = self.flash.store.generation(of.line) == of.generation;
+            is_same && sector < self.flash.store.admitted(of.line)
         })
     }
 
@@ -276,23 +276,23 @@ impl<M: OpenChannel> CoupledFtl<M> {
     fn adopt(&mut self, replay: Replay) {
         let omits = self.run.omits(OmittedRule::StaleGeneration);
         for (logical, of) in replay.lines {
-            let generation = self.flash.generation(of.line);
+            let generation = self.flash.store.generation(of.line);
             let is_there = generation > 0 && (generation == of.generation || omits);
             if !is_there || self.lines.get(of.line).logical != NONE {
                 continue;
             }
             self.lines.assign(of.line, logical, generation);
-            for sector in 0..self.flash.admitted(of.line) {
+            for sector in 0..self.flash.store.admitted(of.line) {
                 self.lines.mark(of.line, sector, is_set(&of.bits, sector));
             }
             self.lines.enter(of.line, LineState::Closed);
         }
         for line in 0..self.lines.count() {
             let is_free = self.lines.get(line).state == LineState::Free;
-            if is_free && self.flash.is_failed(line) {
+            if is_free && self.flash.store.is_failed(line) {
                 self.lines.take(line);
                 self.lines.enter(line, LineState::Failed);
-            } else if is_free && self.flash.generation(line) > 0 {
+            } else if is_free && self.flash.store.generation(line) > 0 {
                 self.lines.take(line);
                 self.lines.enter(line, LineState::Leaving);
             }

@@ -99,7 +99,7 @@ impl<M: OpenChannel> Ftl for CoupledFtl<M> {
     }
 
     fn erase_units(&self) -> Vec<EraseUnit> {
-        let pages = self.flash.page_units();
+        let pages = self.flash.store.page_units();
         let lines = (0..self.lines.count()).map(|line| {
             let of = self.lines.get(line);
             let state = match of.state {
@@ -108,13 +108,13 @@ impl<M: OpenChannel> Ftl for CoupledFtl<M> {
                 LineState::Closed => EraseUnitState::Full,
                 LineState::Failed => EraseUnitState::Bad,
             };
-            EraseUnit { state, valid: of.valid, written: self.flash.admitted(line) }
+            EraseUnit { state, valid: of.valid, written: self.flash.store.admitted(line) }
         });
         pages.into_iter().chain(lines).collect()
     }
 
     fn mapped_sectors(&self) -> u64 {
-        self.lines.live() + self.flash.mapped_pages()
+        self.lines.live() + self.flash.store.mapped_pages()
     }
 
     fn appended_sectors(&self) -> u64 {

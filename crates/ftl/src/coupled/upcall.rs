@@ -65,7 +65,7 @@ impl<M: OpenChannel> CoupledFtl<M> {
     /// Serves a host that waits for records.
     pub(super) fn await_upcall(&mut self, token: Token) -> Submit {
         if self.wants_upcall() {
-            return Submit::Done(Done::ok(self.flash.accepted()));
+            return Submit::Done(Done::ok(self.flash.store.accepted()));
         }
         self.upcalls.awaiting.push(token);
         Submit::Pending
@@ -86,11 +86,11 @@ impl<M: OpenChannel> CoupledFtl<M> {
         let most = most.min(UPCALL_RECORDS) as usize;
         let Some((id, moves)) = self.records.fetch(most) else {
             let none = if self.wants_completion() { ASK } else { Reply::None };
-            return Submit::Done(Done::new(self.flash.accepted(), Ok(none)));
+            return Submit::Done(Done::new(self.flash.store.accepted(), Ok(none)));
         };
         self.counts.own.upcalls += 1;
         self.counts.own.sent += moves.len() as u64;
-        let at = self.flash.send(1);
+        let at = self.flash.store.send(1);
         Submit::Done(Done::new(at, Ok(Reply::Upcall(id, moves))))
     }
 
@@ -112,7 +112,7 @@ impl<M: OpenChannel> CoupledFtl<M> {
         }
         let position = self.want_durable();
         if self.run.omits(OmittedRule::CompletionDurable) {
-            return Ok(Submit::Done(Done::ok(self.flash.accepted())));
+            return Ok(Submit::Done(Done::ok(self.flash.store.accepted())));
         }
         self.wait_for(position, Waiter::Complete(token));
         Ok(Submit::Pending)

@@ -379,7 +379,7 @@ impl<M: OpenChannel> CoupledFtl<M> {
         let Some(line) = self.lines.next_free(self.space.instance(logical)) else {
             return Ok(false);
         };
-        let Some(generation) = self.flash.open(line)? else { return Ok(false) };
+        let Some(generation) = self.flash.store.open(line)? else { return Ok(false) };
         self.lines.assign(line, logical, generation);
         self.note(Entry::Opened { logical, line, generation })?;
         Ok(true)
@@ -412,7 +412,7 @@ impl<M: OpenChannel> CoupledFtl<M> {
     /// A line takes no more writes.
     pub(super) fn close_line(&mut self, line: u32) -> Result<(), FtlError> {
         self.lines.enter(line, LineState::Closed);
-        if !self.flash.is_full(line) && !self.flash.is_failed(line) {
+        if !self.flash.store.is_full(line) && !self.flash.store.is_failed(line) {
             self.act_on_line(line, ZoneAction::Finish, Own::Nothing)?;
         }
         self.settle_line(line)
@@ -425,7 +425,7 @@ impl<M: OpenChannel> CoupledFtl<M> {
         action: ZoneAction,
         own: Own,
     ) -> Result<(), FtlError> {
-        let at = self.flash.address(line, 0);
+        let at = self.flash.store.address(line, 0);
         self.submit_own(Bio::new(Op::Zone(ZoneId(line), action), at, 0), own)
     }
 
@@ -446,7 +446,7 @@ impl<M: OpenChannel> CoupledFtl<M> {
             let count = (sectors - turn).div_ceil(instances);
             let from = (at.sector + turn) / instances;
             let payload = strided(&bio.payload, first + turn, instances, count);
-            let lba = self.flash.address(line, from);
+            let lba = self.flash.store.address(line, from);
             let Bio { op, flags, placement, scope, owner, .. } = *bio;
             let piece = Bio { op, lba, sectors: count, flags, placement, scope, owner, payload };
             (from..from + count).for_each(|sector| {
