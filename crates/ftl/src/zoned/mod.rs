@@ -49,6 +49,7 @@ mod units;
 mod zone;
 
 pub(crate) use read::Extent;
+pub(crate) use store::Store;
 
 pub use config::{Config, Sizes, ZoneConfig};
 pub use counts::{ZoneCounts, ZonedCounts};
@@ -62,7 +63,6 @@ use nandscape_block::{
 use nandscape_media::{LinkTiming, OpenChannel};
 use nandscape_rt::Nanos;
 use std::collections::BTreeSet;
-use store::Store;
 
 /// A zoned SSD on the NAND `M`.
 #[derive(Debug)]
