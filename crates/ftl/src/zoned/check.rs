@@ -1,6 +1,5 @@
 //! The invariants, checked the slow way: for tests and campaigns.
 
-use super::report::is_programmed;
 use super::store::Store;
 use super::zone::{Mark, NO_CHUNK, PageState};
 use crate::face::Ftl;
@@ -132,4 +131,9 @@ impl<M: OpenChannel> Check<'_, M> {
     const fn stream_dies(&self) -> u32 {
         self.0.zones.shape.dies / self.0.zones.shape.streams
     }
+}
+
+/// Whether a page takes part in what is on media.
+const fn is_programmed(state: PageState) -> bool {
+    matches!(state, PageState::InFlight | PageState::Done)
 }

@@ -11,6 +11,7 @@
 //! | `store.rs` | the zones on media: the owner of everything below but bios |
 //! | `admit.rs`, `program.rs` | writes into the buffers; programs and erases, and what happens when one fails |
 //! | `reset.rs`, `read.rs` | resets and finished zones; reads |
+//! | `oob.rs` | out-of-band data of pages and records |
 //! | `cover.rs` | what is durable of a zone |
 //! | `savelog.rs` | pages that are partly filled; saving the buffers when power fails |
 //! | `recovery/` | mounting what a power cut left |
@@ -35,6 +36,7 @@ mod cover;
 mod flush;
 mod front;
 mod inside;
+mod oob;
 mod port;
 mod program;
 mod read;

@@ -1,7 +1,7 @@
 //! Reads: from the page-mapped region, or from zones: what a zone has in its buffer from there, else from media, one
 //! command for the sectors of a bio on a page. Sectors from the write pointer on are zeroes, and take no unit.
 
-use super::program::LOST;
+use super::oob::LOST;
 use super::store::Store;
 use super::zone::PageState;
 use crate::common::reads::{self, Found};

@@ -3,7 +3,6 @@
 
 use super::check::Check;
 use super::front::Front;
-use super::zone::PageState;
 use super::{ZonedCounts, ZonedFtl};
 use crate::face::{Attach, DeviceSize, EraseUnit, EraseUnitState, Ftl, MemoryUse};
 use crate::kind::{FtlKind, Side};
@@ -149,9 +148,4 @@ fn erase_unit(info: &ZoneInfo) -> EraseUnit {
     };
     let written = u32::try_from(info.written()).unwrap_or(u32::MAX);
     EraseUnit { state, valid: written, written }
-}
-
-/// Whether a page takes part in what is on media.
-pub(super) const fn is_programmed(state: PageState) -> bool {
-    matches!(state, PageState::InFlight | PageState::Done)
 }

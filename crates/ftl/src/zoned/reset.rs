@@ -9,8 +9,7 @@
 //! - A finished zone is marked on media by the first flush that follows: its last page is programmed, padded with
 //!   sectors that are known as unwritten.
 
-use super::program::After;
-use super::store::Store;
+use super::store::{After, Store};
 use super::zone::{Mark, NO_CHUNK, PageState, Request, ResetStage, read_only};
 use crate::error::FtlError;
 use crate::kind::OmittedRule;

@@ -11,25 +11,14 @@
 //! When the last chunk is full, everything that still counts is written again, into other chunks; then the old ones
 //! are erased, the oldest first, one after the other, so that a record of a reset outlives what it hides.
 
-use super::program::After;
-use super::store::{Event, Store};
+use super::oob::{FINISHED, KIND, RESET};
+use super::store::{After, Event, Store};
 use super::zone::{Mark, PageId, PageState};
 use crate::error::FtlError;
 use crate::kind::OmittedRule;
 use nandscape_block::SectorData;
-use nandscape_media::{Cause, Kind, OpenChannel, Outcome, Ppa, RuleError, Status, WriteCmd};
+use nandscape_media::{Cause, OpenChannel, Outcome, Ppa, RuleError, Status, WriteCmd};
 use std::collections::BTreeMap;
-
-/// What records are written as.
-pub(super) const KIND: Kind = Kind::Smeta;
-/// The auxiliary value of a record of a reset, beside the generation.
-pub(super) const RESET: u32 = 1 << 31;
-/// That of a zone that was finished.
-pub(super) const FINISHED: u32 = 1 << 30;
-/// That of a sector whose content was lost before it was copied.
-pub(super) const SAVED_LOST: u32 = 1 << 29;
-/// The generation in an auxiliary value.
-pub(super) const GENERATION: u32 = SAVED_LOST - 1;
 
 impl<M: OpenChannel> Store<M> {
     /// Saves the sectors that a page holds; whether there is a place for them yet.

@@ -3,7 +3,7 @@
 
 use super::ZonedCounts;
 use super::front::Front;
-use super::program::{After, Oob};
+use super::oob::Oob;
 use super::rules::Rules;
 use super::shape::Shape;
 use super::units::Unit;
@@ -14,6 +14,19 @@ use nandscape_block::zone::{ZoneId, ZoneState, ZoneTable};
 use nandscape_block::{Bio, BlockDevice, BlockError, Done, Submit, Token};
 use nandscape_media::OpenChannel;
 use nandscape_rt::Nanos;
+
+/// What waits for an erase.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum After {
+    /// Nothing.
+    Free,
+    /// The reset of a zone.
+    Reset(u32),
+    /// A zone, whose chunk it was before a program failed.
+    Retired(u32),
+    /// The next erase of the unit's save log.
+    Log,
+}
 
 /// What completes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

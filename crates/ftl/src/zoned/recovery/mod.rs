@@ -19,11 +19,9 @@ mod prefix;
 mod scan;
 
 use super::front::Front;
-use super::program::After;
-use super::program::{self, LOST};
+use super::oob::{LOST, SAVED_LOST};
 use super::rules::Rules;
-use super::savelog::SAVED_LOST;
-use super::store::Store;
+use super::store::{After, Store};
 use super::zone::{Mark, NO_CHUNK, Page, PageState};
 use super::{Config, ZonedCounts};
 use crate::error::FtlError;

@@ -1,8 +1,8 @@
 //! What a zone holds after a power cut.
 
+use super::super::oob::UNWRITTEN;
 use super::super::shape::Shape;
 use super::super::zone::NO_CHUNK;
-use super::program::UNWRITTEN;
 use super::scan::{SavedPage, Scan};
 use nandscape_media::{OpenChannel, Ppa};
 

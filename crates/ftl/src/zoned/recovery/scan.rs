@@ -1,8 +1,8 @@
 //! What is on the chunks of the zones: whose they are, how far they were written, and the records of the save log.
 
 use super::super::config::OFFSET_BITS;
+use super::super::oob::{FINISHED, GENERATION, KIND, RESET};
 use super::super::rules::Rules;
-use super::super::savelog::{FINISHED, GENERATION, KIND, RESET};
 use super::super::shape::Shape;
 use super::super::zone::NO_CHUNK;
 use crate::common::oob::key_lba;
