@@ -27,11 +27,13 @@ pub(super) struct Rules {
 
 impl Rules {
     /// Whether a bio is of the page-mapped region, as a whole.
+    #[inline]
     pub(super) const fn is_random(&self, bio: &Bio) -> bool {
         bio.lba.0 + bio.sectors as u64 <= self.sizes.random_sectors
     }
 
     /// Whether flushes of the host, and its bios with PREFLUSH, cover the journal.
+    #[inline]
     pub(super) fn covers_journal(&self) -> bool {
         !self.run.omits(OmittedRule::LostTrims)
     }

@@ -84,6 +84,7 @@ impl Collection {
     }
 
     /// Lines of an instance that are about to be free.
+    #[inline]
     fn coming_free(&self, instance: u32) -> u32 {
         self.coming[instance as usize]
     }

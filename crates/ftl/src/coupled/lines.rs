@@ -190,6 +190,7 @@ impl Lines {
     }
 
     /// A record names an address, or does no longer.
+    #[inline]
     pub(super) fn refer_to(&mut self, lba: Lba, begins: bool) {
         if let Some((logical, _)) = self.space.line(lba) {
             self.refer(logical, begins);

@@ -38,6 +38,7 @@ impl Upcalls {
 }
 
 /// Whether the host is to fetch records.
+#[inline]
 pub(super) fn wants_upcall(lines: &Lines, records: &Records) -> bool {
     Class::ALL.into_iter().any(|class| {
         let queued = records.queued(class);
@@ -49,6 +50,7 @@ pub(super) fn wants_upcall(lines: &Lines, records: &Records) -> bool {
 }
 
 /// Whether the host is to complete what it has fetched.
+#[inline]
 fn wants_completion(lines: &Lines, records: &Records) -> bool {
     let is_pinned = Class::ALL.into_iter().any(|class| lines.is_pinned(class));
     is_pinned && records.fetched() > 0

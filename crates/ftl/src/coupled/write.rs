@@ -92,6 +92,7 @@ impl Writes {
     }
 
     /// A write whose parts will be counted; its number. One part is the write itself, until all of it has a place.
+    #[inline]
     fn begin(&mut self, token: Token, is_pending: bool, now: Nanos) -> u32 {
         let write = Write { token, parts: 1, at: now, error: None, is_pending };
         match self.parts.iter().position(Option::is_none) {
@@ -106,10 +107,12 @@ impl Writes {
         }
     }
 
+    #[inline]
     fn write_mut(&mut self, number: u32) -> Option<&mut Write> {
         self.parts.get_mut(number as usize)?.as_mut()
     }
 
+    #[inline]
     fn mark_pending(&mut self, number: u32) {
         if let Some(write) = self.write_mut(number) {
             write.is_pending = true;
@@ -117,6 +120,7 @@ impl Writes {
     }
 
     /// All of a write has a place, or never will: it completes when its parts have.
+    #[inline]
     fn answer(&mut self, number: u32, now: Nanos) -> Submit {
         let Some(write) = self.write_mut(number) else { return Submit::Pending };
         write.parts -= 1;
@@ -131,6 +135,7 @@ impl Writes {
     }
 
     /// A part of a write has ended; the end of the write, if that was pending and this its last part.
+    #[inline]
     pub(super) fn piece_ended(
         &mut self,
         number: u32,
@@ -154,11 +159,13 @@ impl Writes {
         }
     }
 
+    #[inline]
     fn is_open(&self, superblock: u32) -> bool {
         self.open.iter().any(|of| of.superblock == superblock)
     }
 
     /// Whether a write goes where its superblock is written next; the place of that in the list.
+    #[inline]
     fn check_order(&self, lba: Lba, at: InSuperblock) -> Result<usize, FtlError> {
         let index = self.open.iter().position(|of| of.superblock == at.superblock);
         let index = index.filter(|&index| self.open[index].written == at.sector);

@@ -140,6 +140,7 @@ impl WriteBuffer {
     }
 
     /// The first sequence of a page that is being filled.
+    #[inline]
     pub(super) fn filling(&self, page: Option<PageId>) -> Option<u64> {
         let page = page.map(|id| self.get(id)).filter(|page| page.filled > 0);
         page.map(|page| page.first_seq)

@@ -43,6 +43,7 @@ pub(super) struct Rules {
 }
 
 impl Rules {
+    #[inline]
     pub(super) fn omits_one_shot_flush(&self) -> bool {
         self.run.omits(OmittedRule::OneShotFlush)
     }
