@@ -168,7 +168,7 @@ impl Lines {
         });
     }
 
-    /// A superblock can be written anew: nothing is in it, and no record names an address of it.
+    /// A superblock can be written again: nothing is in it, and no record names an address of it.
     pub(super) fn check_unused(
         &self,
         lba: Lba,

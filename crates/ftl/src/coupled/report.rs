@@ -142,6 +142,7 @@ impl<M: OpenChannel> Ftl for CoupledFtl<M> {
     }
 
     fn check_invariants(&self) -> Result<(), String> {
-        Check(self).all()
+        let (store, lines) = (&self.flash.zones.store, &self.lines);
+        Check { device: self, store, lines }.all()
     }
 }

@@ -331,7 +331,7 @@ impl<M: OpenChannel> CoupledFtl<M> {
         Ok(Progress::Whole)
     }
 
-    /// Closes an open superblock of which all that was written is discarded: the write of its first sector begins it anew.
+    /// Closes an open superblock of which all that was written is discarded: the write of its first sector begins it again.
     fn end_void(&mut self, superblock: u32) -> Result<(), FtlError> {
         let begun = |of: &OpenSuperblock| of.superblock == superblock && of.written > 0;
         let holds = |instance| {

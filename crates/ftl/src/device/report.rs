@@ -126,7 +126,7 @@ impl<M: OpenChannel, P: RegionMap> Ftl for DeviceFtl<M, P> {
     }
 
     fn check_invariants(&self) -> Result<(), String> {
-        Check(self).all()
+        Check { device: self, flash: &self.flash }.all()
     }
 }
 
