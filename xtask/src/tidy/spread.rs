@@ -25,8 +25,6 @@ const WIDER: &[Wider] = &[
     Wider { path: "crates/fs/src/ext4/volume.rs", name: "Volume", files: 13 },
     Wider { path: "crates/fs/src/f2fs/nat/nodes.rs", name: "Nodes", files: 14 },
     Wider { path: "crates/fs/src/f2fs/volume/mod.rs", name: "Volume", files: 22 },
-    Wider { path: "crates/ftl/src/device/mod.rs", name: "DeviceFtl", files: 13 },
-    Wider { path: "crates/ftl/src/zoned/mod.rs", name: "ZonedFtl", files: 16 },
 ];
 
 /// Where [`WIDER`] is.

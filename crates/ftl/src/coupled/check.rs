@@ -1,9 +1,10 @@
 //! The invariants, checked the slow way: for tests and campaigns.
 
 use super::CoupledFtl;
-use super::lines::{LineState, NONE};
+use super::lines::{LineState, Lines, NONE};
 use super::space::Class;
 use crate::face::Ftl;
+use crate::zoned::Store;
 use nandscape_media::OpenChannel;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,12 +12,19 @@ fn hold(holds: bool, what: impl FnOnce() -> String) -> Result<(), String> {
     if holds { Ok(()) } else { Err(what()) }
 }
 
-impl<M: OpenChannel> CoupledFtl<M> {
-    pub(super) fn check(&self) -> Result<(), String> {
-        self.flash.check_invariants()?;
+/// A device that is looked at.
+pub(super) struct Check<'a, M> {
+    pub(super) device: &'a CoupledFtl<M>,
+    pub(super) store: &'a Store<M>,
+    pub(super) lines: &'a Lines,
+}
+
+impl<M: OpenChannel> Check<'_, M> {
+    pub(super) fn all(&self) -> Result<(), String> {
+        self.device.flash.zones.check_invariants()?;
         self.check_lines()?;
         self.check_records()?;
-        let own = self.own_counts();
+        let own = self.device.own_counts();
         hold(own.moved == own.opened + own.merged, || {
             format!(
                 "{} pages moved, {} records opened, {} merged",
@@ -46,16 +54,16 @@ impl<M: OpenChannel> CoupledFtl<M> {
                 hold(self.lines.of(of.logical) == Some(line), || {
                     format!("line {line} is not that of logical line {}", of.logical)
                 })?;
-                let generation = self.flash.generation(line);
+                let generation = self.store.generation(line);
                 hold(generation == of.generation, || {
                     format!("line {line} was opened as {}, and is {generation}", of.generation)
                 })?;
-                let instance = self.space.instance(of.logical);
-                hold(instance == line % self.space.instances, || {
+                let instance = self.device.rules.space.instance(of.logical);
+                hold(instance == line % self.device.rules.space.instances, || {
                     format!("line {line} serves instance {instance}")
                 })?;
             }
-            let is_empty = of.state != LineState::Free || self.flash.admitted(line) == 0;
+            let is_empty = of.state != LineState::Free || self.store.admitted(line) == 0;
             hold(is_empty, || format!("line {line} is free and holds something"))?;
         }
         hold(live == self.lines.live(), || {
@@ -65,27 +73,30 @@ impl<M: OpenChannel> CoupledFtl<M> {
 
     /// Records name what is there, and their references are counted.
     fn check_records(&self) -> Result<(), String> {
-        let class_of = |lba| self.space.class_at(lba);
+        let class_of = |lba| self.device.rules.space.class_at(lba);
         let (mut named, mut count) = (BTreeMap::new(), 0);
         let (mut olds, mut news) = (BTreeSet::new(), BTreeSet::new());
-        for (old, new) in Class::ALL.into_iter().flat_map(|of| self.records.list(class_of, of)) {
+        for (old, new) in
+            Class::ALL.into_iter().flat_map(|of| self.device.records.list(class_of, of))
+        {
             count += 1;
             hold(olds.insert(old) && news.insert(new), || {
                 format!("{old} to {new} is there twice")
             })?;
             for lba in [old, new] {
-                let (logical, _) = self.space.line(lba).ok_or(format!("a record names {lba}"))?;
+                let (logical, _) =
+                    self.device.rules.space.line(lba).ok_or(format!("a record names {lba}"))?;
                 *named.entry(logical).or_insert(0) += 1;
             }
-            let home = self.space.line(old);
+            let home = self.device.rules.space.line(old);
             let home = home.and_then(|(logical, at)| Some((self.lines.of(logical)?, at)));
             let is_there = home.is_some_and(|(line, sector)| self.lines.is_valid(line, sector));
             hold(!is_there, || format!("{old} was moved to {new}, and is there"))?;
         }
-        hold(count == self.records.open(), || {
-            format!("{count} records, not {}", self.records.open())
+        hold(count == self.device.records.open(), || {
+            format!("{count} records, not {}", self.device.records.open())
         })?;
-        for logical in 0..self.space.logical_lines() {
+        for logical in 0..self.device.rules.space.logical_lines() {
             let names = named.get(&logical).copied().unwrap_or(0);
             let known = self.lines.references(logical);
             hold(names == known, || {

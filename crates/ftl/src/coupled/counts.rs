@@ -18,6 +18,13 @@ pub(super) struct Counts {
     pub(super) own: CoupledCounts,
 }
 
+impl Counts {
+    /// Sectors of the journal and of snapshots.
+    pub(super) const fn own_sectors(&self) -> u64 {
+        self.own.journal_sectors + self.own.snapshot_sectors
+    }
+}
+
 counts! {
     /// What only a coupled SSD counts. Pages moved are those of records opened and merged; records carried and opened are
     /// open still, completed or deleted.

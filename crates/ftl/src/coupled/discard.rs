@@ -4,9 +4,10 @@
 //! A discard at an address to which the device has moved a page, and of which no upcall has informed the host, is of what
 //! the host had there before, and ignored.
 
+use super::CoupledFtl;
+use super::flash::Own;
 use super::journal::Entry;
 use super::lines::LineState;
-use super::{CoupledFtl, Own};
 use crate::error::FtlError;
 use crate::kind::OmittedRule;
 use nandscape_block::zone::ZoneAction;
@@ -17,41 +18,35 @@ impl<M: OpenChannel> CoupledFtl<M> {
     /// Serves a discard.
     pub(super) fn serve_discard(&mut self, bio: &Bio) -> Result<Submit, FtlError> {
         let (mut lba, end) = (bio.lba, bio.lba.plus(bio.sectors.into()));
-        self.counts.discarded += u64::from(bio.sectors);
+        self.flash.counts.discarded += u64::from(bio.sectors);
         while lba < end {
-            let Some(at) = self.space.superblock(lba) else {
-                lba = self.next_region(lba);
+            let Some(at) = self.rules.space.superblock(lba) else {
+                lba = self.rules.next_region(lba);
                 continue;
             };
-            let left = u64::from(self.space.superblock_sectors - at.sector);
+            let left = u64::from(self.rules.space.superblock_sectors - at.sector);
             let sectors = left.min(end.0 - lba.0) as u32;
             self.discard_in(at.superblock, lba, sectors)?;
             lba = lba.plus(sectors.into());
         }
-        Ok(Submit::Done(Done::ok(self.flash.accepted())))
-    }
-
-    /// The first address after one outside of the regions that is in one, or the end of the address space.
-    fn next_region(&self, lba: Lba) -> Lba {
-        let starts = self.caps.regions.iter().map(|region| region.range.start);
-        Lba(starts.filter(|&start| start > lba.0).min().unwrap_or(self.caps.sectors))
+        Ok(Submit::Done(Done::ok(self.flash.zones.store.accepted())))
     }
 
     /// Discards sectors of a superblock.
     fn discard_in(&mut self, superblock: u32, lba: Lba, sectors: u32) -> Result<(), FtlError> {
         let (mut is_moved, mut at_home) = (false, false);
-        for turn in 0..self.space.instances.min(sectors) {
-            let (logical, first) = self.space.line(lba.plus(turn.into())).unwrap_or_default();
-            let count = (sectors - turn).div_ceil(self.space.instances);
+        for turn in 0..self.rules.space.instances.min(sectors) {
+            let (logical, first) = self.rules.space.line(lba.plus(turn.into())).unwrap_or_default();
+            let count = (sectors - turn).div_ceil(self.rules.space.instances);
             if let Some(line) = self.lines.of(logical) {
                 at_home |= self.discard_at_home((logical, line), first..first + count)?;
             }
             is_moved |= self.lines.is_referenced(logical);
         }
-        if at_home && !self.space.is_owned(self.space.line_of(superblock, 0)) {
-            self.note(Entry::Discarded { lba, sectors })?;
+        if at_home && !self.rules.space.is_owned(self.rules.space.line_of(superblock, 0)) {
+            self.persist.note(&mut self.flash, Entry::Discarded { lba, sectors })?;
         }
-        if is_moved && !self.run.omits(OmittedRule::RedirectedDiscard) {
+        if is_moved && !self.rules.run.omits(OmittedRule::RedirectedDiscard) {
             for index in 0..sectors {
                 let lba = lba.plus(index.into());
                 let at = self.records.resolve(lba);
@@ -70,12 +65,12 @@ impl<M: OpenChannel> CoupledFtl<M> {
         (logical, line): (u32, u32),
         sectors: std::ops::Range<u32>,
     ) -> Result<bool, FtlError> {
-        let is_owned = self.space.is_owned(logical);
+        let is_owned = self.rules.space.is_owned(logical);
         let mut any = false;
         let mut next = self.lines.next_valid(line, sectors.start);
         while let Some(sector) = next.filter(|&sector| sector < sectors.end) {
             if is_owned {
-                let at = self.space.address(logical, sector);
+                let at = self.rules.space.address(logical, sector);
                 if !self.records.is_unknown(at) {
                     self.discard_moved(at)?;
                     if self.lines.of(logical) != Some(line) {
@@ -95,27 +90,20 @@ impl<M: OpenChannel> CoupledFtl<M> {
 
     /// Discards the page at an address to which the device moved it.
     fn discard_moved(&mut self, at: Lba) -> Result<(), FtlError> {
-        let Some((logical, sector)) = self.space.line(at) else { return Ok(()) };
+        let Some((logical, sector)) = self.rules.space.line(at) else { return Ok(()) };
         let Some(line) = self.lines.of(logical) else { return Ok(()) };
         if !self.lines.mark(line, sector, false) {
             return Ok(());
         }
-        self.note(Entry::Discarded { lba: at, sectors: 1 })?;
-        let class = self.space.class(logical);
+        self.persist.note(&mut self.flash, Entry::Discarded { lba: at, sectors: 1 })?;
+        let class = self.rules.space.class(logical);
         if let Some((old, new)) = self.records.discarded(class, at) {
-            self.refer(old, false);
-            self.refer(new, false);
-            self.counts.own.deleted += 1;
-            self.note(Entry::Closed { old })?;
+            self.lines.refer_to(old, false);
+            self.lines.refer_to(new, false);
+            self.flash.counts.own.deleted += 1;
+            self.persist.note(&mut self.flash, Entry::Closed { old })?;
         }
         self.settle_line(line)
-    }
-
-    /// A record names an address, or does no longer.
-    pub(super) fn refer(&mut self, lba: Lba, begins: bool) {
-        if let Some((logical, _)) = self.space.line(lba) {
-            self.lines.refer(logical, begins);
-        }
     }
 
     /// Erases a closed line of which nothing is valid.
@@ -125,8 +113,8 @@ impl<M: OpenChannel> CoupledFtl<M> {
             return Ok(());
         }
         self.lines.unmap(line, LineState::Resetting);
-        self.gc.comes(line % self.space.instances, true);
-        self.counts.gc.empty_victims += 1;
+        self.gc.comes(line % self.rules.space.instances, true);
+        self.flash.counts.gc.empty_victims += 1;
         self.act_on_line(line, ZoneAction::Reset, Own::Reset(line))
     }
 }

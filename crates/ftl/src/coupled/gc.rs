@@ -7,11 +7,14 @@
 //! - Copies of a line in the firmware's hands are made at once, and take their time on media from there.
 //! - Instances collect when a superblock is opened and too few lines are free or on their way to that.
 
+use super::CoupledFtl;
+use super::flash::Own;
 use super::journal::Entry;
 use super::lines::LineState;
+use super::lines::Lines;
 use super::records::Moved;
 use super::space::{Class, LogicalLine};
-use super::{CoupledFtl, Own};
+use super::write::EXHAUSTED;
 use crate::error::FtlError;
 use crate::kind::OmittedRule;
 use nandscape_block::zone::ZoneAction;
@@ -80,6 +83,31 @@ impl Collection {
         *count = if begins { *count + 1 } else { count.saturating_sub(1) };
     }
 
+    /// Lines of an instance that are about to be free.
+    #[inline]
+    fn coming_free(&self, instance: u32) -> u32 {
+        self.coming[instance as usize]
+    }
+
+    /// The next logical line of an instance to which pages of a class can be moved.
+    fn next_address(
+        &self,
+        lines: &Lines,
+        instance: u32,
+        class: Class,
+        omits_records: bool,
+    ) -> Option<LogicalLine> {
+        let owned = lines.space.owned(class);
+        let from = self.next[instance as usize][class.index()];
+        let round = (from..lines.space.superblocks).chain(0..from);
+        round.map(|number| lines.space.line_of(owned.start + number, instance)).find(|&logical| {
+            match omits_records {
+                true => lines.of(logical).is_none(),
+                false => !lines.is_in_use(logical),
+            }
+        })
+    }
+
     /// Bytes of RAM.
     pub(super) fn bytes(&self) -> u64 {
         let copies: usize = self.leaving.iter().map(|of| of.copies.capacity()).sum();
@@ -97,8 +125,9 @@ impl<M: OpenChannel> CoupledFtl<M> {
     /// # Errors
     /// No line will be free.
     pub(super) fn make_free(&mut self, instance: u32, reserve: u32) -> Result<bool, FtlError> {
-        let coming = |ftl: &Self| ftl.coming_free(instance);
-        while self.lines.free(instance) + coming(self) <= self.config.gc_lines.max(reserve) {
+        while self.lines.free(instance) + self.gc.coming_free(instance)
+            <= self.rules.config.gc_lines.max(reserve)
+        {
             if !self.collect(instance)? {
                 break;
             }
@@ -107,41 +136,41 @@ impl<M: OpenChannel> CoupledFtl<M> {
             return Ok(true);
         }
         // Events bring lines, and so does a host that completes upcalls.
-        let may_come = coming(self) > 0 || self.flash.next_event().is_some();
-        if may_come || self.records.open() > 0 { Ok(false) } else { Err(self.exhausted()) }
-    }
-
-    /// Lines of an instance that are about to be free.
-    fn coming_free(&self, instance: u32) -> u32 {
-        self.gc.coming[instance as usize]
+        let may_come = self.gc.coming_free(instance) > 0 || self.flash.zones.next_event().is_some();
+        if may_come || self.records.open() > 0 { Ok(false) } else { Err(EXHAUSTED.into()) }
     }
 
     /// Moves what is valid of the victim of an instance; whether there was one from which something is gained.
     fn collect(&mut self, instance: u32) -> Result<bool, FtlError> {
         let Self { lines, flash, .. } = self;
-        let Some(victim) = lines.victim(instance, |line| flash.is_idle(line)) else {
+        let Some(victim) = lines.victim(instance, |line| flash.zones.store.is_idle(line)) else {
             return Ok(false);
         };
         let valid = self.lines.get(victim).valid;
-        let is_gain = valid < self.sizes.line_sectors;
-        let most = u64::from(self.sizes.journal.records);
+        let is_gain = valid < self.rules.sizes.line_sectors;
+        let most = u64::from(self.rules.sizes.journal.records);
         if !is_gain || self.records.open() + u64::from(valid) > most {
             return Ok(false);
         }
         let logical = self.lines.get(victim).logical;
-        let class = self.space.class(logical);
+        let class = self.rules.space.class(logical);
         if !self.make_room(instance, class, valid)? {
             return Ok(false);
         }
-        self.counts.gc.victims += 1;
-        self.counts.gc.victim_valid += u64::from(valid);
-        self.counts.gc.victim_data += u64::from(self.sizes.line_sectors);
-        self.counts.own.reclaimed += u64::from(self.sizes.line_sectors - valid);
+        self.flash.counts.gc.victims += 1;
+        self.flash.counts.gc.victim_valid += u64::from(valid);
+        self.flash.counts.gc.victim_data += u64::from(self.rules.sizes.line_sectors);
+        self.flash.counts.own.reclaimed += u64::from(self.rules.sizes.line_sectors - valid);
         let copies = self.move_all(victim, class)?;
         self.lines.unmap(victim, LineState::Leaving);
         self.gc.comes(instance, true);
-        let position = self.want_durable();
-        self.gc.leaving.push_back(Leaving { line: victim, began: self.now, copies, position });
+        let position = self.persist.want_durable(&mut self.flash);
+        self.gc.leaving.push_back(Leaving {
+            line: victim,
+            began: self.flash.now,
+            copies,
+            position,
+        });
         Ok(true)
     }
 
@@ -149,61 +178,51 @@ impl<M: OpenChannel> CoupledFtl<M> {
     fn make_room(&mut self, instance: u32, class: Class, sectors: u32) -> Result<bool, FtlError> {
         let slot = (instance as usize, class.index());
         let targets = &self.gc.targets[slot.0][slot.1];
-        let left: u32 = targets.iter().map(|of| self.sizes.line_sectors - of.next).sum();
+        let left: u32 = targets.iter().map(|of| self.rules.sizes.line_sectors - of.next).sum();
         if left >= sectors {
             return Ok(true);
         }
-        let Some(logical) = self.next_address(instance, class) else { return Ok(false) };
+        let omits = self.rules.run.omits(OmittedRule::RecordReference);
+        let Some(logical) = self.gc.next_address(&self.lines, instance, class, omits) else {
+            return Ok(false);
+        };
         if !self.open_line(logical)? {
             return Ok(false);
         }
         let Some(line) = self.lines.of(logical) else { return Ok(false) };
-        let number = logical / self.space.instances - self.space.owned(class).start;
-        self.gc.next[slot.0][slot.1] = (number + 1) % self.space.superblocks;
+        let number = logical / self.rules.space.instances - self.rules.space.owned(class).start;
+        self.gc.next[slot.0][slot.1] = (number + 1) % self.rules.space.superblocks;
         self.gc.targets[slot.0][slot.1].push_back(Target { logical, line, next: 0 });
         Ok(true)
     }
 
-    /// The next logical line of an instance to which pages of a class can be moved.
-    fn next_address(&self, instance: u32, class: Class) -> Option<LogicalLine> {
-        let owned = self.space.owned(class);
-        let from = self.gc.next[instance as usize][class.index()];
-        let round = (from..self.space.superblocks).chain(0..from);
-        round.map(|number| self.space.line_of(owned.start + number, instance)).find(|&logical| {
-            match self.run.omits(OmittedRule::RecordReference) {
-                true => self.lines.of(logical).is_none(),
-                false => !self.lines.is_in_use(logical),
-            }
-        })
-    }
-
     /// Copies everything that is valid of a line; where the copies are.
     fn move_all(&mut self, victim: u32, class: Class) -> Result<Vec<Copies>, FtlError> {
-        let instance = victim % self.space.instances;
+        let instance = victim % self.rules.space.instances;
         let mut copies: Vec<Copies> = Vec::new();
         let mut next = self.lines.next_valid(victim, 0);
         while let Some(first) = next {
             let mut end = first + 1;
-            while end < self.sizes.line_sectors && self.lines.is_valid(victim, end) {
+            while end < self.rules.sizes.line_sectors && self.lines.is_valid(victim, end) {
                 end += 1;
             }
-            let ready = self.flash.read_inside((victim, first, end))?;
+            let ready = self.flash.zones.store.read_inside((victim, first, end))?;
             for sector in first..end {
-                let copy = self.flash.copy_of(victim, sector, ready);
+                let copy = self.flash.zones.store.copy_of(victim, sector, ready);
                 let Some(Target { logical, line, next: to }) = self.target(instance, class)? else {
-                    return Err(self.exhausted());
+                    return Err(EXHAUSTED.into());
                 };
-                self.flash.append_copy(line, copy)?;
+                self.flash.zones.store.append_copy(line, copy)?;
                 self.lines.mark(line, to, true);
                 self.lines.mark(victim, sector, false);
-                let from = self.space.address(self.lines.get(victim).logical, sector);
-                self.record_move(class, from, self.space.address(logical, to))?;
+                let from = self.rules.space.address(self.lines.get(victim).logical, sector);
+                self.record_move(class, from, self.rules.space.address(logical, to))?;
                 let generation = self.lines.get(line).generation;
                 match copies.last_mut().filter(|copies| copies.line == line) {
                     Some(copies) => copies.end = to + 1,
                     None => copies.push(Copies { line, generation, end: to + 1 }),
                 }
-                self.counts.own.moved += 1;
+                self.flash.counts.own.moved += 1;
             }
             next = self.lines.next_valid(victim, end);
         }
@@ -214,7 +233,7 @@ impl<M: OpenChannel> CoupledFtl<M> {
     fn target(&mut self, instance: u32, class: Class) -> Result<Option<Target>, FtlError> {
         let (instance, class) = (instance as usize, class.index());
         while let Some(target) = self.gc.targets[instance][class].front_mut() {
-            if target.next < self.sizes.line_sectors {
+            if target.next < self.rules.sizes.line_sectors {
                 let place = *target;
                 target.next += 1;
                 return Ok(Some(place));
@@ -229,19 +248,19 @@ impl<M: OpenChannel> CoupledFtl<M> {
     fn record_move(&mut self, class: Class, from: Lba, to: Lba) -> Result<(), FtlError> {
         let old = match self.records.moved(class, from, to) {
             Moved::Opened => {
-                self.refer(from, true);
-                self.refer(to, true);
-                self.counts.own.opened += 1;
+                self.lines.refer_to(from, true);
+                self.lines.refer_to(to, true);
+                self.flash.counts.own.opened += 1;
                 from
             }
             Moved::Merged(old) => {
-                self.refer(from, false);
-                self.refer(to, true);
-                self.counts.own.merged += 1;
+                self.lines.refer_to(from, false);
+                self.lines.refer_to(to, true);
+                self.flash.counts.own.merged += 1;
                 old
             }
         };
-        self.note(Entry::Moved { old, from, to })
+        self.persist.note(&mut self.flash, Entry::Moved { old, from, to })
     }
 
     /// Erases victims whose copies and records are durable, and sends on what keeps lines from those that wait for them.
@@ -253,7 +272,7 @@ impl<M: OpenChannel> CoupledFtl<M> {
                 self.gc.erasing.push((line, began));
                 self.lines.enter(line, LineState::Resetting);
                 self.act_on_line(line, ZoneAction::Reset, Own::Reset(line))?;
-                self.stirred = true;
+                self.flash.stirred = true;
                 return Ok(());
             }
         }
@@ -263,32 +282,32 @@ impl<M: OpenChannel> CoupledFtl<M> {
     /// Whether a victim may be erased; does what can be done about it where lines are short.
     fn may_leave(&mut self, index: usize) -> Result<bool, FtlError> {
         let Leaving { line, ref copies, position, .. } = self.gc.leaving[index];
-        let flash = &self.flash;
+        let store = &self.flash.zones.store;
         let is_durable = |of: &Copies| {
-            flash.generation(of.line) != of.generation || flash.is_durable(of.line, of.end)
+            store.generation(of.line) != of.generation || store.is_durable(of.line, of.end)
         };
         let late = copies.iter().find(|of| !is_durable(of)).map(|of| of.line);
-        if let Some(late) = late.filter(|_| !self.run.omits(OmittedRule::CopyCompletion)) {
-            if self.flash.is_failed(late) {
-                return Err(self.exhausted());
+        if let Some(late) = late.filter(|_| !self.rules.run.omits(OmittedRule::CopyCompletion)) {
+            if self.flash.zones.store.is_failed(late) {
+                return Err(EXHAUSTED.into());
             }
-            let free = self.lines.free(line % self.space.instances);
+            let free = self.lines.free(line % self.rules.space.instances);
             if self.writes.wait() || free <= super::write::RESERVE {
-                self.flash.make_durable(late)?;
+                self.flash.zones.store.make_durable(late)?;
             }
             return Ok(false);
         }
         let is_noted = self.persist.journal.is_durable(position);
-        Ok(is_noted || self.run.omits(OmittedRule::RecordJournal))
+        Ok(is_noted || self.rules.run.omits(OmittedRule::RecordJournal))
     }
 
     /// The erase of a line has ended.
     pub(super) fn reset_done(&mut self, line: u32, done: Done) -> Result<(), FtlError> {
-        self.gc.comes(line % self.space.instances, false);
+        self.gc.comes(line % self.rules.space.instances, false);
         if let Some(index) = self.gc.erasing.iter().position(|(erased, _)| *erased == line) {
             let (_, began) = self.gc.erasing.swap_remove(index);
-            self.counts.own.collected += 1;
-            self.counts.own.collect_ns += done.at.saturating_sub(began).0;
+            self.flash.counts.own.collected += 1;
+            self.flash.counts.own.collect_ns += done.at.saturating_sub(began).0;
         }
         match done.result {
             Ok(_) => self.lines.release(line),

@@ -206,6 +206,11 @@ impl Journal {
         Lba(self.sizes.start + 2 * self.sizes.slot + number % self.sizes.ring)
     }
 
+    /// The first sector of the slot of a snapshot.
+    pub(super) const fn slot_of(&self, number: u64) -> Lba {
+        Lba(self.sizes.start + number % 2 * self.sizes.slot)
+    }
+
     /// Whether a sector may be written: the snapshot does not need what is at its place.
     pub(super) const fn has_room(&self, number: u64) -> bool {
         number < self.start + self.sizes.ring

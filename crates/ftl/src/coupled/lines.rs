@@ -8,6 +8,7 @@
 
 use super::space::{Class, LogicalLine, Space};
 use crate::common::bits::bit;
+use nandscape_block::{BlockError, Lba};
 use std::collections::VecDeque;
 
 /// No line, or no logical line.
@@ -47,7 +48,7 @@ const UNUSED: Line = Line { logical: NONE, generation: 0, valid: 0, state: LineS
 /// All lines.
 #[derive(Debug)]
 pub(super) struct Lines {
-    space: Space,
+    pub(super) space: Space,
     lines: Box<[Line]>,
     /// Valid sectors of each line that may be a victim; [`NONE`] of others.
     candidates: Box<[u32]>,
@@ -160,11 +161,40 @@ impl Lines {
     }
 
     /// A record names an address of a logical line, or does no longer.
-    pub(super) fn refer(&mut self, logical: LogicalLine, begins: bool) {
+    fn refer(&mut self, logical: LogicalLine, begins: bool) {
         self.change_use(logical, |lines| {
             let count = &mut lines.references[logical as usize];
             *count = if begins { *count + 1 } else { count.saturating_sub(1) };
         });
+    }
+
+    /// A superblock can be written again: nothing is in it, and no record names an address of it.
+    pub(super) fn check_unused(
+        &self,
+        lba: Lba,
+        superblock: u32,
+        omits_records: bool,
+    ) -> Result<(), BlockError> {
+        for instance in 0..self.space.instances {
+            let logical = self.space.line_of(superblock, instance);
+            if self.is_referenced(logical) && !omits_records {
+                let what = "a write to an address whose migration is not completed";
+                return Err(BlockError::Region { lba, what });
+            }
+            if self.of(logical).is_some() {
+                let what = "a write to a superblock that still holds data";
+                return Err(BlockError::Region { lba, what });
+            }
+        }
+        Ok(())
+    }
+
+    /// A record names an address, or does no longer.
+    #[inline]
+    pub(super) fn refer_to(&mut self, lba: Lba, begins: bool) {
+        if let Some((logical, _)) = self.space.line(lba) {
+            self.refer(logical, begins);
+        }
     }
 
     /// Logical lines in use to which data of a class are moved, of all that there are.

@@ -7,6 +7,7 @@
 //! | File | Part |
 //! |---|---|
 //! | `config.rs`, `space.rs` | choices and sizes; regions, superblocks and logical lines |
+//! | `flash.rs` | the media side: zones, what the firmware sends there, and the clock |
 //! | `lines.rs` | which line holds what, and what of it is valid |
 //! | `records.rs` | migration records and the redirector |
 //! | `journal.rs`, `snapshot.rs` | what is to be known after a power cut, as bytes |
@@ -28,6 +29,7 @@ mod check;
 pub mod config;
 mod counts;
 mod discard;
+mod flash;
 #[cfg(test)]
 mod format_tests;
 mod gc;
@@ -50,101 +52,36 @@ use crate::error::FtlError;
 use crate::kind::FtlRun;
 use crate::zoned::{Extent, ZonedFtl};
 use counts::Counts;
+use flash::{Flash, Own, Rules, caps};
 use gc::Collection;
 use lines::Lines;
 use nandscape_block::{
-    Bio, BlockDevice, BlockError, Completion, DeviceCaps, Done, Flags, Fua, Op, Submit,
-    Superblocks, Token, UpcallSignal,
+    Attention, Bio, BlockDevice, BlockError, Completion, DeviceCaps, Done, Flags, Op, Submit, Token,
 };
-use nandscape_media::{HostLink, LinkTiming, OpenChannel};
+use nandscape_media::OpenChannel;
 use nandscape_rt::Nanos;
 use persist::Persist;
 use records::Records;
 use space::Space;
-use upcall::Upcalls;
+use upcall::{Upcalls, wants_upcall};
 use write::Writes;
-
-/// What the firmware has the media side do; the token of a bio says what for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Own {
-    /// A sector of the journal.
-    JournalWrite,
-    /// The flush that makes the journal durable.
-    JournalFlush,
-    /// A part of a snapshot, or the flush that follows.
-    Snapshot,
-    /// A flush of the host, in this slot.
-    Flush(u32),
-    /// A part of a write, with this number.
-    Piece(u32),
-    /// The erase of a line.
-    Reset(u32),
-    /// Nothing waits for it.
-    Nothing,
-}
-
-/// Tokens of the firmware have this bit, which those of hosts do not.
-const OWN: u64 = 1 << 63;
-
-impl Own {
-    const fn token(self) -> Token {
-        let (kind, number) = match self {
-            Self::JournalWrite => (0, 0),
-            Self::JournalFlush => (1, 0),
-            Self::Snapshot => (2, 0),
-            Self::Flush(slot) => (3, slot),
-            Self::Piece(number) => (4, number),
-            Self::Reset(line) => (5, line),
-            Self::Nothing => (6, 0),
-        };
-        Token(OWN | kind << 32 | number as u64)
-    }
-
-    const fn of(token: Token) -> Option<Self> {
-        if token.0 & OWN == 0 {
-            return None;
-        }
-        let number = token.0 as u32;
-        Some(match token.0 >> 32 & 0xff {
-            0 => Self::JournalWrite,
-            1 => Self::JournalFlush,
-            2 => Self::Snapshot,
-            3 => Self::Flush(number),
-            4 => Self::Piece(number),
-            5 => Self::Reset(number),
-            _ => Self::Nothing,
-        })
-    }
-}
 
 /// A coupled SSD on the NAND `M`.
 #[derive(Debug)]
 pub struct CoupledFtl<M> {
-    flash: ZonedFtl<M>,
-    /// What the firmware's own sectors cross in place of the host's link.
-    inside: HostLink,
-    config: Config,
-    run: FtlRun,
-    sizes: Sizes,
-    space: Space,
-    caps: DeviceCaps,
+    flash: Flash<M>,
+    rules: Rules,
     lines: Lines,
     records: Records,
     persist: Persist,
     writes: Writes,
     gc: Collection,
     upcalls: Upcalls,
-    now: Nanos,
     /// Completions not yet handed out.
     done: Vec<Completion>,
-    /// Those of the media side, on their way.
-    from_flash: Vec<Completion>,
     /// Parts of a read, kept for their room.
     extents: Vec<Extent>,
-    /// Something that waits may go on.
-    stirred: bool,
     stopped: Option<BlockError>,
-    counts: Counts,
 }
 
 /// An error as the host has it, which knows of no zones.
@@ -155,54 +92,22 @@ fn named(error: BlockError) -> BlockError {
     }
 }
 
-/// What the device can do.
-fn caps(config: &Config, sizes: &Sizes, space: &Space, run: &FtlRun) -> DeviceCaps {
-    DeviceCaps {
-        sectors: 8 << config.partition_bits,
-        live_sectors_max: sizes.random_sectors + sizes.live_sectors,
-        regions: space.regions(sizes.random_sectors),
-        atomic_sectors: 1,
-        fua: Fua::Honoured,
-        volatile_cache: true,
-        discard_sectors: 1,
-        discard_zeroes: true,
-        max_sectors: u32::MAX,
-        keeps_content: run.keep_content,
-        raises_attention: config.upcall == UpcallSignal::Piggyback,
-        upcall_signal: config.upcall,
-        superblocks: Some(Superblocks {
-            sectors: sizes.superblock_sectors(),
-            open_max: config.open_max,
-        }),
-        ..DeviceCaps::default()
-    }
-}
-
 impl<M: OpenChannel> CoupledFtl<M> {
-    /// A device whose lines are those of `flash`, and of which nothing is known.
-    fn assemble(flash: ZonedFtl<M>, config: Config, sizes: Sizes, run: FtlRun) -> Self {
+    /// A device whose lines are those of `zones`, and of which nothing is known.
+    fn assemble(zones: ZonedFtl<M>, config: Config, sizes: Sizes, run: FtlRun) -> Self {
         let space = Space::new(&config, &sizes);
         Self {
-            inside: HostLink::new(LinkTiming::none()),
-            caps: caps(&config, &sizes, &space, &run),
             lines: Lines::new(space, sizes.lines * sizes.instances, sizes.line_sectors),
             records: Records::new(sizes.journal.records, run.omit),
             persist: Persist::new(sizes.journal),
             writes: Writes::default(),
             gc: Collection::new(sizes.instances),
             upcalls: Upcalls::default(),
-            now: crate::face::Ftl::now(&flash),
             done: Vec::new(),
-            from_flash: Vec::new(),
             extents: Vec::new(),
-            stirred: false,
             stopped: None,
-            counts: Counts::default(),
-            flash,
-            config,
-            run,
-            sizes,
-            space,
+            flash: Flash::new(zones),
+            rules: Rules { caps: caps(&config, &sizes, &space, &run), config, run, sizes, space },
         }
     }
 
@@ -210,7 +115,7 @@ impl<M: OpenChannel> CoupledFtl<M> {
     fn stop(&mut self, error: BlockError) {
         let error = named(error);
         for token in self.abandon() {
-            self.complete(token, Done::new(self.now, Err(error.clone())));
+            self.complete(token, Done::new(self.flash.now, Err(error.clone())));
         }
         self.stopped.get_or_insert(error);
     }
@@ -225,67 +130,59 @@ impl<M: OpenChannel> CoupledFtl<M> {
 
     /// Hands out a completion.
     fn complete(&mut self, token: Token, done: Done) {
-        self.done.push(Completion { token, done: Done::new(done.at.max(self.now), done.result) });
+        self.done
+            .push(Completion { token, done: Done::new(done.at.max(self.flash.now), done.result) });
     }
 
     /// Handles everything that completes up to `now`, each at its time.
     fn run_until(&mut self, now: Nanos) {
-        while let Some(at) = self.flash.next_event().filter(|&at| at <= now) {
-            self.now = self.now.max(at);
-            self.stirred = true;
+        while let Some(at) = self.flash.zones.next_event().filter(|&at| at <= now) {
+            self.flash.now = self.flash.now.max(at);
+            self.flash.stirred = true;
             if let Err(error) = self.run_round() {
                 self.stop(error.into());
             }
         }
-        self.now = self.now.max(now);
-        self.flash.pass(now);
+        self.flash.now = self.flash.now.max(now);
+        self.flash.zones.store.pass(now);
     }
 
     /// Handles what completes now, then serves what waits.
     fn run_round(&mut self) -> Result<(), FtlError> {
-        let mut completions = std::mem::take(&mut self.from_flash);
-        self.flash.advance(self.now, &mut completions);
+        let mut completions = std::mem::take(&mut self.flash.arrived);
+        self.flash.zones.advance(self.flash.now, &mut completions);
         let mut ended = Ok(());
         for Completion { token, done } in completions.drain(..) {
             match Own::of(token) {
                 // What follows is complete all the same.
-                Some(own) => ended = ended.and(self.own_done(own, done)),
+                Some(own) => {
+                    let own = self.flash.ended(&done).and_then(|()| self.own_done(own, done));
+                    ended = ended.and(own);
+                }
                 None => {
                     let done = self.for_host(done);
                     self.done.push(Completion { token, done });
                 }
             }
         }
-        self.from_flash = completions;
+        self.flash.arrived = completions;
         ended?;
         if self.stopped.is_none() { self.pump() } else { Ok(()) }
     }
 
-    /// Has the media side serve a bio of the firmware's, or a part of one of the host's.
+    /// Has the media side serve a part of one of the host's bios, or change the state of a line.
     fn submit_own(&mut self, bio: Bio, own: Own) -> Result<(), FtlError> {
-        match self.flash.submit(self.now, bio, own.token()) {
-            Submit::Done(done) => self.own_done(own, done),
-            Submit::Pending => Ok(()),
-        }
-    }
-
-    /// The same of a bio on the page-mapped region that crosses no link of the host's.
-    fn submit_inside(&mut self, bio: Bio, own: Own) -> Result<(), FtlError> {
-        match self.flash.submit_inside(bio, own.token(), &mut self.inside) {
-            Submit::Done(done) => self.own_done(own, done),
-            Submit::Pending => Ok(()),
+        match self.flash.submit_own(bio, own)? {
+            Some(done) => self.own_done(own, done),
+            None => Ok(()),
         }
     }
 
     fn own_done(&mut self, own: Own, done: Done) -> Result<(), FtlError> {
-        self.stirred = true;
-        if done.result == Err(BlockError::PowerLost) {
-            return Err(FtlError::PowerLost);
-        }
         match own {
-            Own::JournalWrite => self.journal_written(done),
+            Own::JournalWrite => self.persist.journal_written(done),
             Own::JournalFlush => self.journal_flushed(done),
-            Own::Snapshot => self.snapshot_done(done),
+            Own::Snapshot => self.persist.snapshot_done(&mut self.flash, done),
             Own::Flush(slot) => self.flush_done(slot, done),
             Own::Piece(number) => self.piece_done(number, done),
             Own::Reset(line) => self.reset_done(line, done),
@@ -295,7 +192,7 @@ impl<M: OpenChannel> CoupledFtl<M> {
 
     /// Serves what waits, as far as it goes.
     fn pump(&mut self) -> Result<(), FtlError> {
-        while std::mem::take(&mut self.stirred) {
+        while std::mem::take(&mut self.flash.stirred) {
             self.pump_journal()?;
             self.pump_leaving()?;
             self.pump_writes()?;
@@ -305,7 +202,7 @@ impl<M: OpenChannel> CoupledFtl<M> {
     }
 
     fn serve(&mut self, bio: Bio, token: Token) -> Result<Submit, FtlError> {
-        let random = self.sizes.random_sectors;
+        let random = self.rules.sizes.random_sectors;
         let submit = match bio.op {
             Op::Read => Ok(self.serve_read(&bio)),
             Op::Write => self.serve_write(bio, token),
@@ -343,7 +240,7 @@ impl<M: OpenChannel> CoupledFtl<M> {
 
     /// Has the media side serve a bio of the host as it is.
     pub(super) fn submit_as_is(&mut self, bio: Bio, token: Token) -> Submit {
-        match self.flash.submit(self.now, bio, token) {
+        match self.flash.zones.submit(self.flash.now, bio, token) {
             Submit::Done(done) => Submit::Done(self.for_host(done)),
             Submit::Pending => Submit::Pending,
         }
@@ -351,23 +248,18 @@ impl<M: OpenChannel> CoupledFtl<M> {
 
     /// An error at once.
     const fn refused(&self, error: BlockError) -> Submit {
-        Submit::Done(Done::new(self.now, Err(error)))
-    }
-
-    /// Whether a bio is of the page-mapped region, as a whole.
-    const fn is_random(&self, bio: &Bio) -> bool {
-        bio.lba.0 + bio.sectors as u64 <= self.sizes.random_sectors
+        Submit::Done(Done::new(self.flash.now, Err(error)))
     }
 }
 
 impl<M: OpenChannel> BlockDevice for CoupledFtl<M> {
     fn caps(&self) -> &DeviceCaps {
-        &self.caps
+        &self.rules.caps
     }
 
     fn submit(&mut self, now: Nanos, bio: Bio, token: Token) -> Submit {
         self.run_until(now);
-        if let Some(error) = bio.check(&self.caps).err().or_else(|| self.refusal(bio.op)) {
+        if let Some(error) = bio.check(&self.rules.caps).err().or_else(|| self.refusal(bio.op)) {
             return self.refused(error);
         }
         let is_plain = match bio.op {
@@ -375,7 +267,7 @@ impl<M: OpenChannel> BlockDevice for CoupledFtl<M> {
             Op::Write => !bio.flags.has(Flags::PREFLUSH),
             _ => false,
         };
-        if is_plain && self.is_random(&bio) {
+        if is_plain && self.rules.is_random(&bio) {
             return self.submit_as_is(bio, token);
         }
         match self.serve(bio, token) {
@@ -390,7 +282,7 @@ impl<M: OpenChannel> BlockDevice for CoupledFtl<M> {
 
     #[inline]
     fn next_event(&self) -> Option<Nanos> {
-        if self.done.is_empty() { self.flash.next_event() } else { Some(self.now) }
+        if self.done.is_empty() { self.flash.zones.next_event() } else { Some(self.flash.now) }
     }
 
     fn advance(&mut self, now: Nanos, done: &mut Vec<Completion>) {
@@ -398,7 +290,12 @@ impl<M: OpenChannel> BlockDevice for CoupledFtl<M> {
         done.append(&mut self.done);
     }
 
-    fn attention(&self) -> nandscape_block::Attention {
-        self.signals()
+    fn attention(&self) -> Attention {
+        let raises = self.rules.caps.raises_attention;
+        if raises && wants_upcall(&self.lines, &self.records) {
+            Attention::UPCALL
+        } else {
+            Attention::NONE
+        }
     }
 }

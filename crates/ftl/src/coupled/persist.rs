@@ -6,15 +6,17 @@
 //! - When half of the ring is used, a snapshot is taken, at a sector's end: everything that it says is made durable, then
 //!   its head. After that the ring before it is free.
 
+use super::CoupledFtl;
+use super::flash::{Flash, Own};
 use super::journal::{Entry, Journal, JournalSector};
-use super::lines::LineState;
+use super::lines::{LineState, Lines};
+use super::records::Records;
 use super::snapshot::{SavedLine, Snapshot};
 use super::space::Class;
-use super::{CoupledFtl, Own};
 use crate::error::FtlError;
-use crate::kind::OmittedRule;
+use crate::zoned::Store;
 use nandscape_block::{
-    Bio, BlockDevice, Done, Lba, Payload, SECTOR_BYTES, SectorBytes, SectorData, Submit, Token,
+    Bio, BlockDevice, Done, Payload, SECTOR_BYTES, SectorBytes, SectorData, Submit, Token,
 };
 use nandscape_media::OpenChannel;
 use std::collections::VecDeque;
@@ -116,6 +118,219 @@ impl Persist {
         tokens
     }
 
+    /// Adds an entry to the journal.
+    pub(super) fn note<M: OpenChannel>(
+        &mut self,
+        flash: &mut Flash<M>,
+        entry: Entry,
+    ) -> Result<(), FtlError> {
+        match self.journal.append(entry) {
+            Some(sector) => self.write_sector(flash, sector),
+            None => Ok(()),
+        }
+    }
+
+    /// Everything noted so far is to be durable; the position to wait for.
+    pub(super) fn want_durable<M: OpenChannel>(&mut self, flash: &mut Flash<M>) -> u64 {
+        let position = self.journal.position();
+        if !self.journal.is_durable(position) {
+            self.wanted = position;
+            flash.stirred = true;
+        }
+        position
+    }
+
+    /// Has something wait until the journal is durable up to a position.
+    pub(super) fn wait_for<M: OpenChannel>(
+        &mut self,
+        flash: &mut Flash<M>,
+        position: u64,
+        waiter: Waiter,
+    ) {
+        self.waiters.push((position, waiter));
+        flash.stirred = true;
+    }
+
+    fn write_sector<M: OpenChannel>(
+        &mut self,
+        flash: &mut Flash<M>,
+        sector: JournalSector,
+    ) -> Result<(), FtlError> {
+        if !self.blocked.is_empty() || !self.journal.has_room(sector.number) {
+            self.blocked.push_back(sector);
+            return Ok(());
+        }
+        self.submit_sector(flash, &sector)
+    }
+
+    fn submit_sector<M: OpenChannel>(
+        &mut self,
+        flash: &mut Flash<M>,
+        sector: &JournalSector,
+    ) -> Result<(), FtlError> {
+        let at = self.journal.address(sector.number);
+        self.writing += 1;
+        flash.counts.own.journal_sectors += 1;
+        let bio = Bio::write(at, 1, payload(sector.encode()));
+        match flash.submit_inside(bio, Own::JournalWrite)? {
+            Some(done) => self.journal_written(done),
+            None => Ok(()),
+        }
+    }
+
+    /// Writes what the journal has that is in no sector on its way.
+    pub(super) fn write_news<M: OpenChannel>(
+        &mut self,
+        flash: &mut Flash<M>,
+    ) -> Result<(), FtlError> {
+        match self.journal.partial() {
+            Some(sector) => self.write_sector(flash, sector),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether everything that the journal has is in the buffer, so that a flush covers it; sends it there if it is not.
+    pub(super) fn settle_journal<M: OpenChannel>(
+        &mut self,
+        flash: &mut Flash<M>,
+    ) -> Result<bool, FtlError> {
+        self.write_news(flash)?;
+        Ok(self.is_settled())
+    }
+
+    pub(super) fn journal_written(&mut self, done: Done) -> Result<(), FtlError> {
+        done.result?;
+        self.writing -= 1;
+        Ok(())
+    }
+
+    /// Begins a snapshot of what is now.
+    pub(super) fn begin_snapshot<M: OpenChannel>(
+        &mut self,
+        flash: &mut Flash<M>,
+        lines: &Lines,
+        records: &Records,
+    ) -> Result<(), FtlError> {
+        if !self.journal.is_fresh() {
+            let sector = self.journal.turn();
+            self.write_sector(flash, sector)?;
+        }
+        self.snapshots += 1;
+        let number = self.snapshots;
+        let snapshot = self.snapshot(number, &flash.zones.store, lines, records);
+        let (start, (head, body)) = (snapshot.start, snapshot.encode());
+        let head = Some(payload(head));
+        self.snapshot = Some(Taking { stage: Stage::Body(0), number, start, head, body });
+        flash.counts.own.snapshots += 1;
+        self.write_body(flash, 0)
+    }
+
+    fn snapshot<M: OpenChannel>(
+        &self,
+        number: u64,
+        store: &Store<M>,
+        lines: &Lines,
+        records: &Records,
+    ) -> Snapshot {
+        let saved = |line: u32| {
+            let of = *lines.get(line);
+            let is_held = matches!(of.state, LineState::Open | LineState::Closed);
+            is_held.then(|| SavedLine {
+                logical: of.logical,
+                line,
+                generation: of.generation,
+                written: store.admitted(line),
+                bitmap: lines.bitmap(line).to_vec(),
+            })
+        };
+        let class_of = |lba| lines.space.class_at(lba);
+        Snapshot {
+            number,
+            start: self.journal.number,
+            mount: self.journal.mount,
+            lines: (0..lines.count()).filter_map(saved).collect(),
+            records: Class::ALL.map(|class| records.list(class_of, class)),
+        }
+    }
+
+    /// Whether a snapshot is on its way.
+    pub(super) const fn is_taking_snapshot(&self) -> bool {
+        self.snapshot.is_some()
+    }
+
+    /// Writes the sectors of a snapshot's body from one on, or has them settle if there are none.
+    fn write_body<M: OpenChannel>(
+        &mut self,
+        flash: &mut Flash<M>,
+        from: usize,
+    ) -> Result<(), FtlError> {
+        let Some(taking) = &mut self.snapshot else { return Ok(()) };
+        let sector = SECTOR_BYTES as usize;
+        let rest = taking.body.get(from * sector..).unwrap_or_default();
+        if rest.is_empty() {
+            taking.stage = Stage::Settling;
+            taking.body = Vec::new();
+            let done = flash.submit_own(Bio::flush(), Own::Snapshot)?;
+            return self.snapshot_sent(flash, done);
+        }
+        let sectors: Vec<_> = rest
+            .chunks(sector)
+            .take(SNAPSHOT_WRITE)
+            .map(|bytes| {
+                let mut whole = Box::new([0; SECTOR_BYTES as usize]);
+                whole[..bytes.len()].copy_from_slice(bytes);
+                SectorData::Bytes(Arc::from(whole))
+            })
+            .collect();
+        let count = sectors.len();
+        taking.stage = Stage::Body(from + count);
+        let at = self.journal.slot_of(self.snapshots).plus(1 + from as u64);
+        flash.counts.own.snapshot_sectors += count as u64;
+        let bio = Bio::write(at, count as u32, Payload::collect(sectors));
+        let done = flash.submit_inside(bio, Own::Snapshot)?;
+        self.snapshot_sent(flash, done)
+    }
+
+    /// A part of a snapshot was sent; it may be done at once.
+    fn snapshot_sent<M: OpenChannel>(
+        &mut self,
+        flash: &mut Flash<M>,
+        done: Option<Done>,
+    ) -> Result<(), FtlError> {
+        done.map_or(Ok(()), |done| self.snapshot_done(flash, done))
+    }
+
+    /// A part of a snapshot is done.
+    pub(super) fn snapshot_done<M: OpenChannel>(
+        &mut self,
+        flash: &mut Flash<M>,
+        done: Done,
+    ) -> Result<(), FtlError> {
+        done.result?;
+        let Some(taking) = &mut self.snapshot else { return Ok(()) };
+        match taking.stage {
+            Stage::Body(next) => self.write_body(flash, next),
+            Stage::Settling => {
+                taking.stage = Stage::Head;
+                let (head, number) = (taking.head.take().unwrap_or_default(), taking.number);
+                flash.counts.own.snapshot_sectors += 1;
+                let bio = Bio::write(self.journal.slot_of(number), 1, head);
+                let done = flash.submit_inside(bio, Own::Snapshot)?;
+                self.snapshot_sent(flash, done)
+            }
+            Stage::Head => {
+                taking.stage = Stage::Committing;
+                let done = flash.submit_inside(Bio::flush(), Own::Snapshot)?;
+                self.snapshot_sent(flash, done)
+            }
+            Stage::Committing => {
+                self.journal.start = taking.start;
+                self.snapshot = None;
+                Ok(())
+            }
+        }
+    }
+
     /// Bytes of RAM.
     pub(super) fn bytes(&self) -> u64 {
         let snapshot = self.snapshot.as_ref().map_or(0, |taking| taking.body.capacity());
@@ -131,65 +346,6 @@ fn payload(bytes: Box<SectorBytes>) -> Payload {
 }
 
 impl<M: OpenChannel> CoupledFtl<M> {
-    /// Adds an entry to the journal.
-    pub(super) fn note(&mut self, entry: Entry) -> Result<(), FtlError> {
-        match self.persist.journal.append(entry) {
-            Some(sector) => self.write_sector(sector),
-            None => Ok(()),
-        }
-    }
-
-    /// Everything noted so far is to be durable; the position to wait for.
-    pub(super) fn want_durable(&mut self) -> u64 {
-        let position = self.persist.journal.position();
-        if !self.persist.journal.is_durable(position) {
-            self.persist.wanted = position;
-            self.stirred = true;
-        }
-        position
-    }
-
-    /// Has something wait until the journal is durable up to a position.
-    pub(super) fn wait_for(&mut self, position: u64, waiter: Waiter) {
-        self.persist.waiters.push((position, waiter));
-        self.stirred = true;
-    }
-
-    fn write_sector(&mut self, sector: JournalSector) -> Result<(), FtlError> {
-        if !self.persist.blocked.is_empty() || !self.persist.journal.has_room(sector.number) {
-            self.persist.blocked.push_back(sector);
-            return Ok(());
-        }
-        self.submit_sector(&sector)
-    }
-
-    fn submit_sector(&mut self, sector: &JournalSector) -> Result<(), FtlError> {
-        let at = self.persist.journal.address(sector.number);
-        self.persist.writing += 1;
-        self.counts.own.journal_sectors += 1;
-        self.submit_inside(Bio::write(at, 1, payload(sector.encode())), Own::JournalWrite)
-    }
-
-    /// Writes what the journal has that is in no sector on its way.
-    pub(super) fn write_news(&mut self) -> Result<(), FtlError> {
-        match self.persist.journal.partial() {
-            Some(sector) => self.write_sector(sector),
-            None => Ok(()),
-        }
-    }
-
-    /// Whether everything that the journal has is in the buffer, so that a flush covers it; sends it there if it is not.
-    pub(super) fn settle_journal(&mut self) -> Result<bool, FtlError> {
-        self.write_news()?;
-        Ok(self.persist.is_settled())
-    }
-
-    pub(super) fn journal_written(&mut self, done: Done) -> Result<(), FtlError> {
-        done.result?;
-        self.persist.writing -= 1;
-        Ok(())
-    }
-
     pub(super) fn journal_flushed(&mut self, done: Done) -> Result<(), FtlError> {
         done.result?;
         if let Some(position) = self.persist.flushing.take() {
@@ -201,7 +357,7 @@ impl<M: OpenChannel> CoupledFtl<M> {
     /// The journal is durable up to a position: what waited for that goes on.
     fn made_durable(&mut self, position: u64) {
         self.persist.journal.made_durable(position);
-        self.stirred = true;
+        self.flash.stirred = true;
         let journal = &self.persist.journal;
         let (ready, waiting): (Vec<_>, _) = std::mem::take(&mut self.persist.waiters)
             .into_iter()
@@ -209,8 +365,13 @@ impl<M: OpenChannel> CoupledFtl<M> {
         self.persist.waiters = waiting;
         for (_, waiter) in ready {
             match waiter {
-                Waiter::Complete(token) => self.complete(token, Done::ok(self.now)),
-                Waiter::Piece(number) => self.piece_ended(number, self.now, None),
+                Waiter::Complete(token) => self.complete(token, Done::ok(self.flash.now)),
+                Waiter::Piece(number) => {
+                    let now = self.flash.now;
+                    if let Some((token, done)) = self.writes.piece_ended(number, now, None, now) {
+                        self.complete(token, done);
+                    }
+                }
             }
         }
     }
@@ -218,22 +379,24 @@ impl<M: OpenChannel> CoupledFtl<M> {
     /// Takes the journal and the flushes that wait for it as far as they go.
     pub(super) fn pump_journal(&mut self) -> Result<(), FtlError> {
         if self.persist.journal.wants_snapshot() && self.persist.snapshot.is_none() {
-            self.begin_snapshot()?;
+            self.persist.begin_snapshot(&mut self.flash, &self.lines, &self.records)?;
         }
         while let Some(sector) = self.persist.blocked.front()
             && self.persist.journal.has_room(sector.number)
             && let Some(sector) = self.persist.blocked.pop_front()
         {
-            self.submit_sector(&sector)?;
+            self.persist.submit_sector(&mut self.flash, &sector)?;
         }
         let Persist { wanted, flushing, .. } = self.persist;
         if !self.persist.journal.is_durable(wanted)
             && flushing.is_none()
-            && self.settle_journal()?
+            && self.persist.settle_journal(&mut self.flash)?
         {
             self.persist.flushing = Some(self.persist.journal.position());
-            self.counts.own.journal_flushes += 1;
-            self.submit_inside(Bio::flush(), Own::JournalFlush)?;
+            self.flash.counts.own.journal_flushes += 1;
+            if let Some(done) = self.flash.submit_inside(Bio::flush(), Own::JournalFlush)? {
+                self.journal_flushed(done)?;
+            }
         }
         if self.persist.is_settled() && !self.persist.held.is_empty() {
             for token in std::mem::take(&mut self.persist.held) {
@@ -247,9 +410,9 @@ impl<M: OpenChannel> CoupledFtl<M> {
 
     /// Serves a flush of the host.
     pub(super) fn serve_flush(&mut self, token: Token) -> Result<Submit, FtlError> {
-        if !self.run.omits(OmittedRule::LostTrims) && !self.settle_journal()? {
+        if self.rules.covers_journal() && !self.persist.settle_journal(&mut self.flash)? {
             self.persist.held.push_back(token);
-            self.stirred = true;
+            self.flash.stirred = true;
             return Ok(Submit::Pending);
         }
         let position = self.persist.journal.position();
@@ -262,7 +425,7 @@ impl<M: OpenChannel> CoupledFtl<M> {
             }
         };
         let own = Own::Flush(slot as u32);
-        match self.flash.submit(self.now, Bio::flush(), own.token()) {
+        match self.flash.zones.submit(self.flash.now, Bio::flush(), own.token()) {
             Submit::Done(done) => {
                 if done.result.is_ok() {
                     self.made_durable(position);
@@ -285,106 +448,5 @@ impl<M: OpenChannel> CoupledFtl<M> {
         let done = self.for_host(done);
         self.complete(token, done);
         Ok(())
-    }
-
-    /// Begins a snapshot of what is now.
-    pub(super) fn begin_snapshot(&mut self) -> Result<(), FtlError> {
-        if !self.persist.journal.is_fresh() {
-            let sector = self.persist.journal.turn();
-            self.write_sector(sector)?;
-        }
-        self.persist.snapshots += 1;
-        let number = self.persist.snapshots;
-        let snapshot = self.snapshot(number);
-        let (start, (head, body)) = (snapshot.start, snapshot.encode());
-        let head = Some(payload(head));
-        self.persist.snapshot = Some(Taking { stage: Stage::Body(0), number, start, head, body });
-        self.counts.own.snapshots += 1;
-        self.write_body(0)
-    }
-
-    fn snapshot(&self, number: u64) -> Snapshot {
-        let saved = |line: u32| {
-            let of = *self.lines.get(line);
-            let is_held = matches!(of.state, LineState::Open | LineState::Closed);
-            is_held.then(|| SavedLine {
-                logical: of.logical,
-                line,
-                generation: of.generation,
-                written: self.flash.admitted(line),
-                bitmap: self.lines.bitmap(line).to_vec(),
-            })
-        };
-        let class_of = |lba| self.space.class_at(lba);
-        Snapshot {
-            number,
-            start: self.persist.journal.number,
-            mount: self.persist.journal.mount,
-            lines: (0..self.lines.count()).filter_map(saved).collect(),
-            records: Class::ALL.map(|class| self.records.list(class_of, class)),
-        }
-    }
-
-    /// Whether a snapshot is on its way.
-    pub(super) const fn is_taking_snapshot(&self) -> bool {
-        self.persist.snapshot.is_some()
-    }
-
-    /// Writes the sectors of a snapshot's body from one on, or has them settle if there are none.
-    fn write_body(&mut self, from: usize) -> Result<(), FtlError> {
-        let Some(taking) = &mut self.persist.snapshot else { return Ok(()) };
-        let sector = SECTOR_BYTES as usize;
-        let rest = taking.body.get(from * sector..).unwrap_or_default();
-        if rest.is_empty() {
-            taking.stage = Stage::Settling;
-            taking.body = Vec::new();
-            return self.submit_own(Bio::flush(), Own::Snapshot);
-        }
-        let sectors: Vec<_> = rest
-            .chunks(sector)
-            .take(SNAPSHOT_WRITE)
-            .map(|bytes| {
-                let mut whole = Box::new([0; SECTOR_BYTES as usize]);
-                whole[..bytes.len()].copy_from_slice(bytes);
-                SectorData::Bytes(Arc::from(whole))
-            })
-            .collect();
-        let count = sectors.len();
-        taking.stage = Stage::Body(from + count);
-        let at = self.slot_of(self.persist.snapshots).plus(1 + from as u64);
-        self.counts.own.snapshot_sectors += count as u64;
-        let bio = Bio::write(at, count as u32, Payload::collect(sectors));
-        self.submit_inside(bio, Own::Snapshot)
-    }
-
-    /// The first sector of the slot of a snapshot.
-    pub(super) const fn slot_of(&self, number: u64) -> Lba {
-        let sizes = &self.persist.journal.sizes;
-        Lba(sizes.start + number % 2 * sizes.slot)
-    }
-
-    /// A part of a snapshot is done.
-    pub(super) fn snapshot_done(&mut self, done: Done) -> Result<(), FtlError> {
-        done.result?;
-        let Some(taking) = &mut self.persist.snapshot else { return Ok(()) };
-        match taking.stage {
-            Stage::Body(next) => self.write_body(next),
-            Stage::Settling => {
-                taking.stage = Stage::Head;
-                let (head, number) = (taking.head.take().unwrap_or_default(), taking.number);
-                self.counts.own.snapshot_sectors += 1;
-                let bio = Bio::write(self.slot_of(number), 1, head);
-                self.submit_inside(bio, Own::Snapshot)
-            }
-            Stage::Head => {
-                taking.stage = Stage::Committing;
-                self.submit_inside(Bio::flush(), Own::Snapshot)
-            }
-            Stage::Committing => {
-                self.persist.journal.start = taking.start;
-                self.persist.snapshot = None;
-                Ok(())
-            }
-        }
     }
 }

@@ -1,30 +1,27 @@
 //! Reads: each sector from where its address has it, or, where its page was moved, from where the records lead.
 
 use super::CoupledFtl;
+use super::lines::Lines;
+use super::records::Records;
+use super::space::Space;
 use crate::common::reads;
-use crate::zoned::Extent;
+use crate::zoned::{Extent, Store};
 use nandscape_block::{Bio, BlockError, Flags, Lba, Payload, SectorData, Submit, Tag};
 use nandscape_media::OpenChannel;
 
-impl<M: OpenChannel> CoupledFtl<M> {
-    /// Serves a read of regions; its outcome is known at once.
-    pub(super) fn serve_read(&mut self, bio: &Bio) -> Submit {
-        if bio.lba.0 < self.sizes.random_sectors {
-            return self.refused(BlockError::Unsupported("reads across regions"));
-        }
-        let mut extents = std::mem::take(&mut self.extents);
-        extents.clear();
-        let unwritten = self.find_extents(bio, &mut extents);
-        let found = self.flash.read_extents(extents.iter().copied(), bio.sectors, unwritten);
-        self.extents = extents;
-        let found = found.map(|(at, error)| (at, error.map(|error| self.named(bio, error))));
-        let wants_data = self.run.keep_content && !bio.flags.has(Flags::NO_DATA);
-        Submit::Done(reads::done(self.now, found, || wants_data.then(|| self.contents(bio))))
-    }
+/// Where the sectors of the regions are.
+#[derive(Debug)]
+struct Places<'a, M> {
+    space: &'a Space,
+    lines: &'a Lines,
+    records: &'a Records,
+    store: &'a Store<M>,
+}
 
+impl<M: OpenChannel> Places<'_, M> {
     /// Where a sector is: its line, and the sector of that. None of one that holds nothing.
     #[inline]
-    pub(super) fn find(&self, lba: Lba) -> Option<(u32, u32)> {
+    fn find(&self, lba: Lba) -> Option<(u32, u32)> {
         let (logical, sector) = self.space.line(lba)?;
         if let Some(line) = self.lines.of(logical)
             && self.is_there(line, sector)
@@ -42,7 +39,7 @@ impl<M: OpenChannel> CoupledFtl<M> {
 
     #[inline]
     fn is_there(&self, line: u32, sector: u32) -> bool {
-        self.lines.is_valid(line, sector) && sector < self.flash.admitted(line)
+        self.lines.is_valid(line, sector) && sector < self.store.admitted(line)
     }
 
     /// The runs of sectors that a read is of, line by line; how many of its sectors hold nothing.
@@ -67,7 +64,7 @@ impl<M: OpenChannel> CoupledFtl<M> {
 
     fn contents(&self, bio: &Bio) -> Payload {
         let content = |index: u32| match self.find(bio.lba.plus(index.into())) {
-            Some((line, sector)) => self.flash.sector(line, sector).0,
+            Some((line, sector)) => self.store.sector(line, sector).0,
             None => SectorData::Tag(Tag::ZERO),
         };
         Payload::collect((0..bio.sectors).map(content).collect())
@@ -79,13 +76,44 @@ impl<M: OpenChannel> CoupledFtl<M> {
             return error;
         };
         let is_it = |host: &Lba| {
-            self.find(*host).is_some_and(|(line, sector)| self.flash.address(line, sector) == lba)
+            self.find(*host).is_some_and(|(line, sector)| self.store.address(line, sector) == lba)
         };
         let host = (0..bio.sectors).map(|index| bio.lba.plus(index.into())).find(is_it);
         match (error, host) {
             (BlockError::Io { what, .. }, Some(lba)) => BlockError::Io { lba, what },
             (BlockError::Corrupt { kind, .. }, Some(lba)) => BlockError::Corrupt { kind, lba },
             (error, _) => error,
+        }
+    }
+}
+
+impl<M: OpenChannel> CoupledFtl<M> {
+    /// Serves a read of regions; its outcome is known at once.
+    pub(super) fn serve_read(&mut self, bio: &Bio) -> Submit {
+        if bio.lba.0 < self.rules.sizes.random_sectors {
+            return self.refused(BlockError::Unsupported("reads across regions"));
+        }
+        let mut extents = std::mem::take(&mut self.extents);
+        extents.clear();
+        let unwritten = self.places().find_extents(bio, &mut extents);
+        let found =
+            self.flash.zones.store.read_extents(extents.iter().copied(), bio.sectors, unwritten);
+        self.extents = extents;
+        let found =
+            found.map(|(at, error)| (at, error.map(|error| self.places().named(bio, error))));
+        let wants_data = self.rules.run.keep_content && !bio.flags.has(Flags::NO_DATA);
+        Submit::Done(reads::done(self.flash.now, found, || {
+            wants_data.then(|| self.places().contents(bio))
+        }))
+    }
+
+    /// Where the sectors are now.
+    const fn places(&self) -> Places<'_, M> {
+        Places {
+            space: &self.rules.space,
+            lines: &self.lines,
+            records: &self.records,
+            store: &self.flash.zones.store,
         }
     }
 }

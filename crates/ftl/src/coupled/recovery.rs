@@ -9,17 +9,18 @@
 //!
 //! Nothing is erased before the snapshot is durable, so a power cut during recovery leaves the next one the same work.
 
+use super::CoupledFtl;
 use super::config::{self, Config};
+use super::flash::{Flash, Own, Rules};
 use super::journal::{Entry, Journal, JournalSector};
 use super::lines::{LineState, NONE};
 use super::snapshot::{Head, Snapshot};
-use super::space::Class;
-use super::{CoupledFtl, Own};
+use super::space::{Class, Space};
 use crate::common::bits::bit;
 use crate::error::FtlError;
 use crate::face::Ftl;
 use crate::kind::{FtlRun, OmittedRule};
-use crate::zoned::ZonedFtl;
+use crate::zoned::{Store, ZonedFtl};
 use nandscape_block::zone::ZoneAction;
 use nandscape_block::{
     Bio, BlockDevice, BlockError, Lba, Reply, SECTOR_BYTES, SectorBytes, Submit, Token,
@@ -36,11 +37,22 @@ struct Replayed {
     bits: Vec<u64>,
 }
 
-/// What snapshot and journal say.
-#[derive(Default)]
-struct Replay {
+/// What counts of what snapshot and journal say.
+struct Known {
     lines: BTreeMap<u32, Replayed>,
     /// Open records by old address: their class, when they were opened, new address.
+    records: BTreeMap<u64, (Class, u64, Lba)>,
+}
+
+/// What snapshot and journal say, compared with what is on media.
+struct Replay<'a, M> {
+    store: &'a Store<M>,
+    space: Space,
+    line_sectors: u32,
+    /// Of the bitmap of a line.
+    words: usize,
+    lines: BTreeMap<u32, Replayed>,
+    /// As in [`Known`].
     records: BTreeMap<u64, (Class, u64, Lba)>,
     opened: u64,
     /// Where pages are of which moves did not happen, by the addresses that these gave them.
@@ -90,25 +102,27 @@ impl<M: OpenChannel> CoupledFtl<M> {
         let mut ftl = Self::assemble(flash, config, sizes, run);
         match ftl.mount() {
             Ok(()) => Ok(ftl),
-            Err(error) => Err((ftl.flash.power_off(), error)),
+            Err(error) => Err((ftl.flash.zones.power_off(), error)),
         }
     }
 
     fn mount(&mut self) -> Result<(), FtlError> {
         let corrupt = FtlError::Corrupt { kind: "snapshot of the map", line: 0 };
-        let snapshot = self.newest_snapshot()?.ok_or(corrupt)?;
-        let sectors = self.read_ring(snapshot.start, snapshot.mount)?;
+        let words = self.lines.bitmap(0).len();
+        let journal = &self.persist.journal;
+        let snapshot = self.flash.newest_snapshot(journal, words)?.ok_or(corrupt)?;
+        let sectors = self.flash.read_ring(journal, snapshot.start, snapshot.mount)?;
         let mount = sectors.iter().map(|of| of.mount).max().unwrap_or(0).max(snapshot.mount) + 1;
         let next = snapshot.start + sectors.len() as u64;
-        self.persist.journal = Journal::new(self.sizes.journal, mount, next, snapshot.start);
+        self.persist.journal = Journal::new(self.rules.sizes.journal, mount, next, snapshot.start);
         self.persist.snapshots = snapshot.number;
-        let entries: Vec<Entry> = sectors.into_iter().flat_map(|sector| sector.entries).collect();
-        let mut replay = self.load(snapshot);
-        for entry in entries {
-            self.replay(&mut replay, entry);
+        let mut replay = Replay::new(&self.flash.zones.store, &self.rules, words);
+        replay.load(snapshot);
+        for entry in sectors.into_iter().flat_map(|sector| sector.entries) {
+            replay.apply(entry);
         }
-        replay.undo_moves();
-        self.adopt(replay);
+        let known = replay.end();
+        self.adopt(known);
         match self.take_snapshot().and_then(|()| self.clear_lines()) {
             // What is there can be read.
             Err(FtlError::Stopped(error @ BlockError::ReadOnly(_))) => self.stop(error),
@@ -120,9 +134,9 @@ impl<M: OpenChannel> CoupledFtl<M> {
 
     /// Waits until everything in flight is done.
     fn settle_all(&mut self) -> Result<(), FtlError> {
-        while let Some(at) = self.flash.next_event() {
-            self.now = self.now.max(at);
-            self.stirred = true;
+        while let Some(at) = self.flash.zones.next_event() {
+            self.flash.now = self.flash.now.max(at);
+            self.flash.stirred = true;
             self.run_round()?;
         }
         Ok(())
@@ -130,20 +144,190 @@ impl<M: OpenChannel> CoupledFtl<M> {
 
     /// Takes a snapshot, and waits until it is durable.
     fn take_snapshot(&mut self) -> Result<(), FtlError> {
-        self.begin_snapshot()?;
-        while self.is_taking_snapshot() {
-            let Some(at) = self.flash.next_event() else {
+        self.persist.begin_snapshot(&mut self.flash, &self.lines, &self.records)?;
+        while self.persist.is_taking_snapshot() {
+            let Some(at) = self.flash.zones.next_event() else {
                 return Err(BlockError::Defect("a snapshot that does not end".into()).into());
             };
-            self.now = self.now.max(at);
+            self.flash.now = self.flash.now.max(at);
             self.run_round()?;
         }
         Ok(())
     }
 
+    /// Takes over what counts.
+    fn adopt(&mut self, known: Known) {
+        let omits = self.rules.run.omits(OmittedRule::StaleGeneration);
+        for (logical, of) in known.lines {
+            let generation = self.flash.zones.store.generation(of.line);
+            let is_there = generation > 0 && (generation == of.generation || omits);
+            if !is_there || self.lines.get(of.line).logical != NONE {
+                continue;
+            }
+            self.lines.assign(of.line, logical, generation);
+            for sector in 0..self.flash.zones.store.admitted(of.line) {
+                self.lines.mark(of.line, sector, is_set(&of.bits, sector));
+            }
+            self.lines.enter(of.line, LineState::Closed);
+        }
+        for line in 0..self.lines.count() {
+            let is_free = self.lines.get(line).state == LineState::Free;
+            if is_free && self.flash.zones.store.is_failed(line) {
+                self.lines.take(line);
+                self.lines.enter(line, LineState::Failed);
+            } else if is_free && self.flash.zones.store.generation(line) > 0 {
+                self.lines.take(line);
+                self.lines.enter(line, LineState::Leaving);
+            }
+        }
+        let mut records: Vec<_> = known
+            .records
+            .into_iter()
+            .map(|(old, (class, at, new))| (at, class, old, new))
+            .collect();
+        records.sort_unstable();
+        for (_, class, old, new) in records {
+            self.records.restore(class, Lba(old), new);
+            self.lines.refer_to(Lba(old), true);
+            self.lines.refer_to(new, true);
+        }
+    }
+
+    /// Erases lines that nothing needs, and closes those that are partly written.
+    fn clear_lines(&mut self) -> Result<(), FtlError> {
+        for line in 0..self.lines.count() {
+            match self.lines.get(line).state {
+                LineState::Closed => self.close_line(line)?,
+                LineState::Leaving => {
+                    self.lines.enter(line, LineState::Resetting);
+                    self.gc.comes(line % self.rules.space.instances, true);
+                    self.act_on_line(line, ZoneAction::Reset, Own::Reset(line))?;
+                }
+                _ => {}
+            }
+        }
+        self.settle_all()
+    }
+}
+
+impl<'a, M: OpenChannel> Replay<'a, M> {
+    /// Nothing is known.
+    const fn new(store: &'a Store<M>, rules: &Rules, words: usize) -> Self {
+        Self {
+            store,
+            space: rules.space,
+            line_sectors: rules.sizes.line_sectors,
+            words,
+            lines: BTreeMap::new(),
+            records: BTreeMap::new(),
+            opened: 0,
+            stayed: BTreeMap::new(),
+        }
+    }
+
+    /// What a snapshot says. Sectors of a line of the host that were written after it are valid.
+    fn load(&mut self, snapshot: Snapshot) {
+        for of in snapshot.lines {
+            let mut bits = of.bitmap;
+            if !self.space.is_owned(of.logical) {
+                (of.written..self.line_sectors).for_each(|sector| set(&mut bits, sector, true));
+            }
+            let (line, generation) = (of.line, of.generation);
+            self.lines.insert(of.logical, Replayed { line, generation, bits });
+        }
+        for (class, records) in Class::ALL.into_iter().zip(snapshot.records) {
+            records.into_iter().for_each(|(old, new)| self.open(class, old, new));
+        }
+    }
+
+    /// Applies an entry.
+    fn apply(&mut self, entry: Entry) {
+        match entry {
+            Entry::Opened { logical, line, generation } => {
+                let is_owned = self.space.is_owned(logical);
+                let words = self.words;
+                let bits = vec![if is_owned { 0 } else { u64::MAX }; words];
+                self.lines.insert(logical, Replayed { line, generation, bits });
+                let space = self.space;
+                let is_of = |lba: u64| space.line(Lba(lba)).is_some_and(|of| of.0 == logical);
+                self.stayed.retain(|&to, _| !is_of(to));
+            }
+            Entry::Discarded { lba, sectors } => {
+                for index in 0..sectors {
+                    let home = self.home(lba.plus(index.into()));
+                    self.mark(home, false);
+                }
+            }
+            Entry::Moved { old, from, to } => {
+                let home = self.home(from);
+                // Otherwise its copy never was on media.
+                if self.has(to) || !self.has(home) {
+                    self.mark(home, false);
+                    self.mark(to, true);
+                    self.stayed.remove(&from.0);
+                } else {
+                    self.stayed.insert(to.0, home);
+                }
+                match self.records.get_mut(&old.0) {
+                    Some((.., new)) => *new = to,
+                    None => self.open(self.space.class_at(from), old, to),
+                }
+            }
+            Entry::Shortened { old, to } => {
+                if let Some((.., new)) = self.records.get_mut(&old.0) {
+                    // The record between is complete, whether or not the journal goes on to say so.
+                    let between = std::mem::replace(new, to);
+                    self.records.remove(&between.0);
+                }
+            }
+            Entry::Closed { old } => {
+                self.records.remove(&old.0);
+            }
+        }
+    }
+
+    fn mark(&mut self, lba: Lba, valid: bool) {
+        if let Some((logical, sector)) = self.space.line(lba)
+            && let Some(of) = self.lines.get_mut(&logical)
+        {
+            set(&mut of.bits, sector, valid);
+        }
+    }
+
+    /// Whether a sector is on media, in the line that it has by now.
+    fn has(&self, lba: Lba) -> bool {
+        let Some((logical, sector)) = self.space.line(lba) else { return false };
+        self.lines.get(&logical).is_some_and(|of| {
+            let is_same = self.store.generation(of.line) == of.generation;
+            is_same && sector < self.store.admitted(of.line)
+        })
+    }
+
+    /// What counts: at the end records lead to where pages are.
+    fn end(mut self) -> Known {
+        let stayed = &self.stayed;
+        self.records.retain(|old, (.., new)| {
+            *new = stayed.get(&new.0).copied().unwrap_or(*new);
+            new.0 != *old
+        });
+        Known { lines: self.lines, records: self.records }
+    }
+
+    /// Where a page is that the journal has at an address.
+    fn home(&self, lba: Lba) -> Lba {
+        self.stayed.get(&lba.0).copied().unwrap_or(lba)
+    }
+
+    fn open(&mut self, class: Class, old: Lba, new: Lba) {
+        self.opened += 1;
+        self.records.insert(old.0, (class, self.opened, new));
+    }
+}
+
+impl<M: OpenChannel> Flash<M> {
     /// Reads a sector of the firmware's.
     fn read_sector(&mut self, at: Lba) -> Result<Option<Box<SectorBytes>>, FtlError> {
-        match self.flash.submit_inside(Bio::read(at, 1), Token(0), &mut self.inside) {
+        match self.zones.store.submit_inside(Bio::read(at, 1), Token(0), &mut self.inside) {
             Submit::Done(done) => match done.result {
                 Ok(Reply::Data(data)) => Ok(data.sector(0).expand()),
                 // A sector that media have lost is one that says nothing.
@@ -155,21 +339,24 @@ impl<M: OpenChannel> CoupledFtl<M> {
     }
 
     /// The snapshot with the highest number of those that are whole.
-    fn newest_snapshot(&mut self) -> Result<Option<Snapshot>, FtlError> {
+    fn newest_snapshot(
+        &mut self,
+        journal: &Journal,
+        words: usize,
+    ) -> Result<Option<Snapshot>, FtlError> {
         let mut heads = Vec::new();
         for number in 0..2 {
-            let head = self.read_sector(self.slot_of(number))?;
+            let head = self.read_sector(journal.slot_of(number))?;
             heads.extend(head.and_then(|bytes| Head::decode(&bytes)));
         }
         heads.sort_by_key(|head| std::cmp::Reverse(head.number));
         for head in heads {
-            let sectors = head.bytes.div_ceil(SECTOR_BYTES).min(self.sizes.journal.slot);
+            let sectors = head.bytes.div_ceil(SECTOR_BYTES).min(journal.sizes.slot);
             let mut body = Vec::new();
             for index in 0..sectors {
-                let sector = self.read_sector(self.slot_of(head.number).plus(1 + index))?;
+                let sector = self.read_sector(journal.slot_of(head.number).plus(1 + index))?;
                 body.extend_from_slice(&sector.map_or([0; SECTOR_BYTES as usize], |of| *of));
             }
-            let words = self.lines.bitmap(0).len();
             if let Some(snapshot) = Snapshot::decode(&head, &body, words) {
                 return Ok(Some(snapshot));
             }
@@ -178,10 +365,15 @@ impl<M: OpenChannel> CoupledFtl<M> {
     }
 
     /// The sectors of the ring from one on, as far as they follow each other.
-    fn read_ring(&mut self, start: u64, mount: u32) -> Result<Vec<JournalSector>, FtlError> {
+    fn read_ring(
+        &mut self,
+        journal: &Journal,
+        start: u64,
+        mount: u32,
+    ) -> Result<Vec<JournalSector>, FtlError> {
         let (mut sectors, mut mount) = (Vec::new(), mount);
-        for number in start..start + self.sizes.journal.ring {
-            let bytes = self.read_sector(self.persist.journal.address(number))?;
+        for number in start..start + journal.sizes.ring {
+            let bytes = self.read_sector(journal.address(number))?;
             let sector = bytes.and_then(|bytes| JournalSector::decode(&bytes));
             let Some(sector) = sector.filter(|of| of.number == number && of.mount >= mount) else {
                 break;
@@ -190,161 +382,6 @@ impl<M: OpenChannel> CoupledFtl<M> {
             sectors.push(sector);
         }
         Ok(sectors)
-    }
-
-    /// What a snapshot says. Sectors of a line of the host that were written after it are valid.
-    fn load(&self, snapshot: Snapshot) -> Replay {
-        let mut replay = Replay::default();
-        for of in snapshot.lines {
-            let mut bits = of.bitmap;
-            if !self.space.is_owned(of.logical) {
-                (of.written..self.sizes.line_sectors)
-                    .for_each(|sector| set(&mut bits, sector, true));
-            }
-            let (line, generation) = (of.line, of.generation);
-            replay.lines.insert(of.logical, Replayed { line, generation, bits });
-        }
-        for (class, records) in Class::ALL.into_iter().zip(snapshot.records) {
-            records.into_iter().for_each(|(old, new)| replay.open(class, old, new));
-        }
-        replay
-    }
-
-    /// Applies an entry.
-    fn replay(&self, replay: &mut Replay, entry: Entry) {
-        match entry {
-            Entry::Opened { logical, line, generation } => {
-                let is_owned = self.space.is_owned(logical);
-                let words = self.lines.bitmap(0).len();
-                let bits = vec![if is_owned { 0 } else { u64::MAX }; words];
-                replay.lines.insert(logical, Replayed { line, generation, bits });
-                let is_of = |lba: u64| self.space.line(Lba(lba)).is_some_and(|of| of.0 == logical);
-                replay.stayed.retain(|&to, _| !is_of(to));
-            }
-            Entry::Discarded { lba, sectors } => {
-                for index in 0..sectors {
-                    let home = replay.home(lba.plus(index.into()));
-                    self.mark(replay, home, false);
-                }
-            }
-            Entry::Moved { old, from, to } => {
-                let home = replay.home(from);
-                // Otherwise its copy never was on media.
-                if self.has(replay, to) || !self.has(replay, home) {
-                    self.mark(replay, home, false);
-                    self.mark(replay, to, true);
-                    replay.stayed.remove(&from.0);
-                } else {
-                    replay.stayed.insert(to.0, home);
-                }
-                match replay.records.get_mut(&old.0) {
-                    Some((.., new)) => *new = to,
-                    None => replay.open(self.space.class_at(from), old, to),
-                }
-            }
-            Entry::Shortened { old, to } => {
-                if let Some((.., new)) = replay.records.get_mut(&old.0) {
-                    // The record between is complete, whether or not the journal goes on to say so.
-                    let between = std::mem::replace(new, to);
-                    replay.records.remove(&between.0);
-                }
-            }
-            Entry::Closed { old } => {
-                replay.records.remove(&old.0);
-            }
-        }
-    }
-
-    fn mark(&self, replay: &mut Replay, lba: Lba, valid: bool) {
-        if let Some((logical, sector)) = self.space.line(lba)
-            && let Some(of) = replay.lines.get_mut(&logical)
-        {
-            set(&mut of.bits, sector, valid);
-        }
-    }
-
-    /// Whether a sector is on media, in the line that it has by now.
-    fn has(&self, replay: &Replay, lba: Lba) -> bool {
-        let Some((logical, sector)) = self.space.line(lba) else { return false };
-        replay.lines.get(&logical).is_some_and(|of| {
-            let is_same = self.flash.generation(of.line) == of.generation;
-            is_same && sector < self.flash.admitted(of.line)
-        })
-    }
-
-    /// Takes over what counts.
-    fn adopt(&mut self, replay: Replay) {
-        let omits = self.run.omits(OmittedRule::StaleGeneration);
-        for (logical, of) in replay.lines {
-            let generation = self.flash.generation(of.line);
-            let is_there = generation > 0 && (generation == of.generation || omits);
-            if !is_there || self.lines.get(of.line).logical != NONE {
-                continue;
-            }
-            self.lines.assign(of.line, logical, generation);
-            for sector in 0..self.flash.admitted(of.line) {
-                self.lines.mark(of.line, sector, is_set(&of.bits, sector));
-            }
-            self.lines.enter(of.line, LineState::Closed);
-        }
-        for line in 0..self.lines.count() {
-            let is_free = self.lines.get(line).state == LineState::Free;
-            if is_free && self.flash.is_failed(line) {
-                self.lines.take(line);
-                self.lines.enter(line, LineState::Failed);
-            } else if is_free && self.flash.generation(line) > 0 {
-                self.lines.take(line);
-                self.lines.enter(line, LineState::Leaving);
-            }
-        }
-        let mut records: Vec<_> = replay
-            .records
-            .into_iter()
-            .map(|(old, (class, at, new))| (at, class, old, new))
-            .collect();
-        records.sort_unstable();
-        for (_, class, old, new) in records {
-            self.records.restore(class, Lba(old), new);
-            self.refer(Lba(old), true);
-            self.refer(new, true);
-        }
-    }
-
-    /// Erases lines that nothing needs, and closes those that are partly written.
-    fn clear_lines(&mut self) -> Result<(), FtlError> {
-        for line in 0..self.lines.count() {
-            match self.lines.get(line).state {
-                LineState::Closed => self.close_line(line)?,
-                LineState::Leaving => {
-                    self.lines.enter(line, LineState::Resetting);
-                    self.gc.comes(line % self.space.instances, true);
-                    self.act_on_line(line, ZoneAction::Reset, Own::Reset(line))?;
-                }
-                _ => {}
-            }
-        }
-        self.settle_all()
-    }
-}
-
-impl Replay {
-    /// Has records lead to where pages are, at the end.
-    fn undo_moves(&mut self) {
-        let stayed = &self.stayed;
-        self.records.retain(|old, (.., new)| {
-            *new = stayed.get(&new.0).copied().unwrap_or(*new);
-            new.0 != *old
-        });
-    }
-
-    /// Where a page is that the journal has at an address.
-    fn home(&self, lba: Lba) -> Lba {
-        self.stayed.get(&lba.0).copied().unwrap_or(lba)
-    }
-
-    fn open(&mut self, class: Class, old: Lba, new: Lba) {
-        self.opened += 1;
-        self.records.insert(old.0, (class, self.opened, new));
     }
 }
 

@@ -1,6 +1,7 @@
 //! A coupled SSD as an [`Ftl`]: what it reports, and how it goes off its media. What the firmware writes to the
 //! page-mapped region is no data of the host's: it counts as mapping.
 
+use super::check::Check;
 use super::lines::LineState;
 use super::space::Class;
 use super::{Counts, CoupledCounts, CoupledFtl};
@@ -13,11 +14,6 @@ use nandscape_rt::Nanos;
 use nandscape_rt::counts::Counts as _;
 
 impl<M: OpenChannel> CoupledFtl<M> {
-    /// Sectors of the journal and of snapshots.
-    const fn own_sectors(&self) -> u64 {
-        self.counts.own.journal_sectors + self.counts.own.snapshot_sectors
-    }
-
     /// What only this kind counts, with what is in use now.
     pub(super) fn own_counts(&self) -> CoupledCounts {
         let (used, all) = self.lines.owned_use(Class::Data);
@@ -26,12 +22,12 @@ impl<M: OpenChannel> CoupledFtl<M> {
             region_lines: used.into(),
             region_lines_all: all.into(),
             record_bytes: self.records.bytes().iter().sum(),
-            ..self.counts.own
+            ..self.flash.counts.own
         }
     }
 
     fn memory_parts(&self) -> MemoryUse {
-        let below = self.flash.memory();
+        let below = self.flash.zones.memory();
         let [superblocks, valid, lines] = self.lines.bytes();
         let [records, tables] = self.records.bytes();
         let map = vec![
@@ -61,37 +57,37 @@ impl<M: OpenChannel> Ftl for CoupledFtl<M> {
 
     #[inline]
     fn now(&self) -> Nanos {
-        self.now
+        self.flash.now
     }
 
     fn size(&self) -> DeviceSize {
-        self.sizes.device(&self.config)
+        self.rules.sizes.device(&self.rules.config)
     }
 
     #[inline]
     fn sectors(&self) -> SectorCounts {
-        let mut sectors = self.flash.sectors();
-        let own = self.own_sectors();
+        let mut sectors = self.flash.zones.sectors();
+        let own = self.flash.counts.own_sectors();
         sectors.user = sectors.user.saturating_sub(own);
         sectors.map += own;
         sectors
     }
 
     fn report(&self) -> FtlReport {
-        let mut report = self.flash.report();
+        let mut report = self.flash.zones.report();
         report.sectors = self.sectors();
-        report.host.written = report.host.written.saturating_sub(self.own_sectors());
-        report.host.discarded += self.counts.discarded;
-        report.host.stall_ns_max = report.host.stall_ns_max.max(self.counts.stall_ns_max);
-        report.gc.add(&self.counts.gc);
+        report.host.written = report.host.written.saturating_sub(self.flash.counts.own_sectors());
+        report.host.discarded += self.flash.counts.discarded;
+        report.host.stall_ns_max = report.host.stall_ns_max.max(self.flash.counts.stall_ns_max);
+        report.gc.add(&self.flash.counts.gc);
         report.detail = Detail::Coupled(self.own_counts());
         report
     }
 
     fn reset_counts(&mut self) {
-        self.flash.reset_counts();
+        self.flash.zones.reset_counts();
         let own = CoupledCounts { carried: self.records.open(), ..CoupledCounts::default() };
-        self.counts = Counts { own, ..Counts::default() };
+        self.flash.counts = Counts { own, ..Counts::default() };
     }
 
     fn memory(&self) -> MemoryUse {
@@ -99,7 +95,7 @@ impl<M: OpenChannel> Ftl for CoupledFtl<M> {
     }
 
     fn erase_units(&self) -> Vec<EraseUnit> {
-        let pages = self.flash.page_units();
+        let pages = self.flash.zones.store.page_units();
         let lines = (0..self.lines.count()).map(|line| {
             let of = self.lines.get(line);
             let state = match of.state {
@@ -108,13 +104,13 @@ impl<M: OpenChannel> Ftl for CoupledFtl<M> {
                 LineState::Closed => EraseUnitState::Full,
                 LineState::Failed => EraseUnitState::Bad,
             };
-            EraseUnit { state, valid: of.valid, written: self.flash.admitted(line) }
+            EraseUnit { state, valid: of.valid, written: self.flash.zones.store.admitted(line) }
         });
         pages.into_iter().chain(lines).collect()
     }
 
     fn mapped_sectors(&self) -> u64 {
-        self.lines.live() + self.flash.mapped_pages()
+        self.lines.live() + self.flash.zones.store.mapped_pages()
     }
 
     fn appended_sectors(&self) -> u64 {
@@ -122,11 +118,11 @@ impl<M: OpenChannel> Ftl for CoupledFtl<M> {
     }
 
     fn attach(&mut self, attach: Attach) {
-        self.flash.attach(attach);
+        self.flash.zones.attach(attach);
     }
 
     fn link(&self) -> &HostLink {
-        self.flash.link()
+        self.flash.zones.link()
     }
 
     fn cpu_spans(&mut self, _room: Option<usize>) -> Vec<CpuSpan> {
@@ -134,18 +130,19 @@ impl<M: OpenChannel> Ftl for CoupledFtl<M> {
     }
 
     fn media(&self) -> &M {
-        self.flash.media()
+        self.flash.zones.media()
     }
 
     fn media_mut(&mut self) -> &mut M {
-        self.flash.media_mut()
+        self.flash.zones.media_mut()
     }
 
     fn power_off(self) -> M {
-        self.flash.power_off()
+        self.flash.zones.power_off()
     }
 
     fn check_invariants(&self) -> Result<(), String> {
-        self.check()
+        let (store, lines) = (&self.flash.zones.store, &self.lines);
+        Check { device: self, store, lines }.all()
     }
 }

@@ -7,12 +7,13 @@
 
 use super::CoupledFtl;
 use super::journal::Entry;
+use super::lines::Lines;
 use super::persist::Waiter;
-use super::records::RECORD_BYTES;
+use super::records::{RECORD_BYTES, Records};
 use super::space::Class;
 use crate::error::FtlError;
 use crate::kind::OmittedRule;
-use nandscape_block::{Attention, BlockError, Done, Reply, SECTOR_BYTES, Submit, Token};
+use nandscape_block::{BlockError, Done, Reply, SECTOR_BYTES, Submit, Token};
 use nandscape_media::OpenChannel;
 
 /// Records of an upcall at most: a page of 4 KiB.
@@ -36,36 +37,30 @@ impl Upcalls {
     }
 }
 
+/// Whether the host is to fetch records.
+#[inline]
+pub(super) fn wants_upcall(lines: &Lines, records: &Records) -> bool {
+    Class::ALL.into_iter().any(|class| {
+        let queued = records.queued(class);
+        let (used, all) = lines.owned_use(class);
+        let is_pressed =
+            u64::from(used) * u64::from(PRESSED.1) >= u64::from(all) * u64::from(PRESSED.0);
+        queued >= UPCALL_RECORDS || queued > 0 && is_pressed
+    }) || wants_completion(lines, records)
+}
+
+/// Whether the host is to complete what it has fetched.
+#[inline]
+fn wants_completion(lines: &Lines, records: &Records) -> bool {
+    let is_pinned = Class::ALL.into_iter().any(|class| lines.is_pinned(class));
+    is_pinned && records.fetched() > 0
+}
+
 impl<M: OpenChannel> CoupledFtl<M> {
-    /// Whether the host is to fetch records.
-    fn wants_upcall(&self) -> bool {
-        Class::ALL.into_iter().any(|class| {
-            let queued = self.records.queued(class);
-            let (used, all) = self.lines.owned_use(class);
-            let is_pressed =
-                u64::from(used) * u64::from(PRESSED.1) >= u64::from(all) * u64::from(PRESSED.0);
-            queued >= UPCALL_RECORDS || queued > 0 && is_pressed
-        }) || self.wants_completion()
-    }
-
-    /// Whether the host is to complete what it has fetched.
-    fn wants_completion(&self) -> bool {
-        let is_pinned = Class::ALL.into_iter().any(|class| self.lines.is_pinned(class));
-        is_pinned && self.records.fetched() > 0
-    }
-
-    /// What is flagged on completions.
-    pub(super) fn signals(&self) -> Attention {
-        match self.caps.raises_attention && self.wants_upcall() {
-            true => Attention::UPCALL,
-            false => Attention::NONE,
-        }
-    }
-
     /// Serves a host that waits for records.
     pub(super) fn await_upcall(&mut self, token: Token) -> Submit {
-        if self.wants_upcall() {
-            return Submit::Done(Done::ok(self.flash.accepted()));
+        if wants_upcall(&self.lines, &self.records) {
+            return Submit::Done(Done::ok(self.flash.zones.store.accepted()));
         }
         self.upcalls.awaiting.push(token);
         Submit::Pending
@@ -73,11 +68,11 @@ impl<M: OpenChannel> CoupledFtl<M> {
 
     /// Answers hosts that wait for records, if there are enough.
     pub(super) fn pump_upcalls(&mut self) {
-        if self.upcalls.awaiting.is_empty() || !self.wants_upcall() {
+        if self.upcalls.awaiting.is_empty() || !wants_upcall(&self.lines, &self.records) {
             return;
         }
         for token in self.upcalls.abandon() {
-            self.complete(token, Done::ok(self.now));
+            self.complete(token, Done::ok(self.flash.now));
         }
     }
 
@@ -85,12 +80,12 @@ impl<M: OpenChannel> CoupledFtl<M> {
     pub(super) fn fetch_upcall(&mut self, most: u32) -> Submit {
         let most = most.min(UPCALL_RECORDS) as usize;
         let Some((id, moves)) = self.records.fetch(most) else {
-            let none = if self.wants_completion() { ASK } else { Reply::None };
-            return Submit::Done(Done::new(self.flash.accepted(), Ok(none)));
+            let none = if wants_completion(&self.lines, &self.records) { ASK } else { Reply::None };
+            return Submit::Done(Done::new(self.flash.zones.store.accepted(), Ok(none)));
         };
-        self.counts.own.upcalls += 1;
-        self.counts.own.sent += moves.len() as u64;
-        let at = self.flash.send(1);
+        self.flash.counts.own.upcalls += 1;
+        self.flash.counts.own.sent += moves.len() as u64;
+        let at = self.flash.zones.store.send(1);
         Submit::Done(Done::new(at, Ok(Reply::Upcall(id, moves))))
     }
 
@@ -100,21 +95,21 @@ impl<M: OpenChannel> CoupledFtl<M> {
             return Ok(self.refused(BlockError::Malformed("no fetched upcall has this id")));
         };
         for record in closed {
-            self.refer(record.old, false);
-            self.refer(record.new, false);
+            self.lines.refer_to(record.old, false);
+            self.lines.refer_to(record.new, false);
             if let Some(old) = record.shortened {
-                self.refer(record.old, false);
-                self.refer(record.new, true);
-                self.note(Entry::Shortened { old, to: record.new })?;
+                self.lines.refer_to(record.old, false);
+                self.lines.refer_to(record.new, true);
+                self.persist.note(&mut self.flash, Entry::Shortened { old, to: record.new })?;
             }
-            self.counts.own.completed += 1;
-            self.note(Entry::Closed { old: record.old })?;
+            self.flash.counts.own.completed += 1;
+            self.persist.note(&mut self.flash, Entry::Closed { old: record.old })?;
         }
-        let position = self.want_durable();
-        if self.run.omits(OmittedRule::CompletionDurable) {
-            return Ok(Submit::Done(Done::ok(self.flash.accepted())));
+        let position = self.persist.want_durable(&mut self.flash);
+        if self.rules.run.omits(OmittedRule::CompletionDurable) {
+            return Ok(Submit::Done(Done::ok(self.flash.zones.store.accepted())));
         }
-        self.wait_for(position, Waiter::Complete(token));
+        self.persist.wait_for(&mut self.flash, position, Waiter::Complete(token));
         Ok(Submit::Pending)
     }
 }

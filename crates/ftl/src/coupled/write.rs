@@ -5,11 +5,12 @@
 //! - A write with PREFLUSH waits until the journal is in the buffer, so that the flush that precedes it covers that, too.
 //! - A write with FUA is complete when it and the journal's word that its line was opened are durable.
 
+use super::CoupledFtl;
+use super::flash::Own;
 use super::journal::Entry;
 use super::lines::LineState;
 use super::persist::Waiter;
 use super::space::InSuperblock;
-use super::{CoupledFtl, Own};
 use crate::error::FtlError;
 use crate::kind::OmittedRule;
 use nandscape_block::zone::{ZoneAction, ZoneId};
@@ -23,7 +24,7 @@ use std::collections::VecDeque;
 pub(super) const RESERVE: u32 = super::config::CLASSES;
 
 /// What ends writes to a device.
-const EXHAUSTED: BlockError =
+pub(super) const EXHAUSTED: BlockError =
     BlockError::ReadOnly(Cow::Borrowed("no free line, and nothing to collect"));
 
 /// A superblock of the host that is partly written.
@@ -90,6 +91,88 @@ impl Writes {
         tokens
     }
 
+    /// A write whose parts will be counted; its number. One part is the write itself, until all of it has a place.
+    #[inline]
+    fn begin(&mut self, token: Token, is_pending: bool, now: Nanos) -> u32 {
+        let write = Write { token, parts: 1, at: now, error: None, is_pending };
+        match self.parts.iter().position(Option::is_none) {
+            Some(number) => {
+                self.parts[number] = Some(write);
+                number as u32
+            }
+            None => {
+                self.parts.push(Some(write));
+                (self.parts.len() - 1) as u32
+            }
+        }
+    }
+
+    #[inline]
+    fn write_mut(&mut self, number: u32) -> Option<&mut Write> {
+        self.parts.get_mut(number as usize)?.as_mut()
+    }
+
+    #[inline]
+    fn mark_pending(&mut self, number: u32) {
+        if let Some(write) = self.write_mut(number) {
+            write.is_pending = true;
+        }
+    }
+
+    /// All of a write has a place, or never will: it completes when its parts have.
+    #[inline]
+    fn answer(&mut self, number: u32, now: Nanos) -> Submit {
+        let Some(write) = self.write_mut(number) else { return Submit::Pending };
+        write.parts -= 1;
+        if write.parts > 0 {
+            write.is_pending = true;
+            return Submit::Pending;
+        }
+        let at = write.at;
+        let result = write.error.take().map_or(Ok(Reply::None), Err);
+        self.parts[number as usize] = None;
+        Submit::Done(Done::new(at.max(now), result))
+    }
+
+    /// A part of a write has ended; the end of the write, if that was pending and this its last part.
+    #[inline]
+    pub(super) fn piece_ended(
+        &mut self,
+        number: u32,
+        at: Nanos,
+        error: Option<BlockError>,
+        now: Nanos,
+    ) -> Option<(Token, Done)> {
+        let write = self.write_mut(number)?;
+        write.at = write.at.max(at);
+        if let Some(error) = error {
+            write.error.get_or_insert(error);
+        }
+        if write.parts > 1 || !write.is_pending {
+            write.parts -= 1;
+            return None;
+        }
+        let token = write.token;
+        match self.answer(number, now) {
+            Submit::Done(done) => Some((token, done)),
+            Submit::Pending => None,
+        }
+    }
+
+    #[inline]
+    fn is_open(&self, superblock: u32) -> bool {
+        self.open.iter().any(|of| of.superblock == superblock)
+    }
+
+    /// Whether a write goes where its superblock is written next; the place of that in the list.
+    #[inline]
+    fn check_order(&self, lba: Lba, at: InSuperblock) -> Result<usize, FtlError> {
+        let index = self.open.iter().position(|of| of.superblock == at.superblock);
+        let index = index.filter(|&index| self.open[index].written == at.sector);
+        let what = "a write that is not at the end of an open superblock";
+        index.ok_or(BlockError::Region { lba, what }.into())
+    }
+
     /// Bytes of RAM.
     pub(super) fn bytes(&self) -> u64 {
         (self.open.capacity() * size_of::<OpenSuperblock>()
@@ -110,26 +193,26 @@ enum Progress {
 impl<M: OpenChannel> CoupledFtl<M> {
     /// Serves a write.
     pub(super) fn serve_write(&mut self, bio: Bio, token: Token) -> Result<Submit, FtlError> {
-        if self.is_random(&bio) {
+        if self.rules.is_random(&bio) {
             return self.write_random(bio, token);
         }
-        let mut waiting = Waiting { bio, token, done: 0, since: self.now, number: None };
+        let mut waiting = Waiting { bio, token, done: 0, since: self.flash.now, number: None };
         let submit = match self.writes.waiting.is_empty() {
             true => self.serve_waiting(&mut waiting, false)?,
             false => None,
         };
         Ok(submit.unwrap_or_else(|| {
-            waiting.number.into_iter().for_each(|number| self.mark_pending(number));
+            waiting.number.into_iter().for_each(|number| self.writes.mark_pending(number));
             self.writes.waiting.push_back(waiting);
             // Victims leave sooner where a write waits for their lines.
-            self.stirred = true;
+            self.flash.stirred = true;
             Submit::Pending
         }))
     }
 
     /// Serves a write with PREFLUSH to the page-mapped region, which waits for the journal.
     fn write_random(&mut self, bio: Bio, token: Token) -> Result<Submit, FtlError> {
-        if self.covers_journal() && !self.settle_journal()? {
+        if self.rules.covers_journal() && !self.persist.settle_journal(&mut self.flash)? {
             self.writes.held.push_back((bio, token));
             return Ok(Submit::Pending);
         }
@@ -147,7 +230,7 @@ impl<M: OpenChannel> CoupledFtl<M> {
             let token = waiting.token;
             match self.serve_waiting(&mut waiting, true)? {
                 None => {
-                    waiting.number.into_iter().for_each(|number| self.mark_pending(number));
+                    waiting.number.into_iter().for_each(|number| self.writes.mark_pending(number));
                     self.writes.waiting.push_front(waiting);
                     return Ok(());
                 }
@@ -165,12 +248,15 @@ impl<M: OpenChannel> CoupledFtl<M> {
         is_pending: bool,
     ) -> Result<Option<Submit>, FtlError> {
         let flushes = waiting.bio.flags.has(Flags::PREFLUSH) && waiting.done == 0;
-        if flushes && self.covers_journal() && !self.settle_journal()? {
+        if flushes
+            && self.rules.covers_journal()
+            && !self.persist.settle_journal(&mut self.flash)?
+        {
             return Ok(None);
         }
         let number = match waiting.number {
             Some(number) => number,
-            None => self.begin(waiting.token, is_pending),
+            None => self.writes.begin(waiting.token, is_pending, self.flash.now),
         };
         waiting.number = Some(number);
         match self.proceed(waiting, number) {
@@ -178,34 +264,9 @@ impl<M: OpenChannel> CoupledFtl<M> {
             Ok(Progress::Whole) => {}
             Err(error) => self.refuse(number, error)?,
         }
-        let stalled = self.now - waiting.since;
-        self.counts.stall_ns_max = self.counts.stall_ns_max.max(stalled);
-        Ok(Some(self.answer(number)))
-    }
-
-    /// A write whose parts will be counted; its number. One part is the write itself, until all of it has a place.
-    fn begin(&mut self, token: Token, is_pending: bool) -> u32 {
-        let write = Write { token, parts: 1, at: self.now, error: None, is_pending };
-        match self.writes.parts.iter().position(Option::is_none) {
-            Some(number) => {
-                self.writes.parts[number] = Some(write);
-                number as u32
-            }
-            None => {
-                self.writes.parts.push(Some(write));
-                (self.writes.parts.len() - 1) as u32
-            }
-        }
-    }
-
-    fn write_mut(&mut self, number: u32) -> Option<&mut Write> {
-        self.writes.parts.get_mut(number as usize)?.as_mut()
-    }
-
-    fn mark_pending(&mut self, number: u32) {
-        if let Some(write) = self.write_mut(number) {
-            write.is_pending = true;
-        }
+        let stalled = self.flash.now - waiting.since;
+        self.flash.counts.stall_ns_max = self.flash.counts.stall_ns_max.max(stalled);
+        Ok(Some(self.writes.answer(number, self.flash.now)))
     }
 
     /// A write breaks a rule, or the device takes no more, and then none of what follows; an error of the device itself goes
@@ -214,7 +275,7 @@ impl<M: OpenChannel> CoupledFtl<M> {
         match error {
             FtlError::Stopped(error @ BlockError::Zone { .. }) => Err(error.into()),
             FtlError::Stopped(error) => {
-                if let Some(write) = self.write_mut(number) {
+                if let Some(write) = self.writes.write_mut(number) {
                     write.error.get_or_insert(error.clone());
                 }
                 if matches!(error, BlockError::ReadOnly(_)) {
@@ -226,41 +287,13 @@ impl<M: OpenChannel> CoupledFtl<M> {
         }
     }
 
-    /// All of a write has a place, or never will: it completes when its parts have.
-    fn answer(&mut self, number: u32) -> Submit {
-        let Some(write) = self.write_mut(number) else { return Submit::Pending };
-        write.parts -= 1;
-        if write.parts > 0 {
-            write.is_pending = true;
-            return Submit::Pending;
-        }
-        let at = write.at;
-        let result = write.error.take().map_or(Ok(Reply::None), Err);
-        self.writes.parts[number as usize] = None;
-        Submit::Done(Done::new(at.max(self.now), result))
-    }
-
     pub(super) fn piece_done(&mut self, number: u32, done: Done) -> Result<(), FtlError> {
         let done = self.for_host(done);
-        self.piece_ended(number, done.at, done.result.err());
-        Ok(())
-    }
-
-    /// A part of a write has ended.
-    pub(super) fn piece_ended(&mut self, number: u32, at: Nanos, error: Option<BlockError>) {
-        let Some(write) = self.write_mut(number) else { return };
-        write.at = write.at.max(at);
-        if let Some(error) = error {
-            write.error.get_or_insert(error);
-        }
-        if write.parts > 1 || !write.is_pending {
-            write.parts -= 1;
-            return;
-        }
-        let token = write.token;
-        if let Submit::Done(done) = self.answer(number) {
+        let (at, error) = (done.at, done.result.err());
+        if let Some((token, done)) = self.writes.piece_ended(number, at, error, self.flash.now) {
             self.complete(token, done);
         }
+        Ok(())
     }
 
     /// Gives a write its places, superblock by superblock.
@@ -269,24 +302,27 @@ impl<M: OpenChannel> CoupledFtl<M> {
         while waiting.done < waiting.bio.sectors {
             let lba = waiting.bio.lba.plus(waiting.done.into());
             let left = waiting.bio.sectors - waiting.done;
-            let Some(at) = self.space.superblock(lba) else {
+            let Some(at) = self.rules.space.superblock(lba) else {
                 return Err(BlockError::Unsupported("addresses outside the regions").into());
             };
-            let sectors = left.min(self.space.superblock_sectors - at.sector);
+            let sectors = left.min(self.rules.space.superblock_sectors - at.sector);
             self.check_live(lba, sectors)?;
             if at.sector == 0 {
                 self.end_void(at.superblock)?;
             }
-            if at.sector == 0 && !self.is_open(at.superblock) && !self.open(lba, at.superblock)? {
+            if at.sector == 0
+                && !self.writes.is_open(at.superblock)
+                && !self.open(lba, at.superblock)?
+            {
                 return Ok(Progress::Waits);
             }
-            let index = self.check_order(lba, at)?;
+            let index = self.writes.check_order(lba, at)?;
             let position = self.writes.open[index].position;
             self.place(&waiting.bio, waiting.done, at, sectors, number)?;
             if flags.has(Flags::FUA) && !self.persist.journal.is_durable(position) {
-                self.want_durable();
-                self.wait_for(position, Waiter::Piece(number));
-                if let Some(write) = self.write_mut(number) {
+                self.persist.want_durable(&mut self.flash);
+                self.persist.wait_for(&mut self.flash, position, Waiter::Piece(number));
+                if let Some(write) = self.writes.write_mut(number) {
                     write.parts += 1;
                 }
             }
@@ -295,18 +331,14 @@ impl<M: OpenChannel> CoupledFtl<M> {
         Ok(Progress::Whole)
     }
 
-    fn is_open(&self, superblock: u32) -> bool {
-        self.writes.open.iter().any(|of| of.superblock == superblock)
-    }
-
-    /// Closes an open superblock of which all that was written is discarded: the write of its first sector begins it anew.
+    /// Closes an open superblock of which all that was written is discarded: the write of its first sector begins it again.
     fn end_void(&mut self, superblock: u32) -> Result<(), FtlError> {
         let begun = |of: &OpenSuperblock| of.superblock == superblock && of.written > 0;
         let holds = |instance| {
-            let line = self.lines.of(self.space.line_of(superblock, instance));
+            let line = self.lines.of(self.rules.space.line_of(superblock, instance));
             line.is_some_and(|line| self.lines.get(line).valid > 0)
         };
-        if !self.writes.open.iter().any(begun) || (0..self.space.instances).any(holds) {
+        if !self.writes.open.iter().any(begun) || (0..self.rules.space.instances).any(holds) {
             return Ok(());
         }
         self.close_superblock(superblock)
@@ -314,36 +346,32 @@ impl<M: OpenChannel> CoupledFtl<M> {
 
     /// The bound on sectors that hold data.
     fn check_live(&self, lba: Lba, sectors: u32) -> Result<(), FtlError> {
-        if self.lines.live() + u64::from(sectors) <= self.sizes.live_sectors {
+        if self.lines.live() + u64::from(sectors) <= self.rules.sizes.live_sectors {
             return Ok(());
         }
         Err(BlockError::Region { lba, what: "more live sectors than the device holds" }.into())
     }
 
-    /// Whether a write goes where its superblock is written next; the place of that in the list.
-    fn check_order(&self, lba: Lba, at: InSuperblock) -> Result<usize, FtlError> {
-        let index = self.writes.open.iter().position(|of| of.superblock == at.superblock);
-        let index = index.filter(|&index| self.writes.open[index].written == at.sector);
-        let what = "a write that is not at the end of an open superblock";
-        index.ok_or(BlockError::Region { lba, what }.into())
-    }
-
     /// Opens a superblock; whether there are lines for it.
     fn open(&mut self, lba: Lba, superblock: u32) -> Result<bool, FtlError> {
         if self.writes.opening != Some(superblock) {
-            self.check_unused(lba, superblock)?;
+            self.lines.check_unused(
+                lba,
+                superblock,
+                self.rules.run.omits(OmittedRule::RecordReference),
+            )?;
             self.close_for(superblock)?;
             self.writes.opening = Some(superblock);
         }
         let mut is_there = true;
-        for instance in 0..self.space.instances {
+        for instance in 0..self.rules.space.instances {
             is_there &= self.make_free(instance, RESERVE)?;
         }
         if !is_there {
             return Ok(false);
         }
-        for instance in 0..self.space.instances {
-            if !self.open_line(self.space.line_of(superblock, instance))? {
+        for instance in 0..self.rules.space.instances {
+            if !self.open_line(self.rules.space.line_of(superblock, instance))? {
                 return Ok(false);
             }
         }
@@ -354,42 +382,25 @@ impl<M: OpenChannel> CoupledFtl<M> {
         Ok(true)
     }
 
-    /// A superblock can be written anew: nothing is in it, and no record names an address of it.
-    fn check_unused(&self, lba: Lba, superblock: u32) -> Result<(), FtlError> {
-        let omits = self.run.omits(OmittedRule::RecordReference);
-        for instance in 0..self.space.instances {
-            let logical = self.space.line_of(superblock, instance);
-            if self.lines.is_referenced(logical) && !omits {
-                let what = "a write to an address whose migration is not completed";
-                return Err(BlockError::Region { lba, what }.into());
-            }
-            if self.lines.of(logical).is_some() {
-                let what = "a write to a superblock that still holds data";
-                return Err(BlockError::Region { lba, what }.into());
-            }
-        }
-        Ok(())
-    }
-
     /// Gives a logical line the next line of its instance, if it has none; whether it has one.
     pub(super) fn open_line(&mut self, logical: u32) -> Result<bool, FtlError> {
         if self.lines.of(logical).is_some() {
             return Ok(true);
         }
-        let Some(line) = self.lines.next_free(self.space.instance(logical)) else {
+        let Some(line) = self.lines.next_free(self.rules.space.instance(logical)) else {
             return Ok(false);
         };
-        let Some(generation) = self.flash.open(line)? else { return Ok(false) };
+        let Some(generation) = self.flash.zones.store.open(line)? else { return Ok(false) };
         self.lines.assign(line, logical, generation);
-        self.note(Entry::Opened { logical, line, generation })?;
+        self.persist.note(&mut self.flash, Entry::Opened { logical, line, generation })?;
         Ok(true)
     }
 
     /// Closes the superblock of a region that was written least recently, if another one would be too many.
     fn close_for(&mut self, superblock: u32) -> Result<(), FtlError> {
-        let region = |superblock: u32| superblock / self.space.superblocks;
+        let region = |superblock: u32| superblock / self.rules.space.superblocks;
         let here = self.writes.open.iter().filter(|of| region(of.superblock) == region(superblock));
-        if here.clone().count() < self.config.open_max as usize {
+        if here.clone().count() < self.rules.config.open_max as usize {
             return Ok(());
         }
         let Some(oldest) = here.min_by_key(|of| of.last).map(|of| of.superblock) else {
@@ -401,8 +412,8 @@ impl<M: OpenChannel> CoupledFtl<M> {
     /// A superblock takes no more writes.
     fn close_superblock(&mut self, superblock: u32) -> Result<(), FtlError> {
         self.writes.open.retain(|of| of.superblock != superblock);
-        for instance in 0..self.space.instances {
-            if let Some(line) = self.lines.of(self.space.line_of(superblock, instance)) {
+        for instance in 0..self.rules.space.instances {
+            if let Some(line) = self.lines.of(self.rules.space.line_of(superblock, instance)) {
                 self.close_line(line)?;
             }
         }
@@ -412,7 +423,7 @@ impl<M: OpenChannel> CoupledFtl<M> {
     /// A line takes no more writes.
     pub(super) fn close_line(&mut self, line: u32) -> Result<(), FtlError> {
         self.lines.enter(line, LineState::Closed);
-        if !self.flash.is_full(line) && !self.flash.is_failed(line) {
+        if !self.flash.zones.store.is_full(line) && !self.flash.zones.store.is_failed(line) {
             self.act_on_line(line, ZoneAction::Finish, Own::Nothing)?;
         }
         self.settle_line(line)
@@ -425,7 +436,7 @@ impl<M: OpenChannel> CoupledFtl<M> {
         action: ZoneAction,
         own: Own,
     ) -> Result<(), FtlError> {
-        let at = self.flash.address(line, 0);
+        let at = self.flash.zones.store.address(line, 0);
         self.submit_own(Bio::new(Op::Zone(ZoneId(line), action), at, 0), own)
     }
 
@@ -438,21 +449,21 @@ impl<M: OpenChannel> CoupledFtl<M> {
         sectors: u32,
         number: u32,
     ) -> Result<(), FtlError> {
-        let instances = self.space.instances;
+        let instances = self.rules.space.instances;
         for turn in 0..instances.min(sectors) {
             let instance = (at.sector + turn) % instances;
-            let logical = self.space.line_of(at.superblock, instance);
+            let logical = self.rules.space.line_of(at.superblock, instance);
             let Some(line) = self.lines.of(logical) else { continue };
             let count = (sectors - turn).div_ceil(instances);
             let from = (at.sector + turn) / instances;
             let payload = strided(&bio.payload, first + turn, instances, count);
-            let lba = self.flash.address(line, from);
+            let lba = self.flash.zones.store.address(line, from);
             let Bio { op, flags, placement, scope, owner, .. } = *bio;
             let piece = Bio { op, lba, sectors: count, flags, placement, scope, owner, payload };
             (from..from + count).for_each(|sector| {
                 self.lines.mark(line, sector, true);
             });
-            if let Some(write) = self.write_mut(number) {
+            if let Some(write) = self.writes.write_mut(number) {
                 write.parts += 1;
             }
             self.submit_own(piece, Own::Piece(number))?;
@@ -469,20 +480,10 @@ impl<M: OpenChannel> CoupledFtl<M> {
         };
         let of = &mut self.writes.open[index];
         (of.written, of.last) = (of.written + sectors, last);
-        if of.written == self.space.superblock_sectors {
+        if of.written == self.rules.space.superblock_sectors {
             return self.close_superblock(superblock);
         }
         Ok(())
-    }
-
-    /// What a write ends with when no line will be free.
-    pub(super) fn exhausted(&self) -> FtlError {
-        EXHAUSTED.into()
-    }
-
-    /// Whether the host's bios with PREFLUSH cover the journal.
-    pub(super) fn covers_journal(&self) -> bool {
-        !self.run.omits(OmittedRule::LostTrims)
     }
 }
 

@@ -139,6 +139,13 @@ impl WriteBuffer {
         id << self.slot_bits
     }
 
+    /// The first sequence of a page that is being filled.
+    #[inline]
+    pub(super) fn filling(&self, page: Option<PageId>) -> Option<u64> {
+        let page = page.map(|id| self.get(id)).filter(|page| page.filled > 0);
+        page.map(|page| page.first_seq)
+    }
+
     /// Whether a page takes no more sectors.
     #[inline]
     pub(super) fn is_full(&self, id: PageId) -> bool {

@@ -24,6 +24,8 @@ pub struct DeviceCounts {
     pub dropped_sectors: u64,
     /// What only this kind counts.
     pub own: DeviceReport,
+    /// Sum over accepted sectors of the sectors in use at the time.
+    pub(super) in_use_sum: u128,
 }
 
 counts! {

@@ -20,9 +20,10 @@ use super::instance::Stream;
 use super::port::{InstanceSet, Request};
 use super::program::By;
 use super::region::{Admission, Piece, RegionMap};
+use crate::common::dead::DeadCopies;
 use crate::common::ids::LineId;
 use crate::common::l2p::MapEntry;
-use crate::common::trims::{TRIMS_PER_SECTOR, TrimLog, TrimRecord};
+use crate::common::trims::{TRIMS_PER_SECTOR, TrimLog};
 use crate::error::FtlError;
 use crate::kind::OmittedRule;
 use nandscape_block::Lba;
@@ -42,6 +43,8 @@ pub(super) struct Discards {
     waiting: VecDeque<(u64, usize)>,
     /// Units of records on media that count as valid.
     pub(super) places: BTreeSet<Ppa>,
+    /// Copies that discards superseded.
+    pub(super) dead: DeadCopies,
     /// Most units of records before the next compaction.
     limit: usize,
     /// What `limit` has beyond twice the units that the last compaction left.
@@ -59,6 +62,7 @@ impl Discards {
             gates: vec![0; sizes.lines as usize].into_boxed_slice(),
             waiting: VecDeque::new(),
             places: BTreeSet::new(),
+            dead: DeadCopies::default(),
             limit: slack,
             slack,
             awaited: None,
@@ -100,9 +104,10 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
     /// Every discard before this sequence is durable. In a power-safe buffer all are, but for what compaction
     /// has yet to send: that is more than is saved when power fails.
     pub(super) fn trims_durable(&mut self) -> u64 {
-        let power_safe = self.config.buffer.power_safe;
+        let power_safe = self.flash.rules.config.buffer.power_safe;
         let host = &self.instances[0].host;
-        let oldest = host.flight.oldest().or_else(|| self.filling(host)).filter(|_| !power_safe);
+        let oldest =
+            host.flight.oldest().or_else(|| self.buffer.filling(host.page)).filter(|_| !power_safe);
         let durable = self.discards.log.durable(oldest.unwrap_or(u64::MAX));
         if power_safe && !self.discards.log.overflows() { u64::MAX } else { durable }
     }
@@ -120,19 +125,19 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
         while request.done < request.sectors {
             let lba = request.lba.plus(u64::from(request.done));
             let rest = request.sectors - request.done;
-            let piece = self.map.piece(lba, u64::from(rest));
-            let units = self.map.whole_units(lba, u64::from(rest));
-            let (gone, sectors) = if piece.sectors < self.map.unit_sectors() {
+            let piece = self.flash.map.piece(lba, u64::from(rest));
+            let units = self.flash.map.whole_units(lba, u64::from(rest));
+            let (gone, sectors) = if piece.sectors < self.flash.map.unit_sectors() {
                 (self.write_zeroes(request, piece)?, piece.sectors)
             } else {
-                let whole = (units.end - units.start) as u32 * self.map.unit_sectors();
+                let whole = (units.end - units.start) as u32 * self.flash.map.unit_sectors();
                 (self.hide_units(units)?, whole)
             };
             if !gone {
                 return Ok(false);
             }
             request.done += sectors;
-            self.counts.host.discarded += u64::from(sectors);
+            self.flash.counts.host.discarded += u64::from(sectors);
         }
         Ok(true)
     }
@@ -140,16 +145,16 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
     /// Overwrites a part of a mapping unit that is discarded, unless the unit holds nothing. Whether the buffer could
     /// take it.
     fn write_zeroes(&mut self, request: &mut Request, piece: Piece) -> Result<bool, FtlError> {
-        if self.map.get(Lba(piece.unit)) == MapEntry::Unmapped {
+        if self.flash.map.get(Lba(piece.unit)) == MapEntry::Unmapped {
             return Ok(true);
         }
-        let instance = self.map.instance_of(piece.unit);
-        let fits = self.buffer.free_sectors() >= self.map.unit_sectors();
+        let instance = self.flash.map.instance_of(piece.unit);
+        let fits = self.buffer.free_sectors() >= self.flash.map.unit_sectors();
         if !fits || !self.make_slot(instance)? {
             return Ok(false);
         }
         self.insert(request, instance, piece)?;
-        self.use_credits(instance, self.map.unit_sectors())?;
+        self.use_credits(instance, self.flash.map.unit_sectors())?;
         Ok(true)
     }
 
@@ -158,24 +163,25 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
         if self.discards.log.is_full() && !self.emit_trims()? {
             return Ok(false);
         }
-        let Some(first) = self.map.next_mapped(units.clone()) else { return Ok(true) };
-        if !self.run.omits(OmittedRule::LostTrims) {
-            self.log_trim(units.clone());
+        let Some(first) = self.flash.map.next_mapped(units.clone()) else { return Ok(true) };
+        if !self.flash.rules.run.omits(OmittedRule::LostTrims) {
+            let record = self.flash.trim_record(units.clone());
+            self.discards.log.log(record, record.seq);
         }
         let mut next = Some(first);
         while let Some(unit) = next {
-            let before = self.map.replace(Lba(unit), MapEntry::Unmapped);
+            let before = self.flash.map.replace(Lba(unit), MapEntry::Unmapped);
             if P::COUNTS_LIVE
                 && let Some(instance) = self.home_of(before)
             {
-                self.map.went();
-                self.discards.waiting.push_back((self.gate(), instance));
+                self.flash.map.went();
+                self.discards.waiting.push_back((self.flash.gate(), instance));
             }
             if let MapEntry::Flash(at) = before {
                 self.note_discarded(at);
                 self.invalidate(at, By::Discard)?;
             }
-            next = self.map.next_mapped(unit + 1..units.end);
+            next = self.flash.map.next_mapped(unit + 1..units.end);
         }
         Ok(true)
     }
@@ -185,9 +191,9 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
         let line = match entry {
             MapEntry::Unmapped => return None,
             MapEntry::Buffered(slot) => self.buffer.get(self.buffer.page_of(slot)).line,
-            MapEntry::Flash(at) => self.lines.of(at),
+            MapEntry::Flash(at) => self.flash.lines.of(at),
         };
-        Some(self.layout.stripe_of(line) as usize)
+        Some(self.flash.rules.layout.stripe_of(line) as usize)
     }
 
     /// Tells the map of units whose discard is durable by now.
@@ -199,31 +205,21 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
         while let Some((_, instance)) =
             self.discards.waiting.pop_front_if(|(gate, _)| *gate <= durable)
         {
-            self.map.settled(instance);
+            self.flash.map.settled(instance);
         }
     }
 
     /// Whether sectors can be written now; if that waits for discards, their records are sent.
     #[inline]
     pub(super) fn admission(&mut self, lba: Lba, sectors: u32) -> Result<Admission, FtlError> {
-        let admission = self.map.admits(lba, sectors);
+        let admission = self.flash.map.admits(lba, sectors);
         if !P::COUNTS_LIVE || admission != Admission::AfterDiscards {
             return Ok(admission);
         }
         self.emit_all_trims()?;
         self.program(0, Stream::Host)?;
         self.settle_discards();
-        Ok(self.map.admits(lba, sectors))
-    }
-
-    /// Logs a record of units that are unmapped, or about to be. It takes a sequence, so that what comes after it and waits for
-    /// everything before does not pass it while it waits for a page.
-    fn log_trim(&mut self, units: Range<u64>) {
-        let first = self.map.first_of(units.start).0;
-        let sectors = self.map.first_of(units.end).0 - first;
-        let record = TrimRecord { lba: first as u32, sectors: sectors as u32, seq: self.next_seq };
-        self.discards.log.log(record, self.next_seq);
-        self.next_seq += 1;
+        Ok(self.flash.map.admits(lba, sectors))
     }
 
     /// Sends a unit of pending records towards media, by instance 0. Whether there was a page for them; if not,
@@ -232,10 +228,10 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
         if !self.make_trim_slot()? {
             return Ok(false);
         }
-        let records = self.discards.log.emit(self.next_seq);
+        let records = self.discards.log.emit(self.flash.next_seq);
         if let Some(id) = self.instances[0].host.page {
             self.push_trims(id, &records);
-            self.buffer.charge(id, self.map.unit_sectors());
+            self.buffer.charge(id, self.flash.map.unit_sectors());
         }
         self.program_full(0, Stream::Host)?;
         Ok(true)
@@ -255,39 +251,31 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
     /// everything must be durable: a unit in the buffer needs the record that hides its older copies.
     fn compact_trims(&mut self) -> Result<bool, FtlError> {
         self.push_out(InstanceSet::MAX)?;
-        let durable = self.emit_all_trims()? && self.is_durable(self.next_seq, InstanceSet::MAX);
-        if !durable && !self.run.omits(OmittedRule::CompactedTrims) {
+        let durable =
+            self.emit_all_trims()? && self.is_durable(self.flash.next_seq, InstanceSet::MAX);
+        if !durable && !self.flash.rules.run.omits(OmittedRule::CompactedTrims) {
             return Ok(false);
         }
         // Until the discard is done nothing else maps or unmaps anything.
         let units = self.discards.awaited.take();
         let units =
-            units.unwrap_or_else(|| self.unmapped_runs().count().div_ceil(TRIMS_PER_SECTOR));
-        if !self.run.omits(OmittedRule::RecordPlaces) && !self.make_trim_places(units as u32)? {
+            units.unwrap_or_else(|| self.flash.unmapped_runs().count().div_ceil(TRIMS_PER_SECTOR));
+        if !self.flash.rules.run.omits(OmittedRule::RecordPlaces)
+            && !self.make_trim_places(units as u32)?
+        {
             self.discards.awaited = Some(units);
             return Ok(false);
         }
-        let runs: Vec<Range<u64>> = self.unmapped_runs().collect();
-        runs.into_iter().for_each(|run| self.log_trim(run));
+        let runs: Vec<Range<u64>> = self.flash.unmapped_runs().collect();
+        for run in runs {
+            let record = self.flash.trim_record(run);
+            self.discards.log.log(record, record.seq);
+        }
         self.discards.limit = 2 * units + self.discards.slack;
         for at in std::mem::take(&mut self.discards.places) {
             self.invalidate(at, By::Discard)?;
         }
-        self.counts.own.trim_compactions += 1;
+        self.flash.counts.own.trim_compactions += 1;
         self.emit_all_trims()
-    }
-
-    fn unmapped_runs(&self) -> impl Iterator<Item = Range<u64>> {
-        self.map.spaces().flat_map(|space| self.map.unmapped_runs(space))
-    }
-
-    /// A record is needed while any of its units is not on media. Those written since hide what it hid.
-    pub(super) fn still_hides(&self, record: &TrimRecord) -> bool {
-        let units = self.map.whole_units(Lba(record.lba.into()), u64::from(record.sectors));
-        if self.map.next_unmapped(units.clone()).is_some() {
-            return true;
-        }
-        let buffered = |unit| matches!(self.map.get(Lba(unit)), MapEntry::Buffered(_));
-        !self.run.omits(OmittedRule::BufferedTrims) && units.into_iter().any(buffered)
     }
 }

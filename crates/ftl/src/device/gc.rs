@@ -33,10 +33,10 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
         if *credits > 0 {
             return Ok(());
         }
-        let gained = if self.is_short(instance) {
+        let gained = if self.flash.is_short(instance) {
             self.collect(instance)?.unwrap_or(0)
         } else {
-            self.sizes.line_sectors
+            self.flash.rules.sizes.line_sectors
         };
         self.instances[instance].credits += i64::from(gained);
         Ok(())
@@ -44,16 +44,19 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
 
     /// Collects one victim, if there is one and its copies fit. How many sectors that gains.
     pub(super) fn collect(&mut self, instance: usize) -> Result<Option<u32>, FtlError> {
-        let Some(victim) = self.choose_victim(instance) else { return Ok(None) };
-        let line = *self.lines.get(victim);
-        self.counts.gc.victims += 1;
-        self.counts.gc.victim_valid += u64::from(line.valid);
-        self.counts.gc.victim_data += u64::from(line.data);
-        self.victims.remove(victim);
-        self.lines.get_mut(victim).state = LineState::Gc;
+        let Some(victim) = self.flash.choose_victim(instance, self.room_for_copies(instance))
+        else {
+            return Ok(None);
+        };
+        let line = *self.flash.lines.get(victim);
+        self.flash.counts.gc.victims += 1;
+        self.flash.counts.gc.victim_valid += u64::from(line.valid);
+        self.flash.counts.gc.victim_data += u64::from(line.data);
+        self.flash.victims.remove(victim);
+        self.flash.lines.get_mut(victim).state = LineState::Gc;
         let copied = self.copy_line(instance, victim)?;
-        let gate = self.next_seq;
-        let entry = self.lines.get_mut(victim);
+        let gate = self.flash.next_seq;
+        let entry = self.flash.lines.get_mut(victim);
         entry.gate = entry.gate.max(gate);
         if copied && entry.valid > 0 {
             entry.state = LineState::Corrupt;
@@ -70,45 +73,30 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
         Ok(Some(line.capacity.saturating_sub(line.valid)))
     }
 
-    /// The policy's victim among those that gain a page, or the least valid one if its copies do not fit.
-    fn choose_victim(&mut self, instance: usize) -> Option<LineId> {
-        let (stripe, page, room) =
-            (instance as u32, self.sizes.page, self.room_for_copies(instance));
-        let (lines, layout) = (&self.lines, self.layout);
-        let fits = |line: LineId| lines.get(line).valid <= room;
-        let gains = |line: LineId| lines.get(line).valid + page <= lines.get(line).capacity;
-        let found = self.victims.find([stripe], |victims, stripe| {
-            victims.choose(|index| gains(layout.line(index, stripe)))
-        });
-        found.filter(|&line| fits(line)).or_else(|| {
-            self.victims.find([stripe], |victims, stripe| {
-                let line = |index| layout.line(index, stripe);
-                victims.least_valid(|index| gains(line(index)) && fits(line(index)))
-            })
-        })
-    }
-
     /// Sectors that copies in an instance may take, as far as two erase units. A page that is full is programmed,
     /// and copies are whole units, so sectors are what counts.
     fn room_for_copies(&self, instance: usize) -> u32 {
         let Instance { host, gc, .. } = &self.instances[instance];
-        let page = self.sizes.page;
+        let page = self.flash.rules.sizes.page;
         let in_page = gc.page.map_or(0, |id| page - self.buffer.get(id).filled);
         // The victim may wait for trim records, which must find a place.
-        let for_trims = instance == 0 && self.places_left(host.line) == 0;
-        let kept = if for_trims { self.sizes.line_sectors } else { 0 };
-        let free = self.lines.free_sectors_of(instance as u32, 2 * self.sizes.line_sectors + kept);
-        self.places_left(gc.line) * page + in_page + free.saturating_sub(kept)
+        let for_trims = instance == 0 && self.flash.places_left(host.line) == 0;
+        let kept = if for_trims { self.flash.rules.sizes.line_sectors } else { 0 };
+        let free = self
+            .flash
+            .lines
+            .free_sectors_of(instance as u32, 2 * self.flash.rules.sizes.line_sectors + kept);
+        self.flash.places_left(gc.line) * page + in_page + free.saturating_sub(kept)
     }
 
     /// Copies what is valid in a victim, row by row, and its trim records at last. Whether there were places.
     fn copy_line(&mut self, instance: usize, victim: LineId) -> Result<bool, FtlError> {
-        let page = self.sizes.page;
-        for row in 0..self.geometry.sectors / page {
-            for index in 0..self.layout.width {
-                let chunk = self.layout.chunk(victim, index);
-                let at = self.layout.format.ppa(chunk, row * page);
-                let valid = self.lines.valid_mask(at, page);
+        let page = self.flash.rules.sizes.page;
+        for row in 0..self.flash.rules.geometry.sectors / page {
+            for index in 0..self.flash.rules.layout.width {
+                let chunk = self.flash.rules.layout.chunk(victim, index);
+                let at = self.flash.rules.layout.format.ppa(chunk, row * page);
+                let valid = self.flash.lines.valid_mask(at, page);
                 if valid != 0 && !self.copy_page(instance, at, valid)? {
                     return Ok(false);
                 }
@@ -121,13 +109,13 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
     /// places.
     fn copy_page(&mut self, instance: usize, at: Ppa, valid: u64) -> Result<bool, FtlError> {
         let (first, end) = (valid.trailing_zeros(), 64 - valid.leading_zeros());
-        self.media.set_cause(Cause { gc: valid.count_ones() as u8, ..Cause::default() });
-        let (now, sectors) = (self.now, end - first);
-        let read = self.media.read(now, now, at.plus(first), sectors, &mut Internal)?;
+        self.flash.media.set_cause(Cause { gc: valid.count_ones() as u8, ..Cause::default() });
+        let (now, sectors) = (self.flash.now, end - first);
+        let read = self.flash.media.read(now, now, at.plus(first), sectors, &mut Internal)?;
         let mut rest = valid;
         while rest != 0 {
             let index = rest.trailing_zeros();
-            rest &= !(self.map.unit_mask() << index);
+            rest &= !(self.flash.map.unit_mask() << index);
             if !self.copy_unit(instance, at.plus(index), read.at)? {
                 return Ok(false);
             }
@@ -137,17 +125,17 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
 
     /// Copies a unit that is valid, and was read at `ready`, unless it cannot be read. Whether there was a place.
     fn copy_unit(&mut self, instance: usize, at: Ppa, ready: Nanos) -> Result<bool, FtlError> {
-        if !self.unit_readable(at) {
-            self.counts.media_errors.uncorrectable += 1;
+        if !self.flash.unit_readable(at) {
+            self.flash.counts.media_errors.uncorrectable += 1;
             return Ok(true);
         }
-        let key = self.media.oob(at).key;
+        let key = self.flash.media.oob(at).key;
         if let Some(lba) = key_lba(key) {
             let Some(slot) = self.copy_slot(instance, ready)? else { return Ok(false) };
             self.copy_data(instance, lba, at, slot)?;
         } else if key == KEY_TRIM {
-            let records = decode_trims(&self.media.data(at)).unwrap_or_default();
-            let hiding = records.into_iter().filter(|record| self.still_hides(record));
+            let records = decode_trims(&self.flash.media.data(at)).unwrap_or_default();
+            let hiding = records.into_iter().filter(|record| self.flash.still_hides(record));
             let hiding: smallvec::SmallVec<[TrimRecord; 16]> = hiding.collect();
             self.instances[instance].trims.extend(hiding);
             self.instances[instance].trim_places.push(at);
@@ -155,44 +143,28 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
         Ok(true)
     }
 
-    /// Whether all can be read that a unit holds: trim records are one sector.
-    pub(super) fn unit_readable(&self, at: Ppa) -> bool {
-        let readable = |index| self.media.readable(at.plus(index));
-        readable(0)
-            && (self.media.oob(at).key == KEY_TRIM || (1..self.map.unit_sectors()).all(readable))
-    }
-
     /// Copies a unit of data into a slot, and programs the page when it is full.
     fn copy_data(&mut self, instance: usize, lba: Lba, at: Ppa, slot: u32) -> Result<(), FtlError> {
-        let number = Lba(self.map.unit_of(lba));
-        if !self.map.switch(number, MapEntry::Flash(at), MapEntry::Buffered(slot)) {
-            self.counts.media_errors.mismatches += 1;
+        let number = Lba(self.flash.map.unit_of(lba));
+        if !self.flash.map.switch(number, MapEntry::Flash(at), MapEntry::Buffered(slot)) {
+            self.flash.counts.media_errors.mismatches += 1;
         }
-        let (id, unit) = (self.buffer.page_of(slot), self.map.unit_sectors());
+        let (id, unit) = (self.buffer.page_of(slot), self.flash.map.unit_sectors());
         for index in 0..unit {
-            let data = self.kept(|ftl| ftl.media.data(at.plus(index)));
+            let data = self.flash.kept(|| self.flash.media.data(at.plus(index)));
             let key = lba.0 as u32 + index;
-            self.buffer.push(id, key, self.next_seq, data);
-            self.next_seq += 1;
+            self.buffer.push(id, key, self.flash.next_seq, data);
+            self.flash.next_seq += 1;
         }
-        self.clear_copied(at);
-        self.counts.sectors.gc += u64::from(unit);
+        self.flash.clear_copied(at);
+        self.flash.counts.sectors.gc += u64::from(unit);
         self.program_full(instance, Stream::Gc)
-    }
-
-    /// A unit of a victim was copied, or need not be.
-    fn clear_copied(&mut self, at: Ppa) {
-        let unit = self.map.unit_sectors();
-        for index in 0..unit {
-            self.lines.clear_bit(at.plus(index));
-        }
-        self.lines.cleared(self.lines.of(at), unit, 0);
     }
 
     /// The slot of the next copy, which is there at `ready`; none if no erase unit takes copies.
     fn copy_slot(&mut self, instance: usize, ready: Nanos) -> Result<Option<u32>, FtlError> {
         if let Some(id) = self.instances[instance].gc.page
-            && !self.buffer.takes(id, self.next_seq)
+            && !self.buffer.takes(id, self.flash.next_seq)
         {
             self.program(instance, Stream::Gc)?;
         }
@@ -203,12 +175,6 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
         let page = self.buffer.get_mut(id);
         page.ready = page.ready.max(ready);
         Ok(Some(self.buffer.first_slot(id) + self.buffer.get(id).filled))
-    }
-
-    /// Content, where any is kept.
-    #[inline]
-    pub(super) fn kept(&self, data: impl FnOnce(&Self) -> SectorData) -> SectorData {
-        if self.run.keep_content { data(self) } else { SectorData::Absent }
     }
 
     /// Programs the page that a stream fills if it is full.
@@ -228,7 +194,7 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
         records.sort_unstable_by_key(|r| (r.lba, r.sectors, Reverse(r.seq)));
         records.dedup_by_key(|record| (record.lba, record.sectors));
         for sector in records.chunks(TRIMS_PER_SECTOR) {
-            let Some(slot) = self.copy_slot(instance, self.now)? else { return Ok(false) };
+            let Some(slot) = self.copy_slot(instance, self.flash.now)? else { return Ok(false) };
             self.push_trims(self.buffer.page_of(slot), sector);
             self.program_full(instance, Stream::Gc)?;
         }
@@ -236,20 +202,20 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
         self.instances[instance].trims = records;
         while let Some(at) = self.instances[instance].trim_places.pop() {
             self.discards.places.remove(&at);
-            self.clear_copied(at);
+            self.flash.clear_copied(at);
         }
         Ok(true)
     }
 
     /// Adds a unit of trim records to a page.
     pub(super) fn push_trims(&mut self, page: u32, records: &[TrimRecord]) {
-        self.buffer.push(page, KEY_TRIM, self.next_seq, encode_trims(records));
-        self.next_seq += 1;
-        for _ in 1..self.map.unit_sectors() {
-            self.buffer.push(page, KEY_EMPTY, self.next_seq, SectorData::Absent);
-            self.next_seq += 1;
+        self.buffer.push(page, KEY_TRIM, self.flash.next_seq, encode_trims(records));
+        self.flash.next_seq += 1;
+        for _ in 1..self.flash.map.unit_sectors() {
+            self.buffer.push(page, KEY_EMPTY, self.flash.next_seq, SectorData::Absent);
+            self.flash.next_seq += 1;
         }
-        self.counts.sectors.trim += 1;
-        self.counts.sectors.pad += u64::from(self.map.unit_sectors()) - 1;
+        self.flash.counts.sectors.trim += 1;
+        self.flash.counts.sectors.pad += u64::from(self.flash.map.unit_sectors()) - 1;
     }
 }

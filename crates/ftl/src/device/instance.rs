@@ -6,6 +6,7 @@
 
 use super::DeviceFtl;
 use super::buffer::PageId;
+use super::flash::Flash;
 use super::flight::InFlight;
 use super::region::RegionMap;
 use crate::common::ids::LineId;
@@ -14,7 +15,7 @@ use crate::common::lines::LineState;
 use crate::common::trims::TrimRecord;
 use crate::error::FtlError;
 use crate::kind::OmittedRule;
-use nandscape_media::{ChunkState, KEY_EMPTY, Kind, OpenChannel, Ppa, Status, WriteCmd};
+use nandscape_media::{ChunkState, OpenChannel, Ppa, Status};
 
 /// Which of an instance's write points.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -37,6 +38,39 @@ pub(super) struct WritePoint {
     pub(super) page: Option<PageId>,
     /// Programs that have not completed.
     pub(super) flight: InFlight,
+}
+
+impl WritePoint {
+    /// The next place of its open erase unit: the first row of a chunk that was not written yet.
+    fn next_place<M: OpenChannel, P: RegionMap>(
+        &mut self,
+        flash: &mut Flash<M, P>,
+        line: LineId,
+    ) -> Result<Option<Ppa>, FtlError> {
+        let page = flash.rules.sizes.page;
+        let rows = flash.rules.geometry.sectors / page;
+        let layout = flash.rules.layout;
+        loop {
+            let (row, index) = (self.row, self.index);
+            if row >= rows {
+                return Ok(None);
+            }
+            (self.row, self.index) =
+                if index + 1 < layout.width { (row, index + 1) } else { (row + 1, 0) };
+            let chunk = layout.chunk(line, index);
+            let info = flash.media.chunk(chunk);
+            if !matches!(info.state, ChunkState::Free | ChunkState::Open) {
+                continue;
+            }
+            let first = row * page;
+            if info.wp == first {
+                return Ok(Some(layout.format.ppa(chunk, first)));
+            }
+            if first < info.wp && info.wp < first + page {
+                flash.pad_torn(layout.format.ppa(chunk, info.wp), first + page - info.wp)?;
+            }
+        }
+    }
 }
 
 /// An FTL instance; its number is its stripe.
@@ -68,12 +102,6 @@ impl Instance {
 }
 
 impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
-    /// Places left in an open erase unit.
-    #[inline]
-    pub(super) fn places_left(&self, line: Option<LineId>) -> u32 {
-        line.map_or(0, |line| self.lines.get(line).left / self.sizes.page)
-    }
-
     /// Opens a page at the next place of a stream, if there is one and the buffer has a page.
     pub(super) fn open_page(&mut self, instance: usize, stream: Stream) -> Result<bool, FtlError> {
         let Some((at, line)) = self.take_place(instance, stream)? else { return Ok(false) };
@@ -96,21 +124,23 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
         stream: Stream,
     ) -> Result<Option<(Ppa, LineId)>, FtlError> {
         loop {
-            if let Some(line) = self.instances[instance].point(stream).line {
-                if let Some(at) = self.next_place(instance, stream, line)? {
-                    let entry = self.lines.get_mut(line);
-                    entry.pending += self.sizes.page;
-                    self.lines.use_up(line, self.sizes.page);
+            let point = self.instances[instance].point(stream);
+            if let Some(line) = point.line {
+                if let Some(at) = point.next_place(&mut self.flash, line)? {
+                    let entry = self.flash.lines.get_mut(line);
+                    entry.pending += self.flash.rules.sizes.page;
+                    self.flash.lines.use_up(line, self.flash.rules.sizes.page);
                     self.retire_full(instance, stream)?;
                     return Ok(Some((at, line)));
                 }
-                self.lines.write_off(line, u32::MAX);
+                self.flash.lines.write_off(line, u32::MAX);
                 self.retire_full(instance, stream)?;
             }
-            let Some(line) = self.lines.take_free(StripeSet::only(instance as u32), false) else {
+            let Some(line) = self.flash.lines.take_free(StripeSet::only(instance as u32), false)
+            else {
                 return Ok(None);
             };
-            let entry = self.lines.get_mut(line);
+            let entry = self.flash.lines.get_mut(line);
             entry.state = LineState::Open;
             entry.origin = stream as u8;
             let point = self.instances[instance].point(stream);
@@ -118,69 +148,20 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
         }
     }
 
-    /// The next place of an open erase unit: the first row of a chunk that was not written yet.
-    fn next_place(
-        &mut self,
-        instance: usize,
-        stream: Stream,
-        line: LineId,
-    ) -> Result<Option<Ppa>, FtlError> {
-        let page = self.sizes.page;
-        let rows = self.geometry.sectors / page;
-        loop {
-            let point = self.instances[instance].point(stream);
-            let (row, index) = (point.row, point.index);
-            if row >= rows {
-                return Ok(None);
-            }
-            (point.row, point.index) =
-                if index + 1 < self.layout.width { (row, index + 1) } else { (row + 1, 0) };
-            let chunk = self.layout.chunk(line, index);
-            let info = self.media.chunk(chunk);
-            if !matches!(info.state, ChunkState::Free | ChunkState::Open) {
-                continue;
-            }
-            let first = row * page;
-            if info.wp == first {
-                return Ok(Some(self.layout.format.ppa(chunk, first)));
-            }
-            if first < info.wp && info.wp < first + page {
-                self.pad_torn(self.layout.format.ppa(chunk, info.wp), first + page - info.wp)?;
-            }
-        }
-    }
-
-    /// Fills the rest of a page that a power cut tore.
-    fn pad_torn(&mut self, at: Ppa, sectors: u32) -> Result<(), FtlError> {
-        let keys = &[KEY_EMPTY; super::config::PAGE_MAX][..sectors as usize];
-        let cmd =
-            WriteCmd { at, kind: Kind::Pad, seq: 0, seq_deltas: &[], keys, aux: &[], data: &[] };
-        let outcome = self.media.write(self.now, self.now, cmd)?;
-        self.counts.sectors.pad += u64::from(sectors);
-        if outcome.status != Status::Ok {
-            self.counts.media_errors.program_failures += 1;
-            let line = self.lines.of(at);
-            let rest = self.geometry.sectors - self.layout.format.sector_of(at) - sectors;
-            self.lines.write_off(line, rest);
-            self.lines.get_mut(line).werr = true;
-        }
-        Ok(())
-    }
-
     /// An open erase unit without places left is no write point any more.
     pub(super) fn retire_full(&mut self, instance: usize, stream: Stream) -> Result<(), FtlError> {
         let point = self.instances[instance].point(stream);
-        let Some(line) = point.line.filter(|&line| self.lines.get(line).left == 0) else {
+        let Some(line) = point.line.filter(|&line| self.flash.lines.get(line).left == 0) else {
             return Ok(());
         };
         point.line = None;
-        self.lines.get_mut(line).state = LineState::Closing;
+        self.flash.lines.get_mut(line).state = LineState::Closing;
         self.close_if_written(line)
     }
 
     /// An erase unit all of whose programs have completed may be a victim, or is empty.
     pub(super) fn close_if_written(&mut self, line: LineId) -> Result<(), FtlError> {
-        let entry = self.lines.get(line);
+        let entry = self.flash.lines.get(line);
         if entry.state != LineState::Closing || entry.pending > 0 {
             return Ok(());
         }
@@ -188,89 +169,80 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
             return self.quarantine(line);
         }
         let werr = entry.werr;
-        self.lines.get_mut(line).state = LineState::Closed;
-        self.victims.insert(line, self.lines.weight(line), werr);
+        self.flash.lines.get_mut(line).state = LineState::Closed;
+        self.flash.victims.insert(line, self.flash.lines.weight(line), werr);
         Ok(())
     }
 
     /// An empty erase unit waits until what superseded its content is durable.
     pub(super) fn quarantine(&mut self, line: LineId) -> Result<(), FtlError> {
-        self.lines.quarantine_line(line);
+        self.flash.lines.quarantine_line(line);
         self.release_durable()
     }
 
     /// Erases the erase units whose gate was passed.
     pub(super) fn release_durable(&mut self) -> Result<(), FtlError> {
-        if self.lines.quarantined() == 0 {
+        if self.flash.lines.quarantined() == 0 {
             return Ok(());
         }
         let trims = self.trims_durable();
         let durable: smallvec::SmallVec<[u64; 8]> =
             (0..self.instances.len()).map(|instance| self.durable_in(instance)).collect();
         let discards = &self.discards;
-        let omitted = self.run.omits(OmittedRule::EraseRule);
-        let early = u64::from(self.run.omits(OmittedRule::EraseGate));
+        let omitted = self.flash.rules.run.omits(OmittedRule::EraseRule);
+        let early = u64::from(self.flash.rules.run.omits(OmittedRule::EraseGate));
         let passes = |line, stripe: u32, gate: u64| {
             omitted
                 || gate.saturating_sub(early) <= durable[stripe as usize]
                     && discards.gate(line).saturating_sub(early) <= trims
         };
         let passed: smallvec::SmallVec<[LineId; 8]> =
-            std::iter::from_fn(|| self.lines.take_quarantined(passes)).collect();
+            std::iter::from_fn(|| self.flash.lines.take_quarantined(passes)).collect();
         passed.into_iter().try_for_each(|line| self.erase(line))
     }
 
     /// Erases an erase unit; it is free afterwards, or bad.
     pub(super) fn erase(&mut self, line: LineId) -> Result<(), FtlError> {
-        for index in 0..self.layout.width {
-            let chunk = self.layout.chunk(line, index);
-            if !matches!(self.media.chunk(chunk).state, ChunkState::Open | ChunkState::Closed) {
+        for index in 0..self.flash.rules.layout.width {
+            let chunk = self.flash.rules.layout.chunk(line, index);
+            if !matches!(self.flash.media.chunk(chunk).state, ChunkState::Open | ChunkState::Closed)
+            {
                 continue;
             }
-            let outcome = self.media.reset(self.now, self.now, chunk)?;
-            self.settled = self.settled.max(outcome.at);
+            let outcome = self.flash.media.reset(self.flash.now, self.flash.now, chunk)?;
+            self.flash.settled = self.flash.settled.max(outcome.at);
             if outcome.status == Status::Ok {
-                self.counts.erases += 1;
+                self.flash.counts.erases += 1;
             } else {
-                self.counts.media_errors.erase_failures += 1;
+                self.flash.counts.media_errors.erase_failures += 1;
             }
         }
         self.discards.clear_gate(line);
-        self.count_chunks(line);
-        if self.lines.get(line).chunks == 0 {
-            *self.lines.get_mut(line) = Default::default();
-            self.lines.get_mut(line).state = LineState::Bad;
+        self.flash.count_chunks(line);
+        if self.flash.lines.get(line).chunks == 0 {
+            *self.flash.lines.get_mut(line) = Default::default();
+            self.flash.lines.get_mut(line).state = LineState::Bad;
         } else {
-            self.lines.release(line);
+            self.flash.lines.release(line);
         }
-        self.keep_spare(self.layout.stripe_of(line) as usize);
+        self.keep_spare(self.flash.rules.layout.stripe_of(line) as usize);
         Ok(())
-    }
-
-    /// Counts the good chunks of an erase unit.
-    pub(super) fn count_chunks(&mut self, line: LineId) {
-        let good = |&index: &u32| {
-            self.media.chunk(self.layout.chunk(line, index)).state != ChunkState::Offline
-        };
-        let chunks = (0..self.layout.width).filter(good).count() as u32;
-        let entry = self.lines.get_mut(line);
-        (entry.chunks, entry.capacity) = (chunks, chunks * self.geometry.sectors);
     }
 
     /// Sets an erase unit aside for saving the buffer, if that is wanted and there is none.
     pub(super) fn keep_spare(&mut self, instance: usize) {
-        if !self.config.buffer.power_safe || self.instances[instance].spare.is_some() {
+        if !self.flash.rules.config.buffer.power_safe || self.instances[instance].spare.is_some() {
             return;
         }
-        let needed = self.sizes.saved_sectors();
-        if let Some(line) = self.lines.take_free_of(instance as u32, needed) {
-            self.lines.write_off(line, u32::MAX);
+        let needed = self.flash.rules.sizes.saved_sectors();
+        if let Some(line) = self.flash.lines.take_free_of(instance as u32, needed) {
+            self.flash.lines.write_off(line, u32::MAX);
             self.instances[instance].spare = Some(line);
         }
     }
 
     /// Whether an instance lacks the erase unit for saving the buffer.
     pub(super) fn lacks_spare(&self, instance: usize) -> bool {
-        self.config.buffer.power_safe && self.instances[instance].spare.is_none()
+        self.flash.rules.config.buffer.power_safe && self.instances[instance].spare.is_none()
     }
 }

@@ -11,6 +11,7 @@
 //! | `region/pages.rs` | the table: mapping units, and the instance of each |
 //! | `region/partitions.rs`, `region/interval/` | tables and interval maps of the SSD of IPLFS |
 //! | `interval.rs` | the SSD of IPLFS: choices and sizes |
+//! | `flash.rs` | media, the tables of what is where on them, and the clock: the side that knows no buffer |
 //! | `instance.rs`, `flight.rs` | erase units, write points and places; what is in flight |
 //! | `program.rs` | programs, and what becomes valid by them |
 //! | `dead.rs` | copies that nothing returns again, which media need not keep |
@@ -40,6 +41,7 @@ pub mod config;
 mod counts;
 mod dead;
 mod discard;
+mod flash;
 mod flight;
 mod gc;
 mod instance;
@@ -57,15 +59,14 @@ pub(crate) use config::check_media;
 pub use config::{BufferConfig, Config, Sizes};
 pub use counts::{DeviceCounts, DeviceReport, IntervalReport};
 
-use crate::common::dead::DeadCopies;
 use crate::common::events::Events;
-use crate::common::layout::Layout;
 use crate::common::lines::Lines;
 use crate::common::stripes::Stripes;
 use crate::error::FtlError;
 use crate::kind::{FtlRun, OmittedRule};
-use buffer::{PageId, WriteBuffer};
+use buffer::WriteBuffer;
 use discard::Discards;
+use flash::{Flash, Rules};
 use instance::{Instance, WritePoint};
 use nandscape_block::{
     Bio, BlockDevice, BlockError, Completion, DeviceCaps, Done, Fua, Lba, Op, Submit, Token,
@@ -75,15 +76,6 @@ use nandscape_rt::Nanos;
 use port::Port;
 use region::RegionMap;
 use region::pages::Pages;
-
-/// What completes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum EventKind {
-    /// The program of a page of the host's, the one with this number in its instance.
-    Host { instance: u8, number: u64, page: PageId },
-    /// A program of copies.
-    Gc { instance: u8, number: u64 },
-}
 
 /// What makes a device, beside its media.
 struct Plan<P> {
@@ -96,36 +88,14 @@ struct Plan<P> {
 /// An SSD on the NAND `M`, with the map `P` of its address space: a conventional one where nothing else is said.
 #[derive(Debug)]
 pub struct DeviceFtl<M, P = Pages> {
-    media: M,
-    /// What every bio crosses once, and copies never do.
-    link: HostLink,
-    geometry: Geometry,
-    config: Config,
-    run: FtlRun,
-    sizes: Sizes,
-    caps: DeviceCaps,
-    layout: Layout,
-    map: P,
-    lines: Lines,
-    victims: Stripes,
+    flash: Flash<M, P>,
     instances: Box<[Instance]>,
     buffer: WriteBuffer,
     port: Port,
     discards: Discards,
-    /// Copies that discards superseded.
-    discarded: DeadCopies,
-    events: Events<EventKind>,
-    now: Nanos,
-    /// When everything that was erased is.
-    settled: Nanos,
-    /// Sequence of the next sector.
-    next_seq: u64,
     /// Completions not yet handed out.
     done: Vec<Completion>,
     stopped: Option<BlockError>,
-    counts: DeviceCounts,
-    /// Sum over accepted sectors of the sectors in use at the time.
-    in_use_sum: u128,
 }
 
 impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
@@ -148,70 +118,47 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
         let instances = config.instances;
         let credits = i64::from(sizes.line_sectors);
         let instance = |_| Instance { credits, ..Instance::default() };
+        let Sizes { line_sectors, .. } = sizes;
+        let victims = Stripes::new(config.victim, layout, geometry.chunks, line_sectors, run.seed);
         Ok(Self {
-            victims: Stripes::new(
-                config.victim,
-                layout,
-                geometry.chunks,
-                sizes.line_sectors,
-                run.seed,
-            ),
-            caps,
             instances: (0..instances).map(instance).collect(),
             buffer: WriteBuffer::new(&sizes, instances),
             port: Port::default(),
             discards: Discards::new(&sizes),
-            discarded: DeadCopies::default(),
-            events: Events::default(),
-            settled: now,
-            next_seq: 1,
             done: Vec::new(),
             stopped: None,
-            counts: DeviceCounts::default(),
-            in_use_sum: 0,
-            media,
-            link: HostLink::new(link),
-            geometry,
-            config,
-            run,
-            sizes,
-            layout,
-            map,
-            lines,
-            now,
+            flash: Flash {
+                media,
+                link: HostLink::new(link),
+                rules: Rules { geometry, config, run, sizes, caps, layout },
+                map,
+                lines,
+                victims,
+                events: Events::default(),
+                now,
+                settled: now,
+                next_seq: 1,
+                counts: DeviceCounts::default(),
+            },
         })
-    }
-
-    /// The sequence before which every discard must be durable so that all made so far are.
-    const fn gate(&self) -> u64 {
-        self.next_seq
-    }
-
-    /// The first sequence of the page that a stream fills.
-    fn filling(&self, point: &WritePoint) -> Option<u64> {
-        let page = point.page.map(|id| self.buffer.get(id)).filter(|page| page.filled > 0);
-        page.map(|page| page.first_seq)
     }
 
     /// Everything written before this sequence is durable in an instance. What the host has in a buffer that survives
     /// power cuts is durable; copies leave the buffer when their program is submitted, and are not.
     fn durable_in(&self, instance: usize) -> u64 {
         let Instance { host, gc, .. } = &self.instances[instance];
-        let oldest_of = |point: &WritePoint| point.flight.oldest().or_else(|| self.filling(point));
-        let host = if self.config.buffer.power_safe { None } else { oldest_of(host) };
-        let omitted = self.run.omits(OmittedRule::CopyCompletion);
-        let gc = if omitted { self.filling(gc) } else { oldest_of(gc) };
+        let oldest_of =
+            |point: &WritePoint| point.flight.oldest().or_else(|| self.buffer.filling(point.page));
+        let host = if self.flash.rules.config.buffer.power_safe { None } else { oldest_of(host) };
+        let omitted = self.flash.rules.run.omits(OmittedRule::CopyCompletion);
+        let gc = if omitted { self.buffer.filling(gc.page) } else { oldest_of(gc) };
         host.into_iter().chain(gc).min().unwrap_or(u64::MAX)
-    }
-
-    fn omits_one_shot_flush(&self) -> bool {
-        self.run.omits(OmittedRule::OneShotFlush)
     }
 
     /// Serves no more bios, but for reads where writes alone end, and fails what waits.
     fn stop(&mut self, error: BlockError) {
         for token in self.port.abandon() {
-            let done = Done::new(self.now, Err(error.clone()));
+            let done = Done::new(self.flash.now, Err(error.clone()));
             self.done.push(Completion { token, done });
         }
         self.stopped.get_or_insert(error);
@@ -219,21 +166,21 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
 
     /// Handles everything that completes up to `now`, each at its time.
     fn run_until(&mut self, now: Nanos) {
-        while let Some(at) = self.events.next_at().filter(|&at| at <= now) {
-            self.now = self.now.max(at);
-            self.map.tick(self.now);
+        while let Some(at) = self.flash.events.next_at().filter(|&at| at <= now) {
+            self.flash.now = self.flash.now.max(at);
+            self.flash.map.tick(self.flash.now);
             if let Err(error) = self.run_round() {
                 self.stop(error.into());
             }
         }
-        self.now = self.now.max(now);
-        self.map.tick(self.now);
+        self.flash.now = self.flash.now.max(now);
+        self.flash.map.tick(self.flash.now);
     }
 
     /// Handles what completes now, then serves what waits.
     fn run_round(&mut self) -> Result<(), FtlError> {
-        let last = self.events.last();
-        while let Some((_, event)) = self.events.pop_due(self.now, last) {
+        let last = self.flash.events.last();
+        while let Some((_, event)) = self.flash.events.pop_due(self.flash.now, last) {
             self.completed(event)?;
         }
         if self.stopped.is_none() { self.pump() } else { Ok(()) }
@@ -275,12 +222,14 @@ fn caps(sizes: &Sizes, config: &Config, run: &FtlRun) -> DeviceCaps {
 
 impl<M: OpenChannel, P: RegionMap> BlockDevice for DeviceFtl<M, P> {
     fn caps(&self) -> &DeviceCaps {
-        &self.caps
+        &self.flash.rules.caps
     }
 
     fn submit(&mut self, now: Nanos, bio: Bio, token: Token) -> Submit {
         self.run_until(now);
-        if let Some(error) = bio.check(&self.caps).err().or_else(|| self.refusal(bio.op)) {
+        if let Some(error) =
+            bio.check(&self.flash.rules.caps).err().or_else(|| self.refusal(bio.op))
+        {
             return Submit::Done(Done::new(now, Err(error)));
         }
         if bio.op == Op::Read {
@@ -298,7 +247,7 @@ impl<M: OpenChannel, P: RegionMap> BlockDevice for DeviceFtl<M, P> {
 
     #[inline]
     fn next_event(&self) -> Option<Nanos> {
-        if self.done.is_empty() { self.events.next_at() } else { Some(self.now) }
+        if self.done.is_empty() { self.flash.events.next_at() } else { Some(self.flash.now) }
     }
 
     fn advance(&mut self, now: Nanos, done: &mut Vec<Completion>) {
@@ -308,15 +257,19 @@ impl<M: OpenChannel, P: RegionMap> BlockDevice for DeviceFtl<M, P> {
 
     #[inline]
     fn prefetch_far(&self, lba: Lba) {
-        self.map.prefetch(Lba(self.map.unit_of(lba)));
+        self.flash.map.prefetch(Lba(self.flash.map.unit_of(lba)));
     }
 
     #[inline]
     fn prefetch_near(&self, op: Op, lba: Lba) {
-        if lba.0 < self.caps.sectors
-            && let Some(at) = self.map.on_media(lba)
+        if lba.0 < self.flash.rules.caps.sectors
+            && let Some(at) = self.flash.map.on_media(lba)
         {
-            if op == Op::Read { self.media.prefetch(at) } else { self.lines.prefetch(at) }
+            if op == Op::Read {
+                self.flash.media.prefetch(at)
+            } else {
+                self.flash.lines.prefetch(at)
+            }
         }
     }
 }

@@ -21,7 +21,7 @@ use crate::kind::OmittedRule;
 use nandscape_block::{
     Bio, BlockError, Completion, Done, Flags, Lba, Op, Payload, SectorData, Submit, Tag, Token,
 };
-use nandscape_media::{Cause, Internal, OpenChannel, Status};
+use nandscape_media::OpenChannel;
 use nandscape_rt::Nanos;
 use std::collections::VecDeque;
 
@@ -97,7 +97,7 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
     pub(super) fn enter(&mut self, bio: Bio, token: Token) -> Result<Submit, FtlError> {
         let awaits = if bio.flags.has(Flags::PREFLUSH) || bio.op == Op::Flush {
             self.push_out(InstanceSet::MAX)?;
-            self.next_seq
+            self.flash.next_seq
         } else {
             0
         };
@@ -111,12 +111,12 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
             done: 0,
             crossed: 0,
             arrived: match bio.op {
-                Op::Discard => self.link.accepted(self.map.begins(self.now)),
-                _ => self.now,
+                Op::Discard => self.flash.link.accepted(self.flash.map.begins(self.flash.now)),
+                _ => self.flash.now,
             },
             touched: 0,
             awaits,
-            since: self.now,
+            since: self.flash.now,
             failed: None,
         };
         if (self.port.queue.is_empty() || bio.op == Op::Flush)
@@ -133,7 +133,7 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
         if request.op == Op::Flush {
             return self.flush(request);
         }
-        let drained = request.awaits == 0 || self.run.omits(OmittedRule::PreflushDrain);
+        let drained = request.awaits == 0 || self.flash.rules.run.omits(OmittedRule::PreflushDrain);
         if !drained && !self.is_durable(request.awaits, InstanceSet::MAX) {
             return Ok(None);
         }
@@ -144,27 +144,27 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
         if !admitted {
             return Ok(None);
         }
-        let stalled = self.now - request.since;
-        self.counts.host.stall_ns_max = self.counts.host.stall_ns_max.max(stalled);
+        let stalled = self.flash.now - request.since;
+        self.flash.counts.host.stall_ns_max = self.flash.counts.host.stall_ns_max.max(stalled);
         self.admitted(request).map(Some)
     }
 
     /// A request is in the buffer: it completes, or waits until it is durable.
     fn admitted(&mut self, request: &mut Request) -> Result<Submit, FtlError> {
-        let at = request.arrived.max(self.now);
+        let at = request.arrived.max(self.flash.now);
         if let Some(error) = request.failed.take() {
             return Ok(Submit::Done(Done::new(at, Err(error))));
         }
-        let early = self.config.buffer.early_completion || request.op == Op::Discard;
+        let early = self.flash.rules.config.buffer.early_completion || request.op == Op::Discard;
         let durable = request.flags.has(Flags::FUA) || !early;
-        if !durable || self.config.buffer.power_safe {
+        if !durable || self.flash.rules.config.buffer.power_safe {
             return Ok(Submit::Done(Done::ok(at)));
         }
         if request.op == Op::Discard {
             request.touched = InstanceSet::MAX;
         }
         self.push_out(request.touched)?;
-        let (covered, instances) = (self.next_seq, request.touched);
+        let (covered, instances) = (self.flash.next_seq, request.touched);
         if self.is_durable(covered, instances) {
             return Ok(Submit::Done(Done::ok(at)));
         }
@@ -175,14 +175,16 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
 
     /// A flush: everything that was admitted before must be durable.
     fn flush(&mut self, request: &Request) -> Result<Option<Submit>, FtlError> {
-        if !self.config.buffer.power_safe && !self.emit_all_trims()? {
+        if !self.flash.rules.config.buffer.power_safe && !self.emit_all_trims()? {
             return Ok(None);
         }
         self.push_out(InstanceSet::MAX)?;
-        let covered = self.next_seq;
+        let covered = self.flash.next_seq;
         if self.is_durable(covered, InstanceSet::MAX) {
-            self.counts.flush.empty += 1;
-            return Ok(Some(Submit::Done(Done::ok(self.link.command(self.map.begins(self.now))))));
+            self.flash.counts.flush.empty += 1;
+            return Ok(Some(Submit::Done(Done::ok(
+                self.flash.link.command(self.flash.map.begins(self.flash.now)),
+            ))));
         }
         let (token, since) = (request.token, request.since);
         let waiter = Waiter { token, covered, instances: InstanceSet::MAX, since };
@@ -192,14 +194,14 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
 
     /// Programs what the host's pages of some instances hold, trim records included.
     pub(super) fn push_out(&mut self, instances: InstanceSet) -> Result<(), FtlError> {
-        if self.config.buffer.power_safe {
+        if self.flash.rules.config.buffer.power_safe {
             return Ok(());
         }
         if instances == InstanceSet::MAX {
             // What finds no page now is sent by `push_awaited`.
             self.emit_all_trims()?;
         }
-        if self.omits_one_shot_flush() {
+        if self.flash.rules.omits_one_shot_flush() {
             return Ok(());
         }
         for instance in 0..self.instances.len() {
@@ -212,17 +214,19 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
 
     /// Whether the host's writes before a sequence are durable in some instances.
     pub(super) fn is_durable(&mut self, covered: u64, instances: InstanceSet) -> bool {
-        if self.config.buffer.power_safe {
+        if self.flash.rules.config.buffer.power_safe {
             return true;
         }
-        let omitted = self.omits_one_shot_flush();
+        let omitted = self.flash.rules.omits_one_shot_flush();
         let all = instances == InstanceSet::MAX && !omitted;
         let trims = if all { self.trims_durable() } else { u64::MAX };
         let of = (0..self.instances.len()).filter(|instance| instances >> instance & 1 != 0);
         let oldest = of
             .filter_map(|instance| {
                 let host = &self.instances[instance].host;
-                host.flight.oldest().or_else(|| if omitted { None } else { self.filling(host) })
+                host.flight
+                    .oldest()
+                    .or_else(|| if omitted { None } else { self.buffer.filling(host.page) })
             })
             .min();
         oldest.is_none_or(|oldest| oldest >= covered) && trims >= covered
@@ -252,9 +256,9 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
             let (covered, instances) = (waiter.covered, waiter.instances);
             if self.is_durable(covered, instances) {
                 let Waiter { token, since, .. } = self.port.waiters.remove(index);
-                self.counts.flush.waited += 1;
-                self.counts.flush.total_ns += (self.now - since).0;
-                self.done.push(Completion { token, done: Done::ok(self.now) });
+                self.flash.counts.flush.waited += 1;
+                self.flash.counts.flush.total_ns += (self.flash.now - since).0;
+                self.done.push(Completion { token, done: Done::ok(self.flash.now) });
             } else {
                 index += 1;
             }
@@ -264,14 +268,16 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
 
     /// Sends trim records that a waiter or the first request waits for, and that found no page before.
     fn push_awaited(&mut self) -> Result<(), FtlError> {
-        if self.config.buffer.power_safe || !self.discards.log.has_pending() {
+        if self.flash.rules.config.buffer.power_safe || !self.discards.log.has_pending() {
             return Ok(());
         }
         let waiting =
             self.port.waiters.iter().filter(|waiter| waiter.instances == InstanceSet::MAX);
         let first = self.port.queue.front().map(|request| request.awaits);
         let covered = waiting.map(|waiter| waiter.covered).chain(first).max().unwrap_or(0);
-        if self.trims_durable() < covered && self.emit_all_trims()? && !self.omits_one_shot_flush()
+        if self.trims_durable() < covered
+            && self.emit_all_trims()?
+            && !self.flash.rules.omits_one_shot_flush()
         {
             self.program(0, Stream::Host)?;
         }
@@ -295,19 +301,19 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
                 return Ok(false);
             }
             let lba = request.lba.plus(u64::from(request.done));
-            let piece = self.map.piece(lba, u64::from(request.crossed));
-            let instance = self.map.instance_of(piece.unit);
+            let piece = self.flash.map.piece(lba, u64::from(request.crossed));
+            let instance = self.flash.map.instance_of(piece.unit);
             if !self.make_slot(instance)? {
                 return Ok(false);
             }
             self.insert(request, instance, piece)?;
-            if self.run.omits(OmittedRule::FuaInstances) {
+            if self.flash.rules.run.omits(OmittedRule::FuaInstances) {
                 request.touched = 0;
             }
             request.touched |= 1 << instance;
             request.done += piece.sectors;
             request.crossed -= piece.sectors;
-            self.use_credits(instance, self.map.unit_sectors())?;
+            self.use_credits(instance, self.flash.map.unit_sectors())?;
         }
         Ok(true)
     }
@@ -315,17 +321,23 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
     /// Has the next part of a write cross the link, if the buffer can take it: all of it, unless that is
     /// more than the buffer holds beside pages that are being filled.
     fn cross(&mut self, request: &mut Request) -> bool {
-        let unit = self.map.unit_sectors();
-        let largest = self.sizes.buffer - self.instances.len() as u32 * self.sizes.page;
+        let unit = self.flash.map.unit_sectors();
+        let largest = self.flash.rules.sizes.buffer
+            - self.instances.len() as u32 * self.flash.rules.sizes.page;
         let lba = request.lba.plus(u64::from(request.done));
-        let most = (largest / unit).saturating_sub(1).max(1) * unit - self.map.index_of(lba);
+        let most = (largest / unit).saturating_sub(1).max(1) * unit - self.flash.map.index_of(lba);
         let sectors = (request.sectors - request.done).min(most);
-        let units = self.map.unit_of(lba.plus(u64::from(sectors) - 1)) + 1 - self.map.unit_of(lba);
+        let units = self.flash.map.unit_of(lba.plus(u64::from(sectors) - 1)) + 1
+            - self.flash.map.unit_of(lba);
         if self.buffer.free_sectors() < units as u32 * unit {
             return false;
         }
         request.crossed = sectors;
-        request.arrived = self.link.data_in(self.now, self.map.begins(self.now), sectors).end;
+        request.arrived = self
+            .flash
+            .link
+            .data_in(self.flash.now, self.flash.map.begins(self.flash.now), sectors)
+            .end;
         true
     }
 
@@ -336,17 +348,17 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
         instance: usize,
         piece: Piece,
     ) -> Result<(), FtlError> {
-        let unit = self.map.unit_sectors();
+        let unit = self.flash.map.unit_sectors();
         let sectors = if request.op == Op::Discard { 0 } else { piece.sectors };
-        self.counts.host.written += u64::from(sectors);
-        self.in_use_sum += u128::from(self.lines.in_use) * u128::from(sectors);
+        self.flash.counts.host.written += u64::from(sectors);
+        self.flash.counts.in_use_sum += u128::from(self.flash.lines.in_use) * u128::from(sectors);
         if piece.sectors < unit && self.overlay(request, instance, piece) {
             return Ok(());
         }
-        let before = self.map.get(Lba(piece.unit));
+        let before = self.flash.map.get(Lba(piece.unit));
         let mut ready = request.arrived;
         if piece.sectors < unit {
-            match self.read_rest(piece, before)? {
+            match self.flash.read_rest(piece, before)? {
                 Ok(at) => ready = ready.max(at),
                 Err(error) => {
                     request.failed.get_or_insert(error);
@@ -358,25 +370,25 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
         let slot = self.buffer.first_slot(id) + self.buffer.get(id).filled;
         for index in 0..unit {
             let data = self.merged(request, piece, before, index);
-            let key = self.map.first_of(piece.unit).0 as u32 + index;
-            self.buffer.push(id, key, self.next_seq, data);
-            self.next_seq += 1;
+            let key = self.flash.map.first_of(piece.unit).0 as u32 + index;
+            self.buffer.push(id, key, self.flash.next_seq, data);
+            self.flash.next_seq += 1;
         }
         self.buffer.charge(id, unit);
         let page = self.buffer.get_mut(id);
         page.ready = page.ready.max(ready);
-        self.counts.sectors.user += u64::from(sectors);
+        self.flash.counts.sectors.user += u64::from(sectors);
         if request.flags.has(Flags::JOURNAL) {
-            self.counts.sectors.journal += u64::from(sectors);
+            self.flash.counts.sectors.journal += u64::from(sectors);
         }
-        self.counts.sectors.pad += u64::from(unit - sectors);
-        self.counts.own.rmw_sectors += u64::from(unit - sectors);
-        match self.map.replace(Lba(piece.unit), MapEntry::Buffered(slot)) {
+        self.flash.counts.sectors.pad += u64::from(unit - sectors);
+        self.flash.counts.own.rmw_sectors += u64::from(unit - sectors);
+        match self.flash.map.replace(Lba(piece.unit), MapEntry::Buffered(slot)) {
             MapEntry::Flash(at) => {
                 self.note_superseded(slot, at);
                 self.invalidate(at, By::Write)?;
             }
-            MapEntry::Unmapped => self.map.came(instance),
+            MapEntry::Unmapped => self.flash.map.came(instance),
             MapEntry::Buffered(_) => {}
         }
         self.program_full(instance, Stream::Host)
@@ -384,13 +396,13 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
 
     /// Lays a piece over its unit in the page that is being filled for the host. Whether it is there.
     fn overlay(&mut self, request: &Request, instance: usize, piece: Piece) -> bool {
-        let MapEntry::Buffered(slot) = self.map.get(Lba(piece.unit)) else { return false };
+        let MapEntry::Buffered(slot) = self.flash.map.get(Lba(piece.unit)) else { return false };
         let id = self.buffer.page_of(slot);
         if self.instances[instance].host.page != Some(id) {
             return false;
         }
         for index in 0..piece.sectors {
-            let data = self.kept(|_| request.sector(index));
+            let data = self.flash.kept(|| request.sector(index));
             self.buffer.set_data(slot + piece.first + index, data);
         }
         let page = self.buffer.get_mut(id);
@@ -398,38 +410,15 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
         true
     }
 
-    /// Reads what a piece leaves of its unit; when it is there, or the error of a sector that is lost.
-    fn read_rest(
-        &mut self,
-        piece: Piece,
-        before: MapEntry,
-    ) -> Result<Result<Nanos, BlockError>, FtlError> {
-        self.counts.own.rmw += 1;
-        let MapEntry::Flash(at) = before else { return Ok(Ok(self.now)) };
-        let unit = self.map.unit_sectors();
-        self.media.set_cause(Cause { user: unit as u8, ..Cause::default() });
-        let read = self.media.read(self.now, self.now, at, unit, &mut Internal)?;
-        let kept = |index: &u32| !(piece.first..piece.first + piece.sectors).contains(index);
-        let lost = (0..unit).filter(kept).find(|&index| !self.media.readable(at.plus(index)));
-        Ok(match lost {
-            Some(index) if read.status != Status::Ok => {
-                self.counts.media_errors.uncorrectable += 1;
-                let lba = self.map.first_of(piece.unit).plus(u64::from(index));
-                Err(BlockError::Io { lba, what: "uncorrectable sector of the same mapping unit" })
-            }
-            _ => Ok(read.at),
-        })
-    }
-
     /// Content of a unit's sector after a piece was laid over it.
     #[inline]
     fn merged(&self, request: &Request, piece: Piece, before: MapEntry, index: u32) -> SectorData {
         let from_host = (piece.first..piece.first + piece.sectors).contains(&index);
-        self.kept(|ftl| match before {
+        self.flash.kept(|| match before {
             _ if from_host => request.sector(index - piece.first),
             MapEntry::Unmapped => SectorData::Tag(Tag::ZERO),
-            MapEntry::Buffered(slot) => ftl.buffer.data(slot + index).clone(),
-            MapEntry::Flash(at) => ftl.media.data(at.plus(index)),
+            MapEntry::Buffered(slot) => self.buffer.data(slot + index).clone(),
+            MapEntry::Flash(at) => self.flash.media.data(at.plus(index)),
         })
     }
 }

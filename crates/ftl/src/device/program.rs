@@ -6,8 +6,8 @@
 //! place.
 
 use super::DeviceFtl;
-use super::EventKind;
 use super::buffer::PageId;
+use super::flash::EventKind;
 use super::instance::Stream;
 use super::region::RegionMap;
 use crate::common::ids::LineId;
@@ -48,10 +48,10 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
                 EventKind::Gc { instance: instance as u8, number }
             }
         };
-        if outcome.at <= self.now {
+        if outcome.at <= self.flash.now {
             self.completed(event)?;
         } else {
-            self.events.push(outcome.at, event);
+            self.flash.events.push(outcome.at, event);
         }
         Ok(true)
     }
@@ -68,7 +68,7 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
             let page = *self.buffer.get(id);
             let gc = if stream == Stream::Gc { page.filled as u8 } else { 0 };
             let user = page.filled as u8 - gc;
-            self.media.set_cause(Cause { user, gc, pad: padding as u8 });
+            self.flash.media.set_cause(Cause { user, gc, pad: padding as u8 });
             let cmd = WriteCmd {
                 at: page.at,
                 kind: Kind::Data,
@@ -78,10 +78,13 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
                 aux: &[],
                 data: self.buffer.contents(id),
             };
-            let outcome =
-                self.media.write(self.now, page.ready.max(self.map.begins(self.now)), cmd)?;
+            let outcome = self.flash.media.write(
+                self.flash.now,
+                page.ready.max(self.flash.map.begins(self.flash.now)),
+                cmd,
+            )?;
             if outcome.status == Status::Ok {
-                self.counts.sectors.pad += u64::from(padding);
+                self.flash.counts.sectors.pad += u64::from(padding);
                 return Ok(outcome);
             }
             self.program_failed(instance, stream, id)?;
@@ -98,13 +101,15 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
         id: PageId,
     ) -> Result<(), FtlError> {
         let (at, line) = (self.buffer.get(id).at, self.buffer.get(id).line);
-        self.counts.media_errors.program_failures += 1;
-        self.counts.sectors.pad += u64::from(self.sizes.page);
-        let rest = self.geometry.sectors - self.layout.format.sector_of(at) - self.sizes.page;
-        self.lines.write_off(line, rest);
-        let entry = self.lines.get_mut(line);
+        self.flash.counts.media_errors.program_failures += 1;
+        self.flash.counts.sectors.pad += u64::from(self.flash.rules.sizes.page);
+        let rest = self.flash.rules.geometry.sectors
+            - self.flash.rules.layout.format.sector_of(at)
+            - self.flash.rules.sizes.page;
+        self.flash.lines.write_off(line, rest);
+        let entry = self.flash.lines.get_mut(line);
         entry.werr = true;
-        entry.pending -= self.sizes.page;
+        entry.pending -= self.flash.rules.sizes.page;
         self.retire_full(instance, stream)?;
         self.close_if_written(line)?;
         match self.take_place(instance, stream)? {
@@ -120,42 +125,42 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
     /// What a page holds is valid at its place, unless it was superseded meanwhile.
     pub(super) fn settle(&mut self, id: PageId) -> Result<(), FtlError> {
         let page = *self.buffer.get(id);
-        let (first, unit) = (self.buffer.first_slot(id), self.map.unit_sectors());
-        let (mask, mut valid) = (self.map.unit_mask(), 0);
+        let (first, unit) = (self.buffer.first_slot(id), self.flash.map.unit_sectors());
+        let (mask, mut valid) = (self.flash.map.unit_mask(), 0);
         for index in (0..page.filled).step_by(unit as usize) {
             let slot = first + index;
             let key = self.buffer.key(slot);
             let live = match key_lba(key) {
                 Some(lba) => {
-                    let unit = Lba(self.map.unit_of(lba));
+                    let unit = Lba(self.flash.map.unit_of(lba));
                     let (from, to) =
                         (MapEntry::Buffered(slot), MapEntry::Flash(page.at.plus(index)));
-                    self.map.switch(unit, from, to)
+                    self.flash.map.switch(unit, from, to)
                 }
                 None if key == KEY_TRIM => self.settle_trims(page.at.plus(index)),
                 None => false,
             };
             valid |= if live { mask << index } else { 0 };
         }
-        self.lines.set_valid(page.line, page.at, valid);
+        self.flash.lines.set_valid(page.line, page.at, valid);
         if page.supersedes || valid.count_ones() < page.filled {
             self.drop_superseded(id);
         }
         // What did not become valid was superseded by something that may not be durable yet.
-        if !self.run.omits(OmittedRule::SettledGate) {
-            self.discards.raise_gate(page.line, self.gate());
-            let line = self.lines.get_mut(page.line);
-            line.gate = line.gate.max(self.next_seq);
+        if !self.flash.rules.run.omits(OmittedRule::SettledGate) {
+            self.discards.raise_gate(page.line, self.flash.gate());
+            let line = self.flash.lines.get_mut(page.line);
+            line.gate = line.gate.max(self.flash.next_seq);
         }
-        let line = self.lines.get_mut(page.line);
-        line.pending -= self.sizes.page;
+        let line = self.flash.lines.get_mut(page.line);
+        line.pending -= self.flash.rules.sizes.page;
         self.close_if_written(page.line)
     }
 
     /// A unit of trim records is on media. Whether it was not before.
     fn settle_trims(&mut self, at: Ppa) -> bool {
-        if !self.media.readable(at) {
-            self.discarded.keep_all();
+        if !self.flash.media.readable(at) {
+            self.discards.dead.keep_all();
         }
         self.discards.places.insert(at)
     }
@@ -182,35 +187,35 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
     /// The sectors of a unit on media were superseded.
     #[inline]
     pub(super) fn invalidate(&mut self, at: Ppa, by: By) -> Result<(), FtlError> {
-        let line = self.lines.of(at);
+        let line = self.flash.lines.of(at);
         let gate = match by {
-            By::Write => self.next_seq,
+            By::Write => self.flash.next_seq,
             By::Discard => {
-                if !self.run.omits(OmittedRule::TrimGate) {
-                    self.discards.raise_gate(line, self.gate());
+                if !self.flash.rules.run.omits(OmittedRule::TrimGate) {
+                    self.discards.raise_gate(line, self.flash.gate());
                 }
                 0
             }
         };
-        for index in 0..self.map.unit_sectors() {
-            self.lines.clear_bit(at.plus(index));
+        for index in 0..self.flash.map.unit_sectors() {
+            self.flash.lines.clear_bit(at.plus(index));
         }
-        self.lines.cleared(line, self.map.unit_sectors(), gate);
+        self.flash.lines.cleared(line, self.flash.map.unit_sectors(), gate);
         self.line_lowered(line)
     }
 
     /// A line lost valid sectors.
     #[inline]
     fn line_lowered(&mut self, id: LineId) -> Result<(), FtlError> {
-        let line = self.lines.get(id);
+        let line = self.flash.lines.get(id);
         match line.state {
             LineState::Closed if line.valid == 0 => {
-                self.victims.remove(id);
-                self.counts.gc.empty_victims += 1;
+                self.flash.victims.remove(id);
+                self.flash.counts.gc.empty_victims += 1;
                 self.quarantine(id)
             }
             LineState::Closed => {
-                self.victims.lower(id, self.lines.weight(id));
+                self.flash.victims.lower(id, self.flash.lines.weight(id));
                 Ok(())
             }
             LineState::Corrupt if line.valid == 0 => self.quarantine(id),

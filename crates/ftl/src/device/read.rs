@@ -3,12 +3,13 @@
 //! together, as a bio's units go to the instances in turn (NVMeVirt `conv_read`).
 
 use super::DeviceFtl;
+use super::flash::Flash;
 use super::region::{Piece, RegionMap};
 use crate::common::l2p::MapEntry;
 use crate::common::reads::{self, Found};
 use crate::error::FtlError;
 use nandscape_block::{Bio, BlockError, Done, Flags, Lba, Payload, SectorData, Tag};
-use nandscape_media::{Cause, DataOut, OpenChannel, Ppa};
+use nandscape_media::{Cause, DataOut, Internal, OpenChannel, Ppa, Status};
 use nandscape_rt::Nanos;
 
 /// A read in progress.
@@ -29,18 +30,34 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
     /// Serves a read; its outcome is known at once.
     #[inline]
     pub(super) fn read(&mut self, bio: &Bio) -> Done {
-        let wants_data = self.run.keep_content && !bio.flags.has(Flags::NO_DATA);
-        self.counts.host.read += u64::from(bio.sectors);
-        let found = self.read_sectors(bio.lba, bio.sectors);
-        reads::done(self.now, found, || wants_data.then(|| self.contents(bio)))
+        let wants_data = self.flash.rules.run.keep_content && !bio.flags.has(Flags::NO_DATA);
+        self.flash.counts.host.read += u64::from(bio.sectors);
+        let found = self.flash.read_sectors(bio.lba, bio.sectors);
+        reads::done(self.flash.now, found, || wants_data.then(|| self.contents(bio)))
     }
 
+    fn contents(&self, bio: &Bio) -> Payload {
+        let content = |index| {
+            let lba = bio.lba.plus(u64::from(index));
+            match self.flash.map.get(Lba(self.flash.map.unit_of(lba))) {
+                MapEntry::Unmapped => SectorData::Tag(Tag::ZERO),
+                MapEntry::Buffered(slot) => {
+                    self.buffer.data(slot + self.flash.map.index_of(lba)).clone()
+                }
+                MapEntry::Flash(at) => self.flash.media.data(at.plus(self.flash.map.index_of(lba))),
+            }
+        };
+        Payload::collect((0..bio.sectors).map(content).collect())
+    }
+}
+
+impl<M: OpenChannel, P: RegionMap> Flash<M, P> {
     /// Reserves the time of a read, instance by instance, and checks every sector: when the last arrives, and
     /// the first error.
     fn read_sectors(&mut self, lba: Lba, sectors: u32) -> Found {
         let end = lba.plus(u64::from(sectors));
         let (first, last) = (self.map.unit_of(lba), self.map.unit_of(Lba(end.0 - 1)));
-        let instances = self.instances.len() as u64;
+        let instances = u64::from(self.rules.config.instances);
         let ready = self.link.read_ready(self.map.begins(self.now), sectors);
         let mut reading =
             Reading { ready, end: ready, hits: 0, unwritten: 0, run: None, error: None };
@@ -81,7 +98,8 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
         for index in 0..piece.sectors {
             self.verify_sector(reading, lba.plus(u64::from(index)), at.plus(index));
         }
-        let new_page = self.layout.format.sector_of(at).is_multiple_of(self.geometry.ws_opt);
+        let new_page =
+            self.rules.layout.format.sector_of(at).is_multiple_of(self.rules.geometry.ws_opt);
         match &mut reading.run {
             Some((first, sectors)) if at == first.plus(*sectors) && !new_page => {
                 *sectors += piece.sectors;
@@ -125,15 +143,26 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
         Ok(())
     }
 
-    fn contents(&self, bio: &Bio) -> Payload {
-        let content = |index| {
-            let lba = bio.lba.plus(u64::from(index));
-            match self.map.get(Lba(self.map.unit_of(lba))) {
-                MapEntry::Unmapped => SectorData::Tag(Tag::ZERO),
-                MapEntry::Buffered(slot) => self.buffer.data(slot + self.map.index_of(lba)).clone(),
-                MapEntry::Flash(at) => self.media.data(at.plus(self.map.index_of(lba))),
+    /// Reads what a piece leaves of its unit; when it is there, or the error of a sector that is lost.
+    pub(super) fn read_rest(
+        &mut self,
+        piece: Piece,
+        before: MapEntry,
+    ) -> Result<Result<Nanos, BlockError>, FtlError> {
+        self.counts.own.rmw += 1;
+        let MapEntry::Flash(at) = before else { return Ok(Ok(self.now)) };
+        let unit = self.map.unit_sectors();
+        self.media.set_cause(Cause { user: unit as u8, ..Cause::default() });
+        let read = self.media.read(self.now, self.now, at, unit, &mut Internal)?;
+        let kept = |index: &u32| !(piece.first..piece.first + piece.sectors).contains(index);
+        let lost = (0..unit).filter(kept).find(|&index| !self.media.readable(at.plus(index)));
+        Ok(match lost {
+            Some(index) if read.status != Status::Ok => {
+                self.counts.media_errors.uncorrectable += 1;
+                let lba = self.map.first_of(piece.unit).plus(u64::from(index));
+                Err(BlockError::Io { lba, what: "uncorrectable sector of the same mapping unit" })
             }
-        };
-        Payload::collect((0..bio.sectors).map(content).collect())
+            _ => Ok(read.at),
+        })
     }
 }

@@ -15,6 +15,7 @@
 //! formatted with other instances or mapping units is refused when its data say so.
 
 use super::config::Config;
+use super::flash::Flash;
 use super::instance::Stream;
 use super::region::RegionMap;
 use super::space::EXHAUSTED;
@@ -98,16 +99,17 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
     ) -> Result<Self, FtlError> {
         let ftl = Self::assemble(media, plan, run, Nanos::ZERO);
         let mut ftl = ftl.map_err(|(_, error)| error)?;
-        for line in 0..ftl.sizes.lines {
+        for line in 0..ftl.flash.rules.sizes.lines {
             ftl.erase(line)?;
         }
-        for stripe in 0..ftl.layout.stripes() {
-            let of = |&(id, _): &(LineId, _)| ftl.layout.stripe_of(id) == stripe;
-            let good = ftl.lines.iter().filter(of).map(|(_, line)| u64::from(line.capacity)).sum();
-            ftl.config.check_space(&ftl.sizes, good)?;
+        for stripe in 0..ftl.flash.rules.layout.stripes() {
+            let of = |&(id, _): &(LineId, _)| ftl.flash.rules.layout.stripe_of(id) == stripe;
+            let good =
+                ftl.flash.lines.iter().filter(of).map(|(_, line)| u64::from(line.capacity)).sum();
+            ftl.flash.rules.config.check_space(&ftl.flash.rules.sizes, good)?;
         }
-        ftl.now = ftl.settled;
-        ftl.reset_all_counts();
+        ftl.flash.now = ftl.flash.settled;
+        ftl.flash.reset_counts();
         Ok(ftl)
     }
 
@@ -121,30 +123,32 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
         let mut ftl = Self::assemble(media, plan, run, now)?;
         match ftl.mount() {
             Ok(()) => Ok(ftl),
-            Err(error) => Err((ftl.media, error)),
+            Err(error) => Err((ftl.flash.media, error)),
         }
     }
 
     fn mount(&mut self) -> Result<(), FtlError> {
-        let by_sequence = !self.run.omits(OmittedRule::Sequence);
-        let mut replay = Replay::new(self.sizes.unit.ilog2(), by_sequence);
-        let mut end = self.now;
-        for line in 0..self.sizes.lines {
-            for index in 0..self.layout.width {
-                end = end.max(self.replay_chunk(line, index, &mut replay)?);
+        let by_sequence = !self.flash.rules.run.omits(OmittedRule::Sequence);
+        let mut replay = Replay::new(self.flash.rules.sizes.unit.ilog2(), by_sequence);
+        let mut end = self.flash.now;
+        for line in 0..self.flash.rules.sizes.lines {
+            for index in 0..self.flash.rules.layout.width {
+                end = end.max(self.flash.replay_chunk(line, index, &mut replay)?);
             }
         }
-        replay.hide_trimmed(&mut self.map, |at| self.media.oob(at).seq);
-        self.next_seq = replay.seq_max + 1;
-        self.discards.places =
-            replay.count_valid(&self.map, &mut self.lines, |_, _| {}).into_iter().collect();
+        replay.hide_trimmed(&mut self.flash.map, |at| self.flash.media.oob(at).seq);
+        self.flash.next_seq = replay.seq_max + 1;
+        self.discards.places = replay
+            .count_valid(&self.flash.map, &mut self.flash.lines, |_, _| {})
+            .into_iter()
+            .collect();
         self.count_instances();
-        self.drop_not_chosen();
-        self.now = end;
+        self.flash.drop_not_chosen();
+        self.flash.now = end;
         for instance in 0..self.instances.len() {
             self.place_lines(instance)?;
         }
-        self.now = self.now.max(self.settled);
+        self.flash.now = self.flash.now.max(self.flash.settled);
         for instance in 0..self.instances.len() {
             match self.restore_reserve(instance) {
                 // What is on media can be read.
@@ -152,19 +156,20 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
                 restored => restored?,
             }
         }
-        self.now = self.now.max(self.settled);
-        self.reset_all_counts();
+        self.flash.now = self.flash.now.max(self.flash.settled);
+        self.flash.reset_counts();
         Ok(())
     }
 
     /// Tells the map in which instance each unit is.
     fn count_instances(&mut self) {
         let units: Vec<usize> = self
+            .flash
             .map
-            .mapped_in(0..self.map.end())
-            .filter_map(|unit| self.home_of(self.map.get(Lba(unit))))
+            .mapped_in(0..self.flash.map.end())
+            .filter_map(|unit| self.home_of(self.flash.map.get(Lba(unit))))
             .collect();
-        units.into_iter().for_each(|instance| self.map.came(instance));
+        units.into_iter().for_each(|instance| self.flash.map.came(instance));
     }
 
     /// Collects until an instance has its reserve, and an erase unit for saving the buffer, as far as that helps.
@@ -173,15 +178,15 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
             self.release_durable()?;
             self.keep_spare(instance);
             let lacks_spare = self.lacks_spare(instance);
-            let wanted = self.config.reserve_lines() + u32::from(lacks_spare);
-            if !lacks_spare && self.has_free(instance, wanted) {
+            let wanted = self.flash.rules.config.reserve_lines() + u32::from(lacks_spare);
+            if !lacks_spare && self.flash.has_free(instance, wanted) {
                 return Ok(());
             }
-            if self.lacks(instance, wanted) && self.collect(instance)?.is_some() {
+            if self.flash.lacks(instance, wanted) && self.collect(instance)?.is_some() {
                 continue;
             }
-            if let Some(at) = self.events.next_at() {
-                self.now = self.now.max(at);
+            if let Some(at) = self.flash.events.next_at() {
+                self.flash.now = self.flash.now.max(at);
                 self.run_round()?;
             } else if !self.program(instance, Stream::Gc)? {
                 break;
@@ -192,9 +197,60 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
                 BlockError::ReadOnly("no erase unit to save the buffer when power fails".into());
             return Err(error.into());
         }
-        if self.lines.free_lines_of(instance as u32) == 0 { Err(EXHAUSTED.into()) } else { Ok(()) }
+        if self.flash.lines.free_lines_of(instance as u32) == 0 {
+            Err(EXHAUSTED.into())
+        } else {
+            Ok(())
+        }
     }
 
+    /// Gives every erase unit of an instance its state and list.
+    fn place_lines(&mut self, instance: usize) -> Result<(), FtlError> {
+        let stripe = instance as u32;
+        let (empty, mut kept): (Vec<LineId>, Vec<LineId>) = (0..self.flash.rules.sizes.lines)
+            .filter(|&line| self.flash.rules.layout.stripe_of(line) == stripe)
+            .partition(|&line| self.flash.lines.get(line).valid == 0);
+        for line in empty {
+            self.erase(line)?;
+        }
+        for &line in &kept {
+            self.flash.count_chunks(line);
+            let (written, left) = self.flash.written_and_left(line);
+            let entry = self.flash.lines.get_mut(line);
+            (entry.data, entry.left) = (written, left);
+            entry.state = LineState::Closing;
+            self.flash.lines.in_use += u64::from(written);
+        }
+        for stream in [Stream::Gc, Stream::Host] {
+            self.reopen(instance, stream, &kept);
+        }
+        // Policies that go by age see erase units in the order in which they were written.
+        kept.sort_by_key(|&line| self.flash.lines.get(line).seq);
+        for line in kept {
+            if self.flash.lines.get(line).state == LineState::Closing {
+                self.flash.lines.get_mut(line).left = 0;
+                self.close_if_written(line)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Goes on in the erase unit with most space left, if any has space.
+    fn reopen(&mut self, instance: usize, stream: Stream, kept: &[LineId]) {
+        let left = |line: &LineId| self.flash.lines.get(*line).left;
+        let closing = |line: &&LineId| self.flash.lines.get(**line).state == LineState::Closing;
+        let most =
+            kept.iter().filter(closing).copied().max_by_key(|line| (left(line), Reverse(*line)));
+        if let Some(line) = most.filter(|line| left(line) > 0) {
+            self.flash.lines.writable += u64::from(left(&line));
+            let entry = self.flash.lines.get_mut(line);
+            (entry.state, entry.origin) = (LineState::Open, stream as u8);
+            self.instances[instance].point(stream).line = Some(line);
+        }
+    }
+}
+
+impl<M: OpenChannel, P: RegionMap> Flash<M, P> {
     /// Replays what is written in a chunk of an erase unit; when it was read.
     fn replay_chunk(
         &mut self,
@@ -202,21 +258,22 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
         index: u32,
         replay: &mut Replay,
     ) -> Result<Nanos, FtlError> {
-        let chunk = self.layout.chunk(line, index);
+        let chunk = self.rules.layout.chunk(line, index);
         let info = self.media.chunk(chunk);
         let mut end = self.now;
         if !matches!(info.state, ChunkState::Open | ChunkState::Closed) {
             return Ok(end);
         }
-        let page = self.sizes.page;
+        let page = self.rules.sizes.page;
         for first in (0..info.wp).step_by(page as usize) {
             let sectors = page.min(info.wp - first);
-            let at = self.layout.format.ppa(chunk, first);
+            let at = self.rules.layout.format.ppa(chunk, first);
             end = end.max(self.media.read(self.now, self.now, at, sectors, &mut Internal)?.at);
-            let row = u64::from(first / page) * u64::from(self.layout.width) + u64::from(index);
+            let row =
+                u64::from(first / page) * u64::from(self.rules.layout.width) + u64::from(index);
             let order = ((u64::from(line) + 1) << 32) + row * u64::from(page);
-            for offset in (0..sectors).step_by(self.sizes.unit as usize) {
-                let whole = offset + self.sizes.unit <= sectors;
+            for offset in (0..sectors).step_by(self.rules.sizes.unit as usize) {
+                let whole = offset + self.rules.sizes.unit <= sectors;
                 self.replay_unit(line, at.plus(offset), order + u64::from(offset), whole, replay)?;
             }
         }
@@ -231,8 +288,8 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
             let oob = self.media.oob(at.plus(index));
             oob.kind == Kind::Data && oob.key == first.key + index
         };
-        let partial = first.key == KEY_TRIM || self.run.omits(OmittedRule::TornUnits);
-        let all = partial || (1..self.sizes.unit).all(follows);
+        let partial = first.key == KEY_TRIM || self.rules.run.omits(OmittedRule::TornUnits);
+        let all = partial || (1..self.rules.sizes.unit).all(follows);
         first.kind == Kind::Data && self.unit_readable(at) && all
     }
 
@@ -248,12 +305,12 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
         if !whole || (oob.key != KEY_TRIM && key_lba(oob.key).is_none()) || !self.is_whole(at) {
             return Ok(());
         }
-        if oob.key != KEY_TRIM || !self.run.omits(OmittedRule::TrimSequence) {
-            replay.seq_max = replay.seq_max.max(oob.seq + u64::from(self.sizes.unit) - 1);
+        if oob.key != KEY_TRIM || !self.rules.run.omits(OmittedRule::TrimSequence) {
+            replay.seq_max = replay.seq_max.max(oob.seq + u64::from(self.rules.sizes.unit) - 1);
         }
         let entry = self.lines.get_mut(line);
         entry.seq = entry.seq.max(oob.seq);
-        let by_place = self.run.omits(OmittedRule::Sequence);
+        let by_place = self.rules.run.omits(OmittedRule::Sequence);
         let order = if by_place { place } else { oob.seq };
         if oob.key == KEY_TRIM {
             let records = decode_trims(&self.media.data(at)).unwrap_or_default();
@@ -261,13 +318,13 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
             replay.add_trims(oob.seq, at, records.into_iter().map(hides));
         } else if let Some(lba) = key_lba(oob.key) {
             let unit = self.map.unit_of(lba);
-            let here = || self.map.may_be_in(unit, self.layout.stripe_of(line));
+            let here = || self.map.may_be_in(unit, self.rules.layout.stripe_of(line));
             if !self.map.has(lba) || self.map.index_of(lba) != 0 || !here() {
                 let kind = "mapping unit (formatted with other sizes or instances)";
                 return Err(FtlError::Corrupt { kind, line });
             }
             // What superseded a dropped copy was durable: media must have lost it since.
-            if !(0..self.sizes.unit).any(|index| self.media.is_dropped(at.plus(index))) {
+            if !(0..self.rules.sizes.unit).any(|index| self.media.is_dropped(at.plus(index))) {
                 let seq_of = |at| self.media.oob(at).seq;
                 replay.offer(&mut self.map, Lba(unit), order, at, seq_of);
             }
@@ -275,66 +332,21 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
         Ok(())
     }
 
-    /// Gives every erase unit of an instance its state and list.
-    fn place_lines(&mut self, instance: usize) -> Result<(), FtlError> {
-        let stripe = instance as u32;
-        let (empty, mut kept): (Vec<LineId>, Vec<LineId>) = (0..self.sizes.lines)
-            .filter(|&line| self.layout.stripe_of(line) == stripe)
-            .partition(|&line| self.lines.get(line).valid == 0);
-        for line in empty {
-            self.erase(line)?;
-        }
-        for &line in &kept {
-            self.count_chunks(line);
-            let (written, left) = self.written_and_left(line);
-            let entry = self.lines.get_mut(line);
-            (entry.data, entry.left) = (written, left);
-            entry.state = LineState::Closing;
-            self.lines.in_use += u64::from(written);
-        }
-        for stream in [Stream::Gc, Stream::Host] {
-            self.reopen(instance, stream, &kept);
-        }
-        // Policies that go by age see erase units in the order in which they were written.
-        kept.sort_by_key(|&line| self.lines.get(line).seq);
-        for line in kept {
-            if self.lines.get(line).state == LineState::Closing {
-                self.lines.get_mut(line).left = 0;
-                self.close_if_written(line)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Goes on in the erase unit with most space left, if any has space.
-    fn reopen(&mut self, instance: usize, stream: Stream, kept: &[LineId]) {
-        let left = |line: &LineId| self.lines.get(*line).left;
-        let closing = |line: &&LineId| self.lines.get(**line).state == LineState::Closing;
-        let most =
-            kept.iter().filter(closing).copied().max_by_key(|line| (left(line), Reverse(*line)));
-        if let Some(line) = most.filter(|line| left(line) > 0) {
-            self.lines.writable += u64::from(left(&line));
-            let entry = self.lines.get_mut(line);
-            (entry.state, entry.origin) = (LineState::Open, stream as u8);
-            self.instances[instance].point(stream).line = Some(line);
-        }
-    }
-
     /// Sectors that are written in an erase unit, and those of pages that can still be.
     fn written_and_left(&self, line: LineId) -> (u32, u32) {
-        let page = self.sizes.page;
+        let page = self.rules.sizes.page;
         let of_chunk = |index| {
-            let info = self.media.chunk(self.layout.chunk(line, index));
+            let info = self.media.chunk(self.rules.layout.chunk(line, index));
             match info.state {
                 ChunkState::Free | ChunkState::Open => {
                     let next = info.wp.next_multiple_of(page);
-                    (next, self.geometry.sectors - next)
+                    (next, self.rules.geometry.sectors - next)
                 }
                 ChunkState::Closed => (info.wp, 0),
                 ChunkState::Offline => (0, 0),
             }
         };
-        (0..self.layout.width)
+        (0..self.rules.layout.width)
             .map(of_chunk)
             .fold((0, 0), |(written, left), (w, l)| (written + w, left + l))
     }

@@ -1,6 +1,7 @@
 //! A conventional SSD as an [`Ftl`]: what it reports, and how it goes off its media.
 
 use super::DeviceFtl;
+use super::check::Check;
 use super::counts::DeviceCounts;
 use super::region::RegionMap;
 use crate::common::lines::{Line, LineState};
@@ -15,19 +16,13 @@ use nandscape_rt::Nanos;
 impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
     /// Everything counted since the last reset.
     pub const fn counts(&self) -> &DeviceCounts {
-        &self.counts
+        &self.flash.counts
     }
 
     /// What it stands on, and the link above it: lent to what shares them.
     #[inline]
     pub(crate) const fn media_and_link(&mut self) -> (&mut M, &mut HostLink) {
-        (&mut self.media, &mut self.link)
-    }
-
-    pub(super) fn reset_all_counts(&mut self) {
-        self.counts = DeviceCounts::default();
-        self.in_use_sum = 0;
-        self.map.reset_counts();
+        (&mut self.flash.media, &mut self.flash.link)
     }
 }
 
@@ -40,22 +35,22 @@ impl<M: OpenChannel, P: RegionMap> Ftl for DeviceFtl<M, P> {
 
     #[inline]
     fn now(&self) -> Nanos {
-        self.now
+        self.flash.now
     }
 
     fn size(&self) -> DeviceSize {
-        self.sizes.device()
+        self.flash.rules.sizes.device()
     }
 
     #[inline]
     fn sectors(&self) -> SectorCounts {
-        self.counts.sectors
+        self.flash.counts.sectors
     }
 
     fn report(&self) -> FtlReport {
-        let counts = self.counts;
+        let counts = self.flash.counts;
         let DeviceCounts { sectors, host, erases, gc, flush, media_errors, .. } = counts;
-        let mean = self.in_use_sum as f64 / host.written.max(1) as f64;
+        let mean = self.flash.counts.in_use_sum as f64 / host.written.max(1) as f64;
         FtlReport {
             sectors,
             host,
@@ -65,13 +60,13 @@ impl<M: OpenChannel, P: RegionMap> Ftl for DeviceFtl<M, P> {
             media_errors,
             dropped_sectors: counts.dropped_sectors,
             in_use_sectors_mean: mean,
-            detail: self.map.detail(counts.own),
+            detail: self.flash.map.detail(counts.own),
         }
     }
 
     fn reset_counts(&mut self) {
-        self.link.reset_counts();
-        self.reset_all_counts();
+        self.flash.link.reset_counts();
+        self.flash.reset_counts();
     }
 
     fn memory(&self) -> MemoryUse {
@@ -80,33 +75,38 @@ impl<M: OpenChannel, P: RegionMap> Ftl for DeviceFtl<M, P> {
         MemoryUse {
             side: Side::Device,
             parts: vec![
-                ("map", self.map.bytes()),
-                ("bitmap", self.lines.bitmap_bytes()),
-                ("line", self.lines.line_bytes() + self.victims.bytes() + self.discards.bytes()),
+                ("map", self.flash.map.bytes()),
+                ("bitmap", self.flash.lines.bitmap_bytes()),
+                (
+                    "line",
+                    self.flash.lines.line_bytes()
+                        + self.flash.victims.bytes()
+                        + self.discards.bytes(),
+                ),
                 ("buffers", self.buffer.bytes() + port + points.sum::<u64>()),
             ],
-            map: self.map.parts(),
+            map: self.flash.map.parts(),
         }
     }
 
     fn erase_units(&self) -> Vec<EraseUnit> {
-        self.lines.iter().map(|(_, line)| erase_unit(line)).collect()
+        self.flash.lines.iter().map(|(_, line)| erase_unit(line)).collect()
     }
 
     fn mapped_sectors(&self) -> u64 {
-        self.map.mapped() * u64::from(self.sizes.unit)
+        self.flash.map.mapped() * u64::from(self.flash.rules.sizes.unit)
     }
 
     fn appended_sectors(&self) -> u64 {
-        self.map.appended() * u64::from(self.sizes.unit)
+        self.flash.map.appended() * u64::from(self.flash.rules.sizes.unit)
     }
 
     fn attach(&mut self, attach: Attach) {
-        self.link = HostLink::new(attach.link);
+        self.flash.link = HostLink::new(attach.link);
     }
 
     fn link(&self) -> &HostLink {
-        &self.link
+        &self.flash.link
     }
 
     fn cpu_spans(&mut self, _room: Option<usize>) -> Vec<CpuSpan> {
@@ -114,11 +114,11 @@ impl<M: OpenChannel, P: RegionMap> Ftl for DeviceFtl<M, P> {
     }
 
     fn media(&self) -> &M {
-        &self.media
+        &self.flash.media
     }
 
     fn media_mut(&mut self) -> &mut M {
-        &mut self.media
+        &mut self.flash.media
     }
 
     fn power_off(self) -> M {
@@ -126,7 +126,7 @@ impl<M: OpenChannel, P: RegionMap> Ftl for DeviceFtl<M, P> {
     }
 
     fn check_invariants(&self) -> Result<(), String> {
-        self.check()
+        Check { device: self, flash: &self.flash }.all()
     }
 }
 

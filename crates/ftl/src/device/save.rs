@@ -3,6 +3,7 @@
 //! mount finds it there as it finds everything else, beside whatever the cut left of programs in flight.
 
 use super::DeviceFtl;
+use super::flash::Flash;
 use super::region::RegionMap;
 use crate::common::ids::LineId;
 use crate::common::l2p::MapEntry;
@@ -11,7 +12,7 @@ use crate::common::trims::encode_trims;
 use crate::error::FtlError;
 use crate::kind::OmittedRule;
 use nandscape_block::{Lba, SectorData};
-use nandscape_media::{ChunkState, KEY_EMPTY, KEY_TRIM, Kind, OpenChannel, WriteCmd};
+use nandscape_media::{ChunkState, KEY_EMPTY, KEY_TRIM, Kind, OpenChannel, Ppa, WriteCmd};
 
 /// A sector to be saved: its sequence, key and content.
 type Saved = (u64, u32, SectorData);
@@ -19,7 +20,9 @@ type Saved = (u64, u32, SectorData);
 impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
     /// Everything in RAM is gone, but for a power-safe buffer, which is saved.
     pub(super) fn lose_power(mut self) -> M {
-        if self.config.buffer.power_safe && !self.run.omits(OmittedRule::BufferSave) {
+        if self.flash.rules.config.buffer.power_safe
+            && !self.flash.rules.run.omits(OmittedRule::BufferSave)
+        {
             for instance in 0..self.instances.len() {
                 // Media that refuse are off already: the cut reached them first.
                 if self.save_buffer(instance).is_err() {
@@ -27,7 +30,7 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
                 }
             }
         }
-        self.media
+        self.flash.media
     }
 
     /// Programs what the buffer holds of an instance into its spare erase unit.
@@ -36,33 +39,33 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
         let mut saved = self.buffered(instance);
         // What compaction has yet to send replaces records that are still on media.
         if instance == 0 && self.discards.log.has_pending() && !self.discards.log.overflows() {
-            let records = self.discards.log.emit(self.next_seq);
-            saved.push((self.next_seq, KEY_TRIM, encode_trims(&records)));
-            for index in 1..u64::from(self.sizes.unit) {
-                saved.push((self.next_seq + index, KEY_EMPTY, SectorData::Absent));
+            let records = self.discards.log.emit(self.flash.next_seq);
+            saved.push((self.flash.next_seq, KEY_TRIM, encode_trims(&records)));
+            for index in 1..u64::from(self.flash.rules.sizes.unit) {
+                saved.push((self.flash.next_seq + index, KEY_EMPTY, SectorData::Absent));
             }
         }
-        self.write_saved(line, &saved)
+        self.flash.write_saved(line, &saved)
     }
 
     /// The sectors in the buffer that the table points at, and trim records, by sequence.
     fn buffered(&self, instance: usize) -> Vec<Saved> {
         let mut saved = Vec::new();
         for (id, page) in self.buffer.filled_pages() {
-            if self.layout.stripe_of(page.line) != instance as u32 {
+            if self.flash.rules.layout.stripe_of(page.line) != instance as u32 {
                 continue;
             }
             let first = self.buffer.first_slot(id);
-            for slot in (first..first + page.filled).step_by(self.sizes.unit as usize) {
+            for slot in (first..first + page.filled).step_by(self.flash.rules.sizes.unit as usize) {
                 let key = self.buffer.key(slot);
                 let live = match key_lba(key) {
                     Some(lba) => {
-                        let unit = Lba(self.map.unit_of(lba));
-                        self.map.get(unit) == MapEntry::Buffered(slot)
+                        let unit = Lba(self.flash.map.unit_of(lba));
+                        self.flash.map.get(unit) == MapEntry::Buffered(slot)
                     }
                     None => key == KEY_TRIM,
                 };
-                let unit = slot..slot + if live { self.sizes.unit } else { 0 };
+                let unit = slot..slot + if live { self.flash.rules.sizes.unit } else { 0 };
                 saved.extend(unit.map(|slot| {
                     let data = self.buffer.data(slot).clone();
                     (self.buffer.seq(slot), self.buffer.key(slot), data)
@@ -72,20 +75,22 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
         saved.sort_by_key(|(seq, ..)| *seq);
         saved
     }
+}
 
+impl<M: OpenChannel, P: RegionMap> Flash<M, P> {
     /// Writes sectors page by page, round the good chunks of an erase unit.
     fn write_saved(&mut self, line: LineId, saved: &[Saved]) -> Result<(), FtlError> {
-        let mut pages = saved.chunks(self.sizes.page as usize);
-        for row in 0..self.geometry.sectors / self.sizes.page {
-            for index in 0..self.layout.width {
-                let chunk = self.layout.chunk(line, index);
+        let mut pages = saved.chunks(self.rules.sizes.page as usize);
+        for row in 0..self.rules.geometry.sectors / self.rules.sizes.page {
+            for index in 0..self.rules.layout.width {
+                let chunk = self.rules.layout.chunk(line, index);
                 let info = self.media.chunk(chunk);
                 let takes = matches!(info.state, ChunkState::Free | ChunkState::Open);
-                if !takes || info.wp != row * self.sizes.page {
+                if !takes || info.wp != row * self.rules.sizes.page {
                     continue;
                 }
                 let Some(page) = pages.next() else { return Ok(()) };
-                let at = self.layout.format.ppa(chunk, info.wp);
+                let at = self.rules.layout.format.ppa(chunk, info.wp);
                 self.write_saved_page(at, page)?;
             }
         }
@@ -93,12 +98,8 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
     }
 
     /// Writes one page of sectors, which takes no time and is not undone by the cut.
-    fn write_saved_page(
-        &mut self,
-        at: nandscape_media::Ppa,
-        page: &[Saved],
-    ) -> Result<(), FtlError> {
-        let sectors = self.sizes.page as usize;
+    fn write_saved_page(&mut self, at: Ppa, page: &[Saved]) -> Result<(), FtlError> {
+        let sectors = self.rules.sizes.page as usize;
         let seq = page.first().map_or(0, |(seq, ..)| *seq);
         let rest = sectors - page.len();
         let padding = std::iter::repeat_n((u64::MAX, KEY_EMPTY, SectorData::Absent), rest);

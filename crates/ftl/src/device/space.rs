@@ -32,41 +32,12 @@ pub(super) const EXHAUSTED: BlockError =
     BlockError::ReadOnly(Cow::Borrowed("no free erase unit, and nothing to collect"));
 
 impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
-    /// Sectors of so many erase units without bad chunks.
-    const fn lines_in_sectors(&self, lines: u32) -> u32 {
-        lines * self.sizes.line_sectors
-    }
-
-    /// Whether the free erase units of an instance hold as much as so many without bad chunks.
-    pub(super) fn has_free(&self, instance: usize, lines: u32) -> bool {
-        let wanted = self.lines_in_sectors(lines);
-        self.lines.free_sectors_of(instance as u32, wanted) >= wanted
-    }
-
     /// Whether the host's data may open another page without touching the reserve. The last place of an open
     /// erase unit is kept for trim records.
     #[inline]
     pub(super) fn host_has_place(&self, instance: usize) -> bool {
-        let left = self.places_left(self.instances[instance].host.line);
-        left > 1 || self.has_free(instance, self.config.reserve_lines() + 1)
-    }
-
-    /// Whether so little is free, or about to be, that something must be collected: fewer erase units than
-    /// collection is to begin at, or than the host needs for another one.
-    pub(super) fn is_short(&self, instance: usize) -> bool {
-        self.lacks(instance, self.lines_to_collect())
-    }
-
-    /// An instance that has fewer erase units free or about to be collects.
-    fn lines_to_collect(&self) -> u32 {
-        self.config.gc_lines.max(self.config.reserve_lines()) + 1
-    }
-
-    /// Whether what is free, or waits for its erase, holds less than so many erase units without bad chunks.
-    pub(super) fn lacks(&self, instance: usize, lines: u32) -> bool {
-        let (stripe, wanted) = (instance as u32, self.lines_in_sectors(lines));
-        let waiting = self.lines.quarantined_in(stripe).map(|line| self.lines.get(line).capacity);
-        self.lines.free_sectors_of(stripe, wanted) + waiting.sum::<u32>() < wanted
+        let left = self.flash.places_left(self.instances[instance].host.line);
+        left > 1 || self.flash.has_free(instance, self.flash.rules.config.reserve_lines() + 1)
     }
 
     /// Makes sure that an instance has a page that takes a unit of the host's. Whether it has; if not, programs in
@@ -119,16 +90,17 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
     /// Makes sure that instance 0 has places for so many units of trim records without touching the reserve, as far as
     /// collection brings them. Whether it has; if not, programs in flight bring some.
     pub(super) fn make_trim_places(&mut self, units: u32) -> Result<bool, FtlError> {
-        let open = self.places_left(self.instances[0].host.line).saturating_sub(1);
-        let sectors = (units * self.sizes.unit).saturating_sub(open * self.sizes.page);
+        let open = self.flash.places_left(self.instances[0].host.line).saturating_sub(1);
+        let sectors = (units * self.flash.rules.sizes.unit)
+            .saturating_sub(open * self.flash.rules.sizes.page);
         if sectors == 0 {
             return Ok(true);
         }
-        let lines = sectors.div_ceil(self.sizes.line_sectors);
-        let wanted = self.config.reserve_lines() + lines;
+        let lines = sectors.div_ceil(self.flash.rules.sizes.line_sectors);
+        let wanted = self.flash.rules.config.reserve_lines() + lines;
         loop {
             self.release_durable()?;
-            if self.has_free(0, wanted) {
+            if self.flash.has_free(0, wanted) {
                 return Ok(true);
             }
             match self.gain(0, wanted)? {
@@ -142,7 +114,7 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
     /// Whether the page that an instance fills for the host takes another unit.
     fn has_slot(&mut self, instance: usize) -> Result<bool, FtlError> {
         let Some(id) = self.instances[instance].host.page else { return Ok(false) };
-        if self.buffer.takes(id, self.next_seq) {
+        if self.buffer.takes(id, self.flash.next_seq) {
             return Ok(true);
         }
         self.program(instance, Stream::Host)?;
@@ -155,19 +127,19 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
         if self.host_has_place(instance) {
             return Ok(Space::Made);
         }
-        self.gain(instance, self.lines_to_collect())
+        self.gain(instance, self.flash.lines_to_collect())
     }
 
     /// An instance has fewer free erase units than these: collects, unless enough wait for their erase, or programs what
     /// they wait for.
     fn gain(&mut self, instance: usize, lines: u32) -> Result<Space, FtlError> {
-        if self.lacks(instance, lines) && self.collect(instance)?.is_some() {
+        if self.flash.lacks(instance, lines) && self.collect(instance)?.is_some() {
             return Ok(Space::Made);
         }
         if !self.instances[instance].is_idle() {
             return Ok(Space::InFlight);
         }
-        let waits = self.lines.quarantined_in(instance as u32).next().is_some();
+        let waits = self.flash.lines.quarantined_in(instance as u32).next().is_some();
         let moved = waits && self.program_filling(instance)?;
         Ok(if moved { Space::Made } else { Space::Exhausted })
     }
@@ -175,10 +147,10 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
     /// Programs what an instance fills, as erase units wait for it. Whether there was anything.
     fn program_filling(&mut self, instance: usize) -> Result<bool, FtlError> {
         let mut moved = self.program(instance, Stream::Gc)?;
-        if !self.config.buffer.power_safe {
+        if !self.flash.rules.config.buffer.power_safe {
             moved |= self.program(instance, Stream::Host)?;
         }
-        self.counts.gc.forced_flushes += u64::from(moved);
+        self.flash.counts.gc.forced_flushes += u64::from(moved);
         Ok(moved)
     }
 
@@ -186,7 +158,7 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
     fn free_by_trims(&mut self, instance: usize) -> Result<Space, FtlError> {
         let durable = self.trims_durable();
         let waits = |line: LineId| self.discards.gate(line) > durable;
-        if !self.lines.quarantined_in(instance as u32).any(waits) {
+        if !self.flash.lines.quarantined_in(instance as u32).any(waits) {
             return Ok(Space::Exhausted);
         }
         let emits = self.discards.log.has_pending();
@@ -194,7 +166,7 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
             return Ok(Space::InFlight);
         }
         if self.program(0, Stream::Host)? || emits {
-            self.counts.gc.forced_flushes += 1;
+            self.flash.counts.gc.forced_flushes += 1;
             return Ok(Space::Made);
         }
         let idle = self.instances[0].host.flight.is_empty();

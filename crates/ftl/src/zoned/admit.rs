@@ -4,15 +4,15 @@
 //! does not fit waits, and with it what follows in its zone. Without a buffer everything crosses at once, and its
 //! programs begin when it has arrived. Chunks come from the pools at the first write after a reset.
 
-use super::ZonedFtl;
-use super::zone::{NO_CHUNK, PageState, Request};
+use super::store::Store;
+use super::zone::{NO_CHUNK, Request};
 use crate::error::FtlError;
 use nandscape_block::zone::ZoneId;
 use nandscape_block::{Flags, SectorData};
 use nandscape_media::OpenChannel;
 use nandscape_rt::Nanos;
 
-impl<M: OpenChannel> ZonedFtl<M> {
+impl<M: OpenChannel> Store<M> {
     /// Gives a zone its chunks, if it has none; whether it has them. A zone for which media have none fails.
     pub(super) fn open_zone(&mut self, zone: u32) -> Result<bool, FtlError> {
         if self.zones.get(zone).generation > 0 {
@@ -21,9 +21,9 @@ impl<M: OpenChannel> ZonedFtl<M> {
         if !self.can_save_another()? {
             return Ok(false);
         }
-        let reserve = self.config.spare_needed(&self.geometry, &self.sizes);
-        for die in 0..self.shape.dies {
-            let unit = &self.units[self.shape.unit(zone, die) as usize];
+        let reserve = self.rules.config.spare_needed(&self.rules.geometry, &self.rules.sizes);
+        for die in 0..self.zones.shape.dies {
+            let unit = &self.units[self.zones.shape.unit(zone, die) as usize];
             let (free, erasing) = (unit.free.len() as u32, unit.erasing);
             if free > reserve.saturating_sub(unit.log.chunks()) {
                 continue;
@@ -31,29 +31,29 @@ impl<M: OpenChannel> ZonedFtl<M> {
             if erasing > 0 {
                 return Ok(false);
             }
-            if free <= self.kept {
+            if free <= self.rules.kept {
                 self.fail_zone(zone)?;
                 return Ok(true);
             }
         }
-        for die in 0..self.shape.dies {
-            let unit = &mut self.units[self.shape.unit(zone, die) as usize];
-            let chunk = unit.take(self.kept).unwrap_or(NO_CHUNK);
+        for die in 0..self.zones.shape.dies {
+            let unit = &mut self.units[self.zones.shape.unit(zone, die) as usize];
+            let chunk = unit.take(self.rules.kept).unwrap_or(NO_CHUNK);
             self.zones.chunks_mut(zone)[die as usize] = chunk;
         }
-        self.begin_generation(zone);
+        self.zones.begin_generation(zone);
         Ok(true)
     }
 
     /// Whether the spare chunks hold what one more zone has in its buffer. They are provided for as many zones as may
     /// be active, so one that is full, finished or reset and has programs in flight is waited for.
     fn can_save_another(&self) -> Result<bool, FtlError> {
-        let most = self.config.zone.max_active as usize;
-        if self.sizes.buffer == 0 || most == 0 {
+        let most = self.rules.config.zone.max_active as usize;
+        if self.rules.sizes.buffer == 0 || most == 0 {
             return Ok(true);
         }
         let (mut buffered, mut draining) = (0, false);
-        for &zone in &self.dirty {
+        for &zone in &self.zones.dirty {
             let entry = self.zones.get(zone);
             let counts = entry.used > 0 && !entry.failed;
             buffered += usize::from(counts);
@@ -63,23 +63,14 @@ impl<M: OpenChannel> ZonedFtl<M> {
         Ok(buffered < most || !draining)
     }
 
-    /// What is written to a zone from now on belongs together.
-    pub(super) fn begin_generation(&mut self, zone: u32) {
-        self.zones.get_mut(zone).generation = self.next_generation;
-        self.next_generation += 1;
-        for stream in 0..self.shape.streams {
-            self.zones.stream_mut(zone, stream).first = 0;
-        }
-    }
-
     /// Admits as much of a write as fits; whether that was all, or the rest will never be: media failed the zone.
     pub(super) fn admit(&mut self, zone: u32, request: &mut Request) -> Result<bool, FtlError> {
         while request.done < request.sectors {
             let left = request.sectors - request.done;
-            let part = match self.sizes.buffer {
+            let part = match self.rules.sizes.buffer {
                 0 => left,
                 size => {
-                    let filling = self.shape.streams * (self.shape.page - 1);
+                    let filling = self.zones.shape.streams * (self.zones.shape.page - 1);
                     let part = left.min(size - filling);
                     if self.zones.get(zone).used + part > size {
                         return Ok(false);
@@ -92,7 +83,7 @@ impl<M: OpenChannel> ZonedFtl<M> {
             request.arrived = request.arrived.max(arrived);
             self.count_write(request, part);
             let programmed = self.take_sectors(zone, request, part, arrived)?;
-            if self.sizes.buffer == 0 {
+            if self.rules.sizes.buffer == 0 {
                 request.arrived = request.arrived.max(programmed);
             }
             if self.zones.get(zone).failed {
@@ -109,7 +100,7 @@ impl<M: OpenChannel> ZonedFtl<M> {
         if request.flags.has(Flags::JOURNAL) {
             self.counts.sectors.journal += sectors;
         }
-        self.in_use_sum += u128::from(self.in_use) * u128::from(sectors);
+        self.counts.in_use_sum += u128::from(self.zones.in_use) * u128::from(sectors);
     }
 
     /// Puts the next sectors of a write, which have arrived then, into pages, and programs those that are full; when
@@ -124,17 +115,17 @@ impl<M: OpenChannel> ZonedFtl<M> {
         let mut programmed = arrived;
         for _ in 0..sectors {
             let offset = self.zones.get(zone).admitted;
-            let (stream, local) = self.shape.split(offset);
-            let id = self.page_for(zone, stream, local / self.shape.page);
-            let data = match self.run.keep_content {
+            let (stream, local) = self.zones.shape.split(offset);
+            let id = self.zones.page_for(zone, stream, local / self.zones.shape.page);
+            let data = match self.rules.run.keep_content {
                 true => request.payload.sector(request.done),
                 false => SectorData::Absent,
             };
             request.done += 1;
             programmed = programmed.max(self.push_sector(zone, id, data, arrived)?);
         }
-        self.dirty.insert(zone);
-        self.clean(zone);
+        self.zones.dirty.insert(zone);
+        self.zones.clean(zone);
         Ok(programmed)
     }
 
@@ -148,37 +139,16 @@ impl<M: OpenChannel> ZonedFtl<M> {
         data: SectorData,
         ready: Nanos,
     ) -> Result<Nanos, FtlError> {
-        let page = self.pages.get_mut(id);
+        let page = self.zones.pages.get_mut(id);
         page.data.push(data);
         page.ready = page.ready.max(ready);
         let (stream, index, filled) = (page.stream, page.index, page.filled());
         let entry = self.zones.get_mut(zone);
         entry.admitted += 1;
         entry.used += 1;
-        if filled == self.shape.page_sectors(stream, index) {
+        if filled == self.zones.shape.page_sectors(stream, index) {
             return self.program(id, false);
         }
         Ok(ready)
-    }
-
-    /// The page that a stream fills, which has this number.
-    pub(super) fn page_for(&mut self, zone: u32, stream: u32, index: u32) -> u32 {
-        if let Some(&id) = self.zones.stream(zone, stream).pages.back()
-            && self.pages.get(id).state == PageState::Filling
-        {
-            return id;
-        }
-        self.new_page(zone, stream, index)
-    }
-
-    /// A page at the end of a stream.
-    pub(super) fn new_page(&mut self, zone: u32, stream: u32, index: u32) -> u32 {
-        let id = self.pages.take(zone, stream, index);
-        let entry = self.zones.stream_mut(zone, stream);
-        if entry.pages.is_empty() {
-            entry.first = index;
-        }
-        entry.pages.push_back(id);
-        id
     }
 }

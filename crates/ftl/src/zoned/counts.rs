@@ -20,6 +20,8 @@ pub struct ZonedCounts {
     pub media_errors: MediaErrors,
     /// What only this kind counts.
     pub own: ZoneCounts,
+    /// Sectors of the zones that were on media at each sector that the host wrote.
+    pub(super) in_use_sum: u128,
 }
 
 counts! {

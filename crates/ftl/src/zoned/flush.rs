@@ -6,23 +6,12 @@
 //! of its zones at once.
 
 use super::ZonedFtl;
-use super::zone::{Mark, PageState, read_only};
+use super::cover::Entry;
+use super::zone::read_only;
 use crate::error::FtlError;
-use crate::kind::OmittedRule;
 use nandscape_block::{Bio, BlockDevice, BlockError, Completion, Done, Reply, Submit, Token};
 use nandscape_media::OpenChannel;
 use nandscape_rt::Nanos;
-
-/// What of a zone must be durable.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Entry {
-    zone: u32,
-    generation: u32,
-    /// Everything before this sector.
-    end: u64,
-    /// Also that it was finished, the time with this number.
-    mark: Option<u32>,
-}
 
 /// For whom a waiter waits.
 #[derive(Debug)]
@@ -125,95 +114,17 @@ impl<M: OpenChannel> ZonedFtl<M> {
     /// Has something wait until it is durable; it may be, or can never be.
     pub(super) fn wait(&mut self, waiter: Waiter) {
         self.waiters.all.push(waiter);
-        self.stirred = true;
-    }
-
-    /// Everything of a zone before this sector is durable.
-    pub(super) fn durable(&self, zone: u32) -> u64 {
-        let mut durable = u64::MAX;
-        for stream in 0..self.shape.streams {
-            let pages = &self.zones.stream(zone, stream).pages;
-            let first = match self.run.omits(OmittedRule::ProgramOrder) {
-                true => pages.back(),
-                false => pages.front(),
-            };
-            let Some(page) = first.map(|&id| self.pages.get(id)) else { continue };
-            let omitted = page.state == PageState::Filling && self.run.omits(OmittedRule::ZoneSave);
-            if !omitted && page.state != PageState::Done {
-                let local = page.index * self.shape.page + page.saved;
-                durable = durable.min(self.shape.offset(stream, local));
-            }
-        }
-        durable
-    }
-
-    /// Whether an entry waits for nothing any more.
-    pub(super) fn is_covered(&self, entry: &Entry) -> bool {
-        let zone = self.zones.get(entry.zone);
-        let waits = matches!(zone.mark, Mark::Due | Mark::Issued);
-        if entry.mark.is_some_and(|number| number == zone.finishes && waits) {
-            return false;
-        }
-        zone.generation != entry.generation || self.durable(entry.zone) >= entry.end
-    }
-
-    /// Sends what a zone has in its buffer on its way to media; what is to be waited for.
-    pub(super) fn cover_zone(&mut self, zone: u32) -> Result<Entry, FtlError> {
-        self.push_out(zone, false)?;
-        let Self { zones, .. } = self;
-        let of = zones.get(zone);
-        Ok(Entry { zone, generation: of.generation, end: of.admitted, mark: None })
-    }
-
-    /// The same of all zones; what of it is not durable.
-    pub(super) fn cover_all(&mut self) -> Result<Vec<Entry>, FtlError> {
-        if self.config.keeps_buffer() {
-            return Ok(Vec::new());
-        }
-        let mut entries = Vec::new();
-        let mut next = self.dirty.first().copied();
-        while let Some(zone) = next {
-            self.push_out(zone, true)?;
-            let of = self.zones.get(zone);
-            let mark = matches!(of.mark, Mark::Due | Mark::Issued).then_some(of.finishes);
-            let entry = Entry { zone, generation: of.generation, end: of.admitted, mark };
-            if !self.is_covered(&entry) {
-                entries.push(entry);
-            }
-            next = self.dirty.range(zone + 1..).next().copied();
-        }
-        Ok(entries)
-    }
-
-    /// Has the save log take what it has not of a zone's pages that are partly filled; and a finished zone be marked.
-    fn push_out(&mut self, zone: u32, mark: bool) -> Result<(), FtlError> {
-        if self.zones.get(zone).failed || self.config.keeps_buffer() {
-            return Ok(());
-        }
-        if mark && self.zones.get(zone).mark == Mark::Due && self.mark(zone)? {
-            return Ok(());
-        }
-        if self.run.omits(OmittedRule::ZoneSave) {
-            return Ok(());
-        }
-        for stream in 0..self.shape.streams {
-            if self.is_filling(zone, stream)
-                && let Some(&id) = self.zones.stream(zone, stream).pages.back()
-                && self.pages.get(id).saving < self.pages.get(id).filled()
-            {
-                self.save_page(id)?;
-            }
-        }
-        Ok(())
+        self.store.stirred = true;
     }
 
     /// Serves a flush.
     pub(super) fn flush(&mut self, token: Token) -> Result<Submit, FtlError> {
-        let mut waiter = Waiter::new(Who::Flush(token), self.cover_all()?, self.now, self.now);
+        let mut waiter =
+            Waiter::new(Who::Flush(token), self.store.cover_all()?, self.store.now, self.store.now);
         self.flush_front(&mut waiter);
         if waiter.entries.is_empty() && !waiter.front {
-            self.counts.flush.empty += 1;
-            let at = waiter.at.max(self.front.link().command(self.now));
+            self.store.counts.flush.empty += 1;
+            let at = waiter.at.max(self.store.front.link().command(self.store.now));
             return Ok(Submit::Done(Done::new(at, waiter.result.map(|()| Reply::None))));
         }
         self.wait(waiter);
@@ -223,8 +134,9 @@ impl<M: OpenChannel> ZonedFtl<M> {
     /// Begins the flush that a bio with PREFLUSH waits for; its number, if there is anything to wait for.
     pub(super) fn begin_preflush(&mut self, token: Token) -> Result<Option<u64>, FtlError> {
         let flush = self.waiters.next_preflush;
-        let entries = self.cover_all()?;
-        let mut waiter = Waiter::new(Who::Preflush(token, flush), entries, self.now, self.now);
+        let entries = self.store.cover_all()?;
+        let mut waiter =
+            Waiter::new(Who::Preflush(token, flush), entries, self.store.now, self.store.now);
         self.flush_front(&mut waiter);
         if waiter.entries.is_empty() && !waiter.front && waiter.result.is_ok() {
             return Ok(None);
@@ -236,8 +148,8 @@ impl<M: OpenChannel> ZonedFtl<M> {
 
     /// Has the page-mapped region flush, as a part of what a waiter waits for.
     fn flush_front(&mut self, waiter: &mut Waiter) {
-        let now = self.now;
-        let Some(pages) = self.front.pages_mut() else { return };
+        let now = self.store.now;
+        let Some(pages) = self.store.front.pages_mut() else { return };
         match pages.submit(now, Bio::flush(), waiter.who.token()) {
             Submit::Done(done) => {
                 waiter.at = waiter.at.max(done.at);
@@ -253,12 +165,12 @@ impl<M: OpenChannel> ZonedFtl<M> {
         while index < self.waiters.all.len() {
             let mut entries = std::mem::take(&mut self.waiters.all[index].entries);
             for entry in &entries {
-                if !self.is_covered(entry) {
-                    self.push_out(entry.zone, entry.mark.is_some())?;
+                if !self.store.is_covered(entry) {
+                    self.store.push_out(entry.zone, entry.mark.is_some())?;
                 }
             }
-            entries.retain(|entry| !self.is_covered(entry));
-            let failed = entries.iter().find(|entry| self.zones.get(entry.zone).failed);
+            entries.retain(|entry| !self.store.is_covered(entry));
+            let failed = entries.iter().find(|entry| self.store.zones.get(entry.zone).failed);
             if let Some(zone) = failed.map(|entry| entry.zone) {
                 self.waiters.all[index].result = Err(read_only(zone));
                 entries.clear();
@@ -279,10 +191,10 @@ impl<M: OpenChannel> ZonedFtl<M> {
     /// A waiter waits for nothing any more.
     fn settled(&mut self, waiter: Waiter) {
         let Waiter { who, at, result, since, .. } = waiter;
-        let at = self.no_earlier(at);
+        let at = self.store.no_earlier(at);
         if !matches!(who, Who::Held(..)) {
-            self.counts.flush.waited += 1;
-            self.counts.flush.total_ns += (self.now - since).0;
+            self.store.counts.flush.waited += 1;
+            self.store.counts.flush.total_ns += (self.store.now - since).0;
         }
         match who {
             Who::Flush(token) => self.complete(token, Done::new(at, result.map(|()| Reply::None))),
@@ -291,7 +203,7 @@ impl<M: OpenChannel> ZonedFtl<M> {
             Who::Held(bio, token) => match result {
                 Err(error) => self.complete(token, Done::new(at, Err(error))),
                 Ok(()) => {
-                    if let Submit::Done(done) = self.submit_to_front(*bio, token) {
+                    if let Submit::Done(done) = self.store.submit_to_front(*bio, token) {
                         self.complete(token, done);
                     }
                 }

@@ -14,22 +14,23 @@ use crate::kind::OmittedRule;
 use nandscape_block::zone::{ZoneAction, ZoneId, ZoneState};
 use nandscape_block::{Bio, BlockError, Completion, Done, Flags, Op, Reply, Submit, Token};
 use nandscape_media::OpenChannel;
-use nandscape_rt::Nanos;
 
 impl<M: OpenChannel> ZonedFtl<M> {
     /// Takes a write to a zone, or an append.
     pub(super) fn write_zone(&mut self, bio: Bio, token: Token) -> Result<Submit, FtlError> {
         let (zone, lba) = match bio.op {
             Op::ZoneAppend(ZoneId(zone)) => (zone, None),
-            _ => (self.zone_of(bio.lba).0, Some(bio.lba)),
+            _ => (self.store.zones.shape.zone_of(bio.lba).0, Some(bio.lba)),
         };
-        let at = match self.table.write(ZoneId(zone), lba, bio.sectors) {
+        let at = match self.store.table.write(ZoneId(zone), lba, bio.sectors) {
             Ok(at) => at,
             Err(error) => return Ok(self.refused_by_zone(error)),
         };
-        self.counts.own.appends += u64::from(lba.is_none());
-        let mut request = Request::new(bio, at, token, self.now);
-        if request.flags.has(Flags::PREFLUSH) && !self.run.omits(OmittedRule::PreflushDrain) {
+        self.store.counts.own.appends += u64::from(lba.is_none());
+        let mut request = Request::new(bio, at, token, self.store.now);
+        if request.flags.has(Flags::PREFLUSH)
+            && !self.store.rules.run.omits(OmittedRule::PreflushDrain)
+        {
             request.awaits = self.begin_preflush(token)?;
         }
         self.enter(zone, request)
@@ -37,12 +38,12 @@ impl<M: OpenChannel> ZonedFtl<M> {
 
     /// Serves a request if nothing precedes it in its zone, else queues it.
     pub(super) fn enter(&mut self, zone: u32, mut request: Request) -> Result<Submit, FtlError> {
-        if self.zones.get(zone).queue.is_empty()
+        if self.store.zones.get(zone).queue.is_empty()
             && let Some(submit) = self.serve_request(zone, &mut request)?
         {
             return Ok(submit);
         }
-        self.zones.get_mut(zone).queue.push_back(request);
+        self.store.zones.get_mut(zone).queue.push_back(request);
         self.waiting.insert(zone);
         Ok(Submit::Pending)
     }
@@ -55,11 +56,11 @@ impl<M: OpenChannel> ZonedFtl<M> {
     ) -> Result<Option<Submit>, FtlError> {
         match request.op {
             Op::Zone(_, ZoneAction::Finish) => {
-                self.finish(zone)?;
-                let at = self.no_earlier(self.front.link().command(request.since));
+                self.store.finish(zone)?;
+                let at = self.store.no_earlier(self.store.front.link().command(request.since));
                 return Ok(Some(Submit::Done(Done::ok(at))));
             }
-            Op::Zone(..) => return self.serve_reset(zone, request),
+            Op::Zone(..) => return self.store.serve_reset(zone, request),
             _ => {}
         }
         if let Some(flush) = request.awaits {
@@ -67,40 +68,40 @@ impl<M: OpenChannel> ZonedFtl<M> {
                 None => return Ok(None),
                 Some(Err(error)) => {
                     self.abort_writes(zone, &error)?;
-                    return Ok(Some(self.refused(error)));
+                    return Ok(Some(self.store.refused(error)));
                 }
                 Some(Ok(())) => request.awaits = None,
             }
         }
-        if !self.zones.get(zone).failed && !self.open_zone(zone)? {
+        if !self.store.zones.get(zone).failed && !self.store.open_zone(zone)? {
             return Ok(None);
         }
-        if self.zones.get(zone).failed {
-            return Ok(Some(self.refused(read_only(zone))));
+        if self.store.zones.get(zone).failed {
+            return Ok(Some(self.store.refused(read_only(zone))));
         }
-        if !self.admit(zone, request)? {
+        if !self.store.admit(zone, request)? {
             return Ok(None);
         }
         if request.done < request.sectors {
-            return Ok(Some(self.refused(read_only(zone))));
+            return Ok(Some(self.store.refused(read_only(zone))));
         }
-        let stalled = self.now - request.since;
-        self.counts.host.stall_ns_max = self.counts.host.stall_ns_max.max(stalled);
+        let stalled = self.store.now - request.since;
+        self.store.counts.host.stall_ns_max = self.store.counts.host.stall_ns_max.max(stalled);
         self.taken(zone, request).map(Some)
     }
 
     /// A write is in: it completes, or waits until it is durable.
     fn taken(&mut self, zone: u32, request: &Request) -> Result<Submit, FtlError> {
-        let at = request.arrived.max(self.now);
+        let at = request.arrived.max(self.store.now);
         let reply = match request.op {
             Op::ZoneAppend(_) => Reply::Appended(request.at),
             _ => Reply::None,
         };
-        if !request.flags.has(Flags::FUA) || self.config.keeps_buffer() {
+        if !request.flags.has(Flags::FUA) || self.store.rules.config.keeps_buffer() {
             return Ok(Submit::Done(Done::new(at, Ok(reply))));
         }
-        let entry = self.cover_zone(zone)?;
-        if self.is_covered(&entry) {
+        let entry = self.store.cover_zone(zone)?;
+        if self.store.is_covered(&entry) {
             return Ok(Submit::Done(Done::new(at, Ok(reply))));
         }
         self.wait(Waiter::write(request.token, entry, reply, at, request.since));
@@ -109,14 +110,14 @@ impl<M: OpenChannel> ZonedFtl<M> {
 
     /// Takes a write to the page-mapped region.
     pub(super) fn write_random(&mut self, bio: Bio, token: Token) -> Result<Submit, FtlError> {
-        if !bio.flags.has(Flags::PREFLUSH) || self.config.keeps_buffer() {
-            return Ok(self.submit_to_front(bio, token));
+        if !bio.flags.has(Flags::PREFLUSH) || self.store.rules.config.keeps_buffer() {
+            return Ok(self.store.submit_to_front(bio, token));
         }
-        let entries = self.cover_all()?;
+        let entries = self.store.cover_all()?;
         if entries.is_empty() {
-            return Ok(self.submit_to_front(bio, token));
+            return Ok(self.store.submit_to_front(bio, token));
         }
-        self.wait(Waiter::held(bio, token, entries, self.now));
+        self.wait(Waiter::held(bio, token, entries, self.store.now));
         Ok(Submit::Pending)
     }
 
@@ -128,25 +129,27 @@ impl<M: OpenChannel> ZonedFtl<M> {
         bio: Bio,
         token: Token,
     ) -> Result<Submit, FtlError> {
-        let before = self.table.info(id)?;
-        if let Err(error) = self.table.act(id, action) {
+        let before = self.store.table.info(id)?;
+        if let Err(error) = self.store.table.act(id, action) {
             return Ok(self.refused_by_zone(error));
         }
         let zone = id.0;
-        let accepted = Submit::Done(Done::ok(self.front.link().command(self.now)));
+        let accepted = Submit::Done(Done::ok(self.store.front.link().command(self.store.now)));
         match action {
-            ZoneAction::Open => self.counts.own.opens += 1,
-            ZoneAction::Close => self.counts.own.closes += 1,
+            ZoneAction::Open => self.store.counts.own.opens += 1,
+            ZoneAction::Close => self.store.counts.own.closes += 1,
             ZoneAction::Finish
-                if before.state != ZoneState::Full || !self.zones.get(zone).queue.is_empty() =>
+                if before.state != ZoneState::Full
+                    || !self.store.zones.get(zone).queue.is_empty() =>
             {
-                return self.enter(zone, Request::new(bio, before.start, token, self.now));
+                return self.enter(zone, Request::new(bio, before.start, token, self.store.now));
             }
             ZoneAction::Reset
-                if before.state != ZoneState::Empty || !self.zones.get(zone).queue.is_empty() =>
+                if before.state != ZoneState::Empty
+                    || !self.store.zones.get(zone).queue.is_empty() =>
             {
-                self.zones.get_mut(zone).resets += 1;
-                return self.enter(zone, Request::new(bio, before.start, token, self.now));
+                self.store.zones.get_mut(zone).resets += 1;
+                return self.enter(zone, Request::new(bio, before.start, token, self.store.now));
             }
             ZoneAction::Finish | ZoneAction::Reset => {}
         }
@@ -155,8 +158,8 @@ impl<M: OpenChannel> ZonedFtl<M> {
 
     /// A command that a zone refuses.
     fn refused_by_zone(&mut self, error: BlockError) -> Submit {
-        self.counts.own.refused += 1;
-        self.refused(error)
+        self.store.counts.own.refused += 1;
+        self.store.refused(error)
     }
 
     /// Serves what waits, as far as it goes, and completes what became durable.
@@ -176,10 +179,10 @@ impl<M: OpenChannel> ZonedFtl<M> {
     /// Serves the requests of a zone in order; whether any was.
     fn pump_zone(&mut self, zone: u32) -> Result<bool, FtlError> {
         let mut served = false;
-        while let Some(mut request) = self.zones.get_mut(zone).queue.pop_front() {
+        while let Some(mut request) = self.store.zones.get_mut(zone).queue.pop_front() {
             let outcome = self.serve_request(zone, &mut request);
             if matches!(outcome, Ok(None) | Err(_)) {
-                self.zones.get_mut(zone).queue.push_front(request);
+                self.store.zones.get_mut(zone).queue.push_front(request);
                 return outcome.map(|_| served);
             }
             if let Ok(Some(Submit::Done(done))) = outcome {
@@ -195,34 +198,20 @@ impl<M: OpenChannel> ZonedFtl<M> {
     #[cold]
     fn abort_writes(&mut self, zone: u32, error: &BlockError) -> Result<(), FtlError> {
         let is_reset = |request: &Request| matches!(request.op, Op::Zone(_, ZoneAction::Reset));
-        while let Some(request) = self.zones.get_mut(zone).queue.pop_front() {
+        while let Some(request) = self.store.zones.get_mut(zone).queue.pop_front() {
             if is_reset(&request) {
-                self.zones.get_mut(zone).queue.push_front(request);
+                self.store.zones.get_mut(zone).queue.push_front(request);
                 return Ok(());
             }
-            self.complete(request.token, Done::new(self.now, Err(error.clone())));
+            self.complete(request.token, Done::new(self.store.now, Err(error.clone())));
         }
-        let end = self.start_of(zone).plus(self.zones.get(zone).admitted);
-        self.table.power_cut(ZoneId(zone), end)?;
+        let end = self.store.zones.shape.start_of(zone).plus(self.store.zones.get(zone).admitted);
+        self.store.table.power_cut(ZoneId(zone), end)?;
         Ok(())
     }
 
     /// Hands out a completion, at its time or later.
     pub(super) fn complete(&mut self, token: Token, done: Done) {
         self.done.push(Completion { token, done });
-    }
-
-    /// Media take no more of a zone; what it holds can be read.
-    #[cold]
-    pub(super) fn fail_zone(&mut self, zone: u32) -> Result<(), FtlError> {
-        self.zones.get_mut(zone).failed = true;
-        self.stirred = true;
-        self.table.fail(ZoneId(zone), ZoneState::ReadOnly)?;
-        Ok(())
-    }
-
-    /// When a request of the host's that waited until now is complete.
-    pub(super) fn no_earlier(&self, at: Nanos) -> Nanos {
-        at.max(self.now)
     }
 }

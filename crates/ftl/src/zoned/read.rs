@@ -1,8 +1,8 @@
 //! Reads: from the page-mapped region, or from zones: what a zone has in its buffer from there, else from media, one
 //! command for the sectors of a bio on a page. Sectors from the write pointer on are zeroes, and take no unit.
 
-use super::ZonedFtl;
-use super::program::LOST;
+use super::oob::LOST;
+use super::store::Store;
 use super::zone::PageState;
 use crate::common::reads::{self, Found};
 use crate::error::FtlError;
@@ -39,13 +39,13 @@ impl Reading {
     }
 }
 
-impl<M: OpenChannel> ZonedFtl<M> {
+impl<M: OpenChannel> Store<M> {
     /// Serves a read; its outcome is known at once.
     pub(super) fn read(&mut self, bio: Bio, token: Token) -> Submit {
         if let Err(error) = self.table.check_read(bio.lba, bio.sectors) {
             return self.refused(error);
         }
-        let random = self.sizes.random_sectors;
+        let random = self.rules.sizes.random_sectors;
         let end = bio.lba.0 + u64::from(bio.sectors);
         if end <= random {
             return self.submit_to_front(bio, token);
@@ -65,7 +65,7 @@ impl<M: OpenChannel> ZonedFtl<M> {
     }
 
     fn read_zones(&mut self, bio: &Bio) -> Done {
-        let wants_data = self.run.keep_content && !bio.flags.has(Flags::NO_DATA);
+        let wants_data = self.rules.run.keep_content && !bio.flags.has(Flags::NO_DATA);
         self.counts.host.read += u64::from(bio.sectors);
         let found = self.read_sectors(bio.lba, bio.sectors);
         reads::done(self.now, found, || wants_data.then(|| self.contents(bio)))
@@ -77,8 +77,8 @@ impl<M: OpenChannel> ZonedFtl<M> {
         let mut reading = Reading::new(ready);
         let (mut at, end) = (lba.0, lba.0 + u64::from(sectors));
         while at < end {
-            let (zone, offset) = self.zone_of(Lba(at));
-            let part = (end - at).min(self.sizes.zone_sectors - offset);
+            let (zone, offset) = self.zones.shape.zone_of(Lba(at));
+            let part = (end - at).min(self.rules.sizes.zone_sectors - offset);
             self.read_zone(&mut reading, zone, offset, offset + part)?;
             at += part;
         }
@@ -106,13 +106,13 @@ impl<M: OpenChannel> ZonedFtl<M> {
         from: u64,
         to: u64,
     ) -> Result<(), FtlError> {
-        let written = to.min(self.readable(zone)).max(from);
+        let written = to.min(self.zones.readable(zone)).max(from);
         reading.unwritten += (to - written) as u32;
-        for stream in 0..self.shape.streams {
-            let mut local = self.shape.locals_before(stream, from);
-            let end = self.shape.locals_before(stream, written);
+        for stream in 0..self.zones.shape.streams {
+            let mut local = self.zones.shape.locals_before(stream, from);
+            let end = self.zones.shape.locals_before(stream, written);
             while local < end {
-                let of_page = self.shape.page - local % self.shape.page;
+                let of_page = self.zones.shape.page - local % self.zones.shape.page;
                 let sectors = of_page.min(end - local);
                 match self.place(zone, stream, local) {
                     Place::Media(at) => {
@@ -130,30 +130,24 @@ impl<M: OpenChannel> ZonedFtl<M> {
         Ok(())
     }
 
-    /// Everything of a zone from this sector on reads as zeroes.
-    fn readable(&self, zone: u32) -> u64 {
-        let zone = self.zones.get(zone);
-        if zone.resets > 0 { 0 } else { zone.admitted }
-    }
-
     /// Where a sector of a stream that was admitted is, and with it what follows on its page.
     fn place(&self, zone: u32, stream: u32, local: u32) -> Place {
-        let (index, sector) = (local / self.shape.page, local % self.shape.page);
+        let (index, sector) = (local / self.zones.shape.page, local % self.zones.shape.page);
         let pages = self.zones.stream(zone, stream);
         if index >= pages.first
             && let Some(&id) = pages.pages.get((index - pages.first) as usize)
         {
-            match self.pages.get(id).state {
+            match self.zones.pages.get(id).state {
                 PageState::Filling | PageState::Stuck => return Place::Buffered(id, sector),
-                PageState::InFlight if self.sizes.buffer > 0 => {
+                PageState::InFlight if self.rules.sizes.buffer > 0 => {
                     return Place::Buffered(id, sector);
                 }
                 PageState::InFlight | PageState::Done => {}
             }
         }
-        let (die, row) = self.shape.die_of(stream, index);
+        let (die, row) = self.zones.shape.die_of(stream, index);
         let chunk = self.zones.chunks(zone)[die as usize];
-        Place::Media(self.shape.at(self.shape.unit(zone, die), chunk, row).plus(sector))
+        Place::Media(self.zones.shape.at(self.zones.shape.unit(zone, die), chunk, row).plus(sector))
     }
 
     /// Checks that the buffer has what was asked for: a copy may have been made of what media had lost.
@@ -165,13 +159,13 @@ impl<M: OpenChannel> ZonedFtl<M> {
         (id, first): (u32, u32),
         sectors: u32,
     ) {
-        let lost = self.pages.get(id).lost >> first;
+        let lost = self.zones.pages.get(id).lost >> first;
         if lost == 0 || lost.trailing_zeros() >= sectors {
             return;
         }
         self.counts.media_errors.uncorrectable += 1;
         let local = local + lost.trailing_zeros();
-        let lba = self.start_of(zone).plus(self.shape.offset(stream, local));
+        let lba = self.zones.shape.start_of(zone).plus(self.zones.shape.offset(stream, local));
         reading.error.get_or_insert(BlockError::Io { lba, what: "uncorrectable sector" });
     }
 
@@ -184,7 +178,11 @@ impl<M: OpenChannel> ZonedFtl<M> {
         sectors: u32,
     ) {
         for index in 0..sectors {
-            let lba = self.start_of(zone).plus(self.shape.offset(stream, local + index));
+            let lba = self
+                .zones
+                .shape
+                .start_of(zone)
+                .plus(self.zones.shape.offset(stream, local + index));
             let media = self.front.media();
             let at = at.plus(index);
             if !media.readable(at) || media.oob(at).aux == LOST {
@@ -212,7 +210,7 @@ impl<M: OpenChannel> ZonedFtl<M> {
         let (mut end, now) = (self.now, self.now);
         let mut local = from;
         while local < to {
-            let sectors = (self.shape.page - local % self.shape.page).min(to - local);
+            let sectors = (self.zones.shape.page - local % self.zones.shape.page).min(to - local);
             if let Place::Media(at) = self.place(zone, 0, local) {
                 let media = self.front.media_mut();
                 media.set_cause(Cause { user: 0, gc: sectors as u8, pad: 0 });
@@ -227,7 +225,7 @@ impl<M: OpenChannel> ZonedFtl<M> {
     pub(crate) fn sector(&self, zone: u32, sector: u32) -> (SectorData, bool) {
         match self.place(zone, 0, sector) {
             Place::Buffered(id, index) => {
-                let page = self.pages.get(id);
+                let page = self.zones.pages.get(id);
                 (page.data[index as usize].clone(), page.lost >> index & 1 == 1)
             }
             Place::Media(at) => {
@@ -239,13 +237,15 @@ impl<M: OpenChannel> ZonedFtl<M> {
 
     fn contents(&self, bio: &Bio) -> Payload {
         let content = |index| {
-            let (zone, offset) = self.zone_of(bio.lba.plus(u64::from(index)));
-            if offset >= self.readable(zone) {
+            let (zone, offset) = self.zones.shape.zone_of(bio.lba.plus(u64::from(index)));
+            if offset >= self.zones.readable(zone) {
                 return SectorData::Tag(Tag::ZERO);
             }
-            let (stream, local) = self.shape.split(offset);
+            let (stream, local) = self.zones.shape.split(offset);
             match self.place(zone, stream, local) {
-                Place::Buffered(id, sector) => self.pages.get(id).data[sector as usize].clone(),
+                Place::Buffered(id, sector) => {
+                    self.zones.pages.get(id).data[sector as usize].clone()
+                }
                 Place::Media(at) => self.front.media().data(at),
             }
         };

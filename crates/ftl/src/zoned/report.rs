@@ -1,7 +1,8 @@
 //! A zoned SSD as an [`Ftl`]: what it reports, and how it goes off its media. Both parts of the device are counted
 //! together; a flush counts once.
 
-use super::zone::PageState;
+use super::check::Check;
+use super::front::Front;
 use super::{ZonedCounts, ZonedFtl};
 use crate::face::{Attach, DeviceSize, EraseUnit, EraseUnitState, Ftl, MemoryUse};
 use crate::kind::{FtlKind, Side};
@@ -13,13 +14,6 @@ use nandscape_media::{HostLink, OpenChannel};
 use nandscape_rt::Nanos;
 use nandscape_rt::counts::Counts;
 
-impl<M: OpenChannel> ZonedFtl<M> {
-    pub(super) fn reset_all_counts(&mut self) {
-        self.counts = ZonedCounts::default();
-        self.in_use_sum = 0;
-    }
-}
-
 impl<M: OpenChannel> Ftl for ZonedFtl<M> {
     type Media = M;
 
@@ -29,32 +23,33 @@ impl<M: OpenChannel> Ftl for ZonedFtl<M> {
 
     #[inline]
     fn now(&self) -> Nanos {
-        self.now
+        self.store.now
     }
 
     fn size(&self) -> DeviceSize {
-        self.sizes.device()
+        self.store.rules.sizes.device()
     }
 
     #[inline]
     fn sectors(&self) -> SectorCounts {
-        let mut sectors = self.counts.sectors;
-        if let Some(pages) = self.front.pages() {
+        let mut sectors = self.store.counts.sectors;
+        if let Some(pages) = self.store.front.pages() {
             sectors.add(&pages.sectors());
         }
         sectors
     }
 
     fn report(&self) -> FtlReport {
-        let ZonedCounts { sectors, host, erases, flush, media_errors, own } = self.counts;
-        let front = self.front.pages().map(Ftl::report).unwrap_or_default();
+        let ZonedCounts { sectors, host, erases, flush, media_errors, own, in_use_sum } =
+            self.store.counts;
+        let front = self.store.front.pages().map(Ftl::report).unwrap_or_default();
         let mut report = FtlReport {
             sectors,
             host,
             erases,
             flush,
             media_errors,
-            in_use_sectors_mean: self.in_use_sum as f64 / host.written.max(1) as f64,
+            in_use_sectors_mean: in_use_sum as f64 / host.written.max(1) as f64,
             ..FtlReport::default()
         };
         report.in_use_sectors_mean += front.in_use_sectors_mean;
@@ -69,25 +64,25 @@ impl<M: OpenChannel> Ftl for ZonedFtl<M> {
     }
 
     fn reset_counts(&mut self) {
-        match self.front.pages_mut() {
+        match self.store.front.pages_mut() {
             Some(pages) => pages.reset_counts(),
-            None => self.front.parts().1.reset_counts(),
+            None => self.store.front.parts().1.reset_counts(),
         }
-        self.reset_all_counts();
+        self.store.counts = ZonedCounts::default();
     }
 
     fn memory(&self) -> MemoryUse {
-        let (tables, queues) = self.zones.bytes();
-        let units: u64 = self.units.iter().map(super::units::Unit::bytes).sum();
+        let (tables, queues) = self.store.zones.bytes();
+        let units: u64 = self.store.units.iter().map(super::units::Unit::bytes).sum();
         let port =
             self.waiters.bytes() + queues + (self.done.capacity() * size_of::<Completion>()) as u64;
         let mut parts = vec![
             ("map", tables),
-            ("zones", self.table.bytes()),
+            ("zones", self.store.table.bytes()),
             ("line", units),
-            ("buffers", self.pages.bytes() + port),
+            ("buffers", self.store.zones.pages.bytes() + port),
         ];
-        let front = self.front.pages().map(Ftl::memory);
+        let front = self.store.front.pages().map(Ftl::memory);
         for (name, bytes) in front.into_iter().flat_map(|memory| memory.parts) {
             match parts.iter_mut().find(|(part, _)| *part == name) {
                 Some((_, sum)) => *sum += bytes,
@@ -98,25 +93,25 @@ impl<M: OpenChannel> Ftl for ZonedFtl<M> {
     }
 
     fn erase_units(&self) -> Vec<EraseUnit> {
-        let zones = self.table.infos().map(erase_unit);
-        let front = self.front.pages().map(Ftl::erase_units);
+        let zones = self.store.table.infos().map(erase_unit);
+        let front = self.store.front.pages().map(Ftl::erase_units);
         front.into_iter().flatten().chain(zones).collect()
     }
 
     fn mapped_sectors(&self) -> u64 {
-        let zones: u64 = self.table.infos().map(ZoneInfo::written).sum();
-        zones + self.front.pages().map_or(0, Ftl::mapped_sectors)
+        let zones: u64 = self.store.table.infos().map(ZoneInfo::written).sum();
+        zones + self.store.front.pages().map_or(0, Ftl::mapped_sectors)
     }
 
     fn attach(&mut self, attach: Attach) {
-        match &mut self.front {
-            super::Front::Bare { link, .. } => *link = HostLink::new(attach.link),
-            super::Front::Pages(pages) => pages.attach(attach),
+        match &mut self.store.front {
+            Front::Bare { link, .. } => *link = HostLink::new(attach.link),
+            Front::Pages(pages) => pages.attach(attach),
         }
     }
 
     fn link(&self) -> &HostLink {
-        self.front.link()
+        self.store.front.link()
     }
 
     fn cpu_spans(&mut self, _room: Option<usize>) -> Vec<CpuSpan> {
@@ -124,19 +119,19 @@ impl<M: OpenChannel> Ftl for ZonedFtl<M> {
     }
 
     fn media(&self) -> &M {
-        self.front.media()
+        self.store.front.media()
     }
 
     fn media_mut(&mut self) -> &mut M {
-        self.front.media_mut()
+        self.store.front.media_mut()
     }
 
     fn power_off(self) -> M {
-        self.lose_power()
+        self.store.lose_power()
     }
 
     fn check_invariants(&self) -> Result<(), String> {
-        self.check()
+        Check(&self.store).all()
     }
 }
 
@@ -153,9 +148,4 @@ fn erase_unit(info: &ZoneInfo) -> EraseUnit {
     };
     let written = u32::try_from(info.written()).unwrap_or(u32::MAX);
     EraseUnit { state, valid: written, written }
-}
-
-/// Whether a page takes part in what is on media.
-pub(super) const fn is_programmed(state: PageState) -> bool {
-    matches!(state, PageState::InFlight | PageState::Done)
 }

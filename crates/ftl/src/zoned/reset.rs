@@ -9,15 +9,15 @@
 //! - A finished zone is marked on media by the first flush that follows: its last page is programmed, padded with
 //!   sectors that are known as unwritten.
 
+use super::store::{After, Store};
 use super::zone::{Mark, NO_CHUNK, PageState, Request, ResetStage, read_only};
-use super::{After, ZonedFtl};
 use crate::error::FtlError;
 use crate::kind::OmittedRule;
 use nandscape_block::zone::ZoneId;
 use nandscape_block::{Done, Submit};
 use nandscape_media::OpenChannel;
 
-impl<M: OpenChannel> ZonedFtl<M> {
+impl<M: OpenChannel> Store<M> {
     /// Takes a reset as far as it goes; `None` if it must wait.
     pub(super) fn serve_reset(
         &mut self,
@@ -40,7 +40,7 @@ impl<M: OpenChannel> ZonedFtl<M> {
             }
         }
         if by_record {
-            let unit = self.first_unit(zone);
+            let unit = self.zones.shape.first_unit(zone);
             self.units[unit as usize].log.resets.retain(|&of| of != zone);
         }
         let entry = self.zones.get_mut(zone);
@@ -57,18 +57,19 @@ impl<M: OpenChannel> ZonedFtl<M> {
             return Ok(false);
         }
         if self.zones.get(zone).saved_first {
-            if !self.run.omits(OmittedRule::ResetRecord) && !self.save_reset(zone)? {
-                if self.has_no_room(self.first_unit(zone)) {
+            if !self.rules.run.omits(OmittedRule::ResetRecord) && !self.save_reset(zone)? {
+                let unit = &self.units[self.zones.shape.first_unit(zone) as usize];
+                if unit.has_no_room(self.rules.kept) {
                     self.fail_zone(zone)?;
                 }
                 return Ok(false);
             }
-            let unit = self.first_unit(zone);
+            let unit = self.zones.shape.first_unit(zone);
             self.units[unit as usize].log.resets.push(zone);
         }
         self.drop_pages(zone);
         if !self.zones.get(zone).saved_first && self.zones.get(zone).generation > 0 {
-            let (unit, chunk) = (self.first_unit(zone), self.zones.chunks(zone)[0]);
+            let (unit, chunk) = (self.zones.shape.first_unit(zone), self.zones.chunks(zone)[0]);
             self.zones.chunks_mut(zone)[0] = NO_CHUNK;
             self.zones.get_mut(zone).resetting += 1;
             self.erase(unit, chunk, After::Reset(zone))?;
@@ -77,19 +78,14 @@ impl<M: OpenChannel> ZonedFtl<M> {
         Ok(true)
     }
 
-    /// The unit of a zone's first sector.
-    pub(super) const fn first_unit(&self, zone: u32) -> u32 {
-        self.shape.unit(zone, 0)
-    }
-
     /// What a zone holds in its buffer is gone.
     fn drop_pages(&mut self, zone: u32) {
-        for stream in 0..self.shape.streams {
+        for stream in 0..self.zones.shape.streams {
             let on_media = self.zones.stream(zone, stream).first;
-            self.in_use -= u64::from(on_media) * u64::from(self.shape.page);
+            self.zones.in_use -= u64::from(on_media) * u64::from(self.zones.shape.page);
             while let Some(id) = self.zones.stream_mut(zone, stream).pages.pop_front() {
-                if self.pages.get(id).state == PageState::Done {
-                    self.in_use -= u64::from(self.shape.page);
+                if self.zones.pages.get(id).state == PageState::Done {
+                    self.zones.in_use -= u64::from(self.zones.shape.page);
                 }
                 self.release_page(id);
             }
@@ -98,12 +94,12 @@ impl<M: OpenChannel> ZonedFtl<M> {
         self.zones.release_room(zone);
         let entry = self.zones.get_mut(zone);
         (entry.admitted, entry.mark) = (0, Mark::None);
-        self.dirty.remove(&zone);
+        self.zones.dirty.remove(&zone);
     }
 
     /// Erases the chunks that a zone has left.
     fn erase_zone(&mut self, zone: u32, after: After) -> Result<(), FtlError> {
-        for die in 0..self.shape.dies {
+        for die in 0..self.zones.shape.dies {
             let chunk = self.zones.chunks(zone)[die as usize];
             if chunk == NO_CHUNK {
                 continue;
@@ -112,27 +108,32 @@ impl<M: OpenChannel> ZonedFtl<M> {
             if let After::Reset(_) = after {
                 self.zones.get_mut(zone).resetting += 1;
             }
-            self.erase(self.shape.unit(zone, die), chunk, after)?;
+            self.erase(self.zones.shape.unit(zone, die), chunk, after)?;
         }
         Ok(())
     }
 
     /// A zone was finished; that of one that is full, or was finished, says nothing.
     pub(super) fn finish(&mut self, zone: u32) -> Result<(), FtlError> {
+        let capacity = self.zones.shape.capacity;
         let entry = self.zones.get_mut(zone);
-        if entry.mark != Mark::None || entry.admitted == self.shape.capacity {
+        if entry.mark != Mark::None || entry.admitted == capacity {
             return Ok(());
         }
         self.counts.own.finishes += 1;
         entry.mark = Mark::Due;
         entry.finishes = entry.finishes.wrapping_add(1);
-        self.dirty.insert(zone);
+        self.zones.dirty.insert(zone);
         // Records and buffers of zones that are not active are not provided for.
-        let has_records = (0..self.shape.streams).any(|stream| {
+        let has_records = (0..self.zones.shape.streams).any(|stream| {
             let last = self.zones.stream(zone, stream).pages.back();
-            last.is_some_and(|&id| self.pages.get(id).saving > 0)
+            last.is_some_and(|&id| self.zones.pages.get(id).saving > 0)
         });
-        if has_records || self.config.keeps_buffer() { self.mark(zone).map(drop) } else { Ok(()) }
+        if has_records || self.rules.config.keeps_buffer() {
+            self.mark(zone).map(drop)
+        } else {
+            Ok(())
+        }
     }
 
     /// Programs what says that a zone is finished; whether it could.
@@ -144,25 +145,19 @@ impl<M: OpenChannel> ZonedFtl<M> {
         if self.zones.get(zone).failed || !self.open_zone(zone)? || self.zones.get(zone).failed {
             return Ok(false);
         }
-        let (marked, local) = self.shape.split(written);
+        let (marked, local) = self.zones.shape.split(written);
         self.zones.get_mut(zone).mark = Mark::Issued;
-        if !self.is_filling(zone, marked) {
-            self.new_page(zone, marked, local / self.shape.page);
+        if !self.zones.is_filling(zone, marked) {
+            self.zones.new_page(zone, marked, local / self.zones.shape.page);
         }
-        for stream in 0..self.shape.streams {
-            if self.is_filling(zone, stream)
+        for stream in 0..self.zones.shape.streams {
+            if self.zones.is_filling(zone, stream)
                 && let Some(&id) = self.zones.stream(zone, stream).pages.back()
             {
                 self.program(id, true)?;
             }
         }
-        self.clean(zone);
+        self.zones.clean(zone);
         Ok(true)
-    }
-
-    /// Whether the last page of a stream in the buffer takes sectors.
-    pub(super) fn is_filling(&self, zone: u32, stream: u32) -> bool {
-        let last = self.zones.stream(zone, stream).pages.back();
-        last.is_some_and(|&id| self.pages.get(id).state == PageState::Filling)
     }
 }

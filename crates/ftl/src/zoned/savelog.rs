@@ -11,31 +11,21 @@
 //! When the last chunk is full, everything that still counts is written again, into other chunks; then the old ones
 //! are erased, the oldest first, one after the other, so that a record of a reset outlives what it hides.
 
-use super::zone::{Page, PageId, PageState};
-use super::{After, Event, ZonedFtl};
+use super::oob::{FINISHED, KIND, RESET};
+use super::store::{After, Event, Store};
+use super::zone::{Mark, PageId, PageState};
 use crate::error::FtlError;
+use crate::kind::OmittedRule;
 use nandscape_block::SectorData;
-use nandscape_media::{
-    Cause, KEY_EMPTY, Kind, OpenChannel, Outcome, Ppa, RuleError, Status, WriteCmd,
-};
+use nandscape_media::{Cause, OpenChannel, Outcome, Ppa, RuleError, Status, WriteCmd};
+use std::collections::BTreeMap;
 
-/// What records are written as.
-pub(super) const KIND: Kind = Kind::Smeta;
-/// The auxiliary value of a record of a reset, beside the generation.
-pub(super) const RESET: u32 = 1 << 31;
-/// That of a zone that was finished.
-pub(super) const FINISHED: u32 = 1 << 30;
-/// That of a sector whose content was lost before it was copied.
-pub(super) const SAVED_LOST: u32 = 1 << 29;
-/// The generation in an auxiliary value.
-pub(super) const GENERATION: u32 = SAVED_LOST - 1;
-
-impl<M: OpenChannel> ZonedFtl<M> {
+impl<M: OpenChannel> Store<M> {
     /// Saves the sectors that a page holds; whether there is a place for them yet.
     pub(super) fn save_page(&mut self, id: PageId) -> Result<bool, FtlError> {
-        let (unit, zone) = (self.unit_of_page(id), self.pages.get(id).zone);
+        let (unit, zone) = (self.zones.unit_of_page(id), self.zones.pages.get(id).zone);
         let is_saved = self.make_room(unit)? && self.write_sectors_record(id)?;
-        if !is_saved && self.has_no_room(unit) {
+        if !is_saved && self.units[unit as usize].has_no_room(self.rules.kept) {
             self.fail_zone(zone)?;
         }
         Ok(is_saved)
@@ -43,32 +33,26 @@ impl<M: OpenChannel> ZonedFtl<M> {
 
     /// Writes the record of a zone's reset; whether there is a place for it yet.
     pub(super) fn save_reset(&mut self, zone: u32) -> Result<bool, FtlError> {
-        let unit = self.first_unit(zone);
+        let unit = self.zones.shape.first_unit(zone);
         Ok(self.make_room(unit)? && self.write_reset_record(zone)?)
-    }
-
-    /// Whether no chunk of a unit is free or will be without further work.
-    pub(super) fn has_no_room(&self, unit: u32) -> bool {
-        let unit = &self.units[unit as usize];
-        unit.free.len() as u32 <= self.kept && unit.erasing == 0 && unit.log.old.is_empty()
     }
 
     /// Whether a unit has a place for a record; begins another chunk where need be.
     fn make_room(&mut self, unit: u32) -> Result<bool, FtlError> {
-        let most = self.config.log_chunks(&self.geometry, &self.sizes);
+        let most = self.rules.config.log_chunks(&self.rules.geometry, &self.rules.sizes);
         let log = &self.units[unit as usize].log;
-        if !log.set.is_empty() && log.row < self.shape.rows {
+        if !log.set.is_empty() && log.row < self.zones.shape.rows {
             return Ok(true);
         }
         if (log.set.len() as u32) < most {
-            return Ok(self.extend(unit));
+            return Ok(self.units[unit as usize].extend_log(self.rules.kept));
         }
         if !log.old.is_empty() || log.erasing {
             return Ok(false);
         }
         loop {
             let has_room = self.write_again(unit)?;
-            if has_room || self.units[unit as usize].free.len() as u32 <= self.kept {
+            if has_room || self.units[unit as usize].free.len() as u32 <= self.rules.kept {
                 return Ok(has_room);
             }
         }
@@ -78,14 +62,14 @@ impl<M: OpenChannel> ZonedFtl<M> {
     /// room then.
     fn write_again(&mut self, unit: u32) -> Result<bool, FtlError> {
         let old = std::mem::take(&mut self.units[unit as usize].log.set);
-        let mut all = self.extend(unit);
+        let mut all = self.units[unit as usize].extend_log(self.rules.kept);
         let (live, resets) = {
             let log = &self.units[unit as usize].log;
             (log.live.clone(), log.resets.clone())
         };
         for id in live {
             all = all
-                && (self.pages.get(id).state == PageState::Done
+                && (self.zones.pages.get(id).state == PageState::Done
                     || self.write_sectors_record(id)?);
         }
         for zone in resets {
@@ -95,22 +79,14 @@ impl<M: OpenChannel> ZonedFtl<M> {
         if !all {
             // The old ones are needed.
             log.set.splice(0..0, old);
-            log.row = self.shape.rows;
+            log.row = self.zones.shape.rows;
             return Ok(false);
         }
         log.old.extend(old);
         log.old_until = log.issued;
         self.erase_old(unit)?;
-        Ok(self.units[unit as usize].log.row < self.shape.rows || self.extend(unit))
-    }
-
-    /// Adds a chunk to the log of a unit; whether there is one.
-    fn extend(&mut self, unit: u32) -> bool {
-        let unit = &mut self.units[unit as usize];
-        let chunk = unit.take(self.kept);
-        unit.log.set.extend(chunk);
-        unit.log.row = if chunk.is_some() { 0 } else { unit.log.row };
-        chunk.is_some()
+        Ok(self.units[unit as usize].log.row < self.zones.shape.rows
+            || self.units[unit as usize].extend_log(self.rules.kept))
     }
 
     /// Erases the oldest chunk that the log does not need any more, if nothing is in the way.
@@ -133,16 +109,16 @@ impl<M: OpenChannel> ZonedFtl<M> {
 
     /// Writes what a page holds; whether there was a place.
     fn write_sectors_record(&mut self, id: PageId) -> Result<bool, FtlError> {
-        let unit = self.unit_of_page(id);
-        let page = self.pages.get(id);
+        let unit = self.zones.unit_of_page(id);
+        let page = self.zones.pages.get(id);
         let (zone, sectors, stamp, index) = (page.zone, page.filled(), page.stamp, page.index);
         let lost = page.lost;
         let mut data = page.data.clone();
-        data.resize(self.shape.page as usize, SectorData::Absent);
-        self.set_record(page_keys(self, id), self.zones.get(zone).generation);
-        self.note_lost(lost);
+        data.resize(self.zones.shape.page as usize, SectorData::Absent);
+        self.oob.set_record(self.zones.page_keys(id), self.zones.get(zone).generation);
+        self.oob.note_lost(lost);
         let Some((at, number)) = self.write_record(unit, &data)? else { return Ok(false) };
-        let page = self.pages.get_mut(id);
+        let page = self.zones.pages.get_mut(id);
         if page.saving == 0 {
             self.units[unit as usize].log.live.push(id);
         }
@@ -156,26 +132,13 @@ impl<M: OpenChannel> ZonedFtl<M> {
     }
 
     fn write_reset_record(&mut self, zone: u32) -> Result<bool, FtlError> {
-        let unit = self.first_unit(zone);
-        let keys = vec![self.start_of(zone).0 as u32; self.shape.page as usize];
-        self.set_record(keys, self.zones.get(zone).generation | RESET);
+        let unit = self.zones.shape.first_unit(zone);
+        let keys = vec![self.zones.shape.start_of(zone).0 as u32; self.zones.shape.page as usize];
+        self.oob.set_record(keys, self.zones.get(zone).generation | RESET);
         let Some((at, number)) = self.write_record(unit, &[])? else { return Ok(false) };
         self.zones.get_mut(zone).resetting += 1;
         self.after(at, Event::ResetSaved { unit, number, zone })?;
         Ok(true)
-    }
-
-    /// The out-of-band data of the next record.
-    pub(super) fn set_record(&mut self, keys: Vec<u32>, aux: u32) {
-        self.keys = keys;
-        self.aux.clear();
-        self.aux.resize(self.shape.page as usize, aux);
-    }
-
-    /// Says of sectors of the next record that their content is lost.
-    pub(super) fn note_lost(&mut self, lost: u64) {
-        let marked = self.aux.iter_mut().enumerate().filter(|(sector, _)| lost >> sector & 1 == 1);
-        marked.for_each(|(_, aux)| *aux |= SAVED_LOST);
     }
 
     /// Writes the next record of a unit; when it is on media, and its number. `None` without a place for it.
@@ -186,23 +149,25 @@ impl<M: OpenChannel> ZonedFtl<M> {
     ) -> Result<Option<(nandscape_rt::Nanos, u64)>, FtlError> {
         loop {
             let log = &self.units[unit as usize].log;
-            if log.row >= self.shape.rows && !self.extend(unit) {
+            if log.row >= self.zones.shape.rows
+                && !self.units[unit as usize].extend_log(self.rules.kept)
+            {
                 return Ok(None);
             }
             let log = &mut self.units[unit as usize].log;
             let Some(&chunk) = log.set.last() else { return Ok(None) };
-            let at = self.shape.at(unit, chunk, log.row);
+            let at = self.zones.shape.at(unit, chunk, log.row);
             log.row += 1;
             let number = self.next_record;
             self.next_record += 1;
             let outcome = self.program_record(at, number, data)?;
-            self.counts.sectors.pad += u64::from(self.shape.page);
+            self.counts.sectors.pad += u64::from(self.zones.shape.page);
             if outcome.status == Status::Ok {
                 self.units[unit as usize].log.issued = number;
                 return Ok(Some((outcome.at, number)));
             }
             self.counts.media_errors.program_failures += 1;
-            self.units[unit as usize].log.row = self.shape.rows;
+            self.units[unit as usize].log.row = self.zones.shape.rows;
         }
     }
 
@@ -212,16 +177,90 @@ impl<M: OpenChannel> ZonedFtl<M> {
         number: u64,
         data: &[SectorData],
     ) -> Result<Outcome, RuleError> {
-        let pad = self.shape.page as u8;
-        let cmd = record_cmd(at, number, (&self.keys, &self.aux), data);
+        let pad = self.zones.shape.page as u8;
+        let cmd = record_cmd(at, number, (&self.oob.keys, &self.oob.aux), data);
         let media = self.front.media_mut();
         media.set_cause(Cause { user: 0, gc: 0, pad });
         media.write(self.now, self.now, cmd)
     }
 }
 
+/// Where each unit takes the next record: chunk and row.
+type Places = BTreeMap<u32, (u32, u32)>;
+
+/// Saving power-safe buffers when power fails: the energy that the device has left programs, into erased chunks, one
+/// record per page that is not on media, and one per finished zone that media do not know as such.
+impl<M: OpenChannel> Store<M> {
+    /// Everything in RAM is gone, but for power-safe buffers, which are saved.
+    pub(super) fn lose_power(mut self) -> M {
+        if self.rules.config.keeps_buffer() && !self.rules.run.omits(OmittedRule::BufferSave) {
+            // Media that refuse are off already: the cut reached them first.
+            let _ = self.save_buffers();
+        }
+        self.front.power_off()
+    }
+
+    fn save_buffers(&mut self) -> Result<(), FtlError> {
+        let mut places = Places::new();
+        for zone in std::mem::take(&mut self.zones.dirty) {
+            for stream in 0..self.zones.shape.streams {
+                let pages = self.zones.stream(zone, stream).pages.clone();
+                for id in pages {
+                    self.save_residual_page(&mut places, id)?;
+                }
+            }
+            if matches!(self.zones.get(zone).mark, Mark::Due | Mark::Issued) {
+                if self.zones.get(zone).generation == 0 {
+                    self.zones.begin_generation(zone);
+                }
+                let keys =
+                    vec![self.zones.shape.start_of(zone).0 as u32; self.zones.shape.page as usize];
+                self.oob.set_record(keys, self.zones.get(zone).generation | FINISHED);
+                self.write_residual(&mut places, self.zones.shape.first_unit(zone), &[])?;
+            }
+        }
+        Ok(())
+    }
+
+    fn save_residual_page(&mut self, places: &mut Places, id: PageId) -> Result<(), FtlError> {
+        let page = self.zones.pages.get(id);
+        if page.state == PageState::Done || page.saved == page.filled() {
+            return Ok(());
+        }
+        let generation = self.zones.get(page.zone).generation;
+        let (mut data, lost) = (page.data.clone(), page.lost);
+        data.resize(self.zones.shape.page as usize, SectorData::Absent);
+        self.oob.set_record(self.zones.page_keys(id), generation);
+        self.oob.note_lost(lost);
+        let unit = self.zones.unit_of_page(id);
+        self.write_residual(places, unit, &data)
+    }
+
+    /// Writes the next record of a unit, which takes no time and is not undone by the cut.
+    fn write_residual(
+        &mut self,
+        places: &mut Places,
+        unit: u32,
+        data: &[SectorData],
+    ) -> Result<(), FtlError> {
+        let free = &mut self.units[unit as usize].free;
+        let place = places.entry(unit).or_insert((0, self.zones.shape.rows));
+        if place.1 == self.zones.shape.rows {
+            let Some(chunk) = free.pop_front() else { return Ok(()) };
+            *place = (chunk, 0);
+        }
+        let at = self.zones.shape.at(unit, place.0, place.1);
+        place.1 += 1;
+        let number = self.next_record;
+        self.next_record += 1;
+        let cmd = record_cmd(at, number, (&self.oob.keys, &self.oob.aux), data);
+        self.front.media_mut().write_residual(cmd)?;
+        Ok(())
+    }
+}
+
 /// The write of a record.
-pub(super) const fn record_cmd<'a>(
+const fn record_cmd<'a>(
     at: Ppa,
     number: u64,
     (keys, aux): (&'a [u32], &'a [u32]),
@@ -229,18 +268,4 @@ pub(super) const fn record_cmd<'a>(
 ) -> WriteCmd<'a> {
     // The sectors of a page have sequences that follow each other.
     WriteCmd { at, kind: KIND, seq: number << 6, seq_deltas: &[], aux, keys, data }
-}
-
-/// Keys of the sectors that a page holds.
-pub(super) fn page_keys<M: OpenChannel>(ftl: &ZonedFtl<M>, id: PageId) -> Vec<u32> {
-    let page: &Page = ftl.pages.get(id);
-    let first = page.index * ftl.shape.page;
-    let key = |sector: u32| match sector < page.filled() {
-        true => {
-            let offset = ftl.shape.offset(page.stream, first + sector);
-            ftl.start_of(page.zone).plus(offset).0 as u32
-        }
-        false => KEY_EMPTY,
-    };
-    (0..ftl.shape.page).map(key).collect()
 }

@@ -8,7 +8,8 @@
 //!   have neighbouring channels (the conventional emulator of the D2FS artifact: 4 KiB to each of its instances).
 
 use super::config::{Sizes, ZoneConfig};
-use nandscape_media::{AddressFormat, ChunkId, Geometry, Ppa, UnitId};
+use nandscape_block::Lba;
+use nandscape_media::{AddressFormat, ChunkId, Geometry, KEY_EMPTY, Ppa, UnitId};
 
 /// The arithmetic of places.
 #[derive(Clone, Copy, Debug)]
@@ -22,6 +23,10 @@ pub(super) struct Shape {
     pub(super) rows: u32,
     /// What can be written of a zone.
     pub(super) capacity: u64,
+    /// Sectors before the first zone.
+    first: u64,
+    /// From the beginning of a zone to that of the next.
+    zone_sectors: u64,
     stream_dies: u32,
     stream_groups: u32,
     groups: u32,
@@ -40,6 +45,8 @@ impl Shape {
             page: geometry.ws_opt,
             rows: geometry.sectors / geometry.ws_opt,
             capacity: sizes.capacity,
+            first: sizes.random_sectors,
+            zone_sectors: sizes.zone_sectors,
             stream_dies: dies / streams,
             stream_groups: geometry.groups / streams,
             groups: geometry.groups,
@@ -47,6 +54,26 @@ impl Shape {
             interleave: zone.interleave,
             format: geometry.format(),
         }
+    }
+
+    /// The zone that an address lies in, and its place within it.
+    #[inline]
+    pub(super) const fn zone_of(&self, lba: Lba) -> (u32, u64) {
+        let place = lba.0 - self.first;
+        ((place / self.zone_sectors) as u32, place % self.zone_sectors)
+    }
+
+    /// The first sector of a zone.
+    #[inline]
+    pub(super) const fn start_of(&self, zone: u32) -> Lba {
+        Lba(self.first + zone as u64 * self.zone_sectors)
+    }
+
+    /// Key of a sector of a stream; none of one beyond the zone's capacity.
+    #[inline]
+    pub(super) const fn key(&self, zone: u32, stream: u32, local: u32) -> u32 {
+        let offset = self.offset(stream, local);
+        if offset < self.capacity { self.start_of(zone).plus(offset).0 as u32 } else { KEY_EMPTY }
     }
 
     /// The stream of a sector of a zone, and its number within it.
@@ -111,6 +138,11 @@ impl Shape {
         let index = (place % self.stream_units as u64) as u32;
         let group = stream * self.stream_groups + index % self.stream_groups;
         index / self.stream_groups * self.groups + group
+    }
+
+    /// The unit of a zone's first sector.
+    pub(super) const fn first_unit(&self, zone: u32) -> u32 {
+        self.unit(zone, 0)
     }
 
     /// The address of a row of a chunk.

@@ -1,161 +1,141 @@
-//! Zones as other firmware uses them: as erase units of superblocks whose data it moves (`coupled/`). Everything that is
-//! no copy comes as a bio, at addresses of this device.
-//!
-//! - A copy goes from the buffer or from media to the write pointer of another zone, and crosses no link.
-//! - Each time that a zone is opened it has another generation, by which it is known after a power cut.
+//! The zones on media: what each of them holds, in pages of the buffer and in chunks, what is in flight there, and the
+//! clock. Nothing here knows what waits: bios and their completions are the port's.
 
-use super::ZonedFtl;
-use super::read::{Extent, Reading};
-use crate::common::reads::Found;
+use super::ZonedCounts;
+use super::front::Front;
+use super::oob::Oob;
+use super::rules::Rules;
+use super::shape::Shape;
+use super::units::Unit;
+use super::zone::{PageId, Zones};
+use crate::common::events::Events;
 use crate::error::FtlError;
-use crate::face::{EraseUnit, Ftl};
-use nandscape_block::zone::{ZoneId, ZoneState};
-use nandscape_block::{Bio, Lba, SectorData, Submit, Token};
-use nandscape_media::{HostLink, OpenChannel};
+use nandscape_block::zone::{ZoneId, ZoneState, ZoneTable};
+use nandscape_block::{Bio, BlockDevice, BlockError, Done, Submit, Token};
+use nandscape_media::OpenChannel;
 use nandscape_rt::Nanos;
 
-/// A sector on its way to another zone.
-#[derive(Debug)]
-pub(crate) struct Copy {
-    pub(crate) data: SectorData,
-    /// Media have lost its content.
-    pub(crate) lost: bool,
-    /// When it was read.
-    pub(crate) ready: Nanos,
+/// What waits for an erase.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum After {
+    /// Nothing.
+    Free,
+    /// The reset of a zone.
+    Reset(u32),
+    /// A zone, whose chunk it was before a program failed.
+    Retired(u32),
+    /// The next erase of the unit's save log.
+    Log,
 }
 
-impl<M: OpenChannel> ZonedFtl<M> {
-    /// Time has passed, and nothing was due.
-    pub(crate) fn pass(&mut self, now: Nanos) {
-        self.now = self.now.max(now);
-    }
+/// What completes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Event {
+    /// The program of a page at its place.
+    Programmed { page: PageId },
+    /// A record of the save log: so many sectors of a page, which may be released by then.
+    Saved { unit: u32, number: u64, page: PageId, stamp: u64, sectors: u32, zone: u32 },
+    /// The record of a zone's reset.
+    ResetSaved { unit: u32, number: u64, zone: u32 },
+    /// All that a chunk held is elsewhere.
+    Copied { unit: u32, chunk: u32, zone: u32 },
+    /// An erase.
+    Erased { unit: u32, chunk: u32, ok: bool, after: After },
+}
 
-    /// The address of a sector of a zone.
-    pub(crate) const fn address(&self, zone: u32, sector: u32) -> Lba {
-        self.start_of(zone).plus(sector as u64)
-    }
+/// Media, zones, and what is in flight.
+#[derive(Debug)]
+pub(crate) struct Store<M> {
+    pub(super) front: Front<M>,
+    pub(super) rules: Rules,
+    pub(super) table: ZoneTable,
+    pub(super) zones: Zones,
+    pub(super) units: Box<[Unit]>,
+    /// Of the page that is being programmed.
+    pub(super) oob: Oob,
+    /// Number of the next record of the save log.
+    pub(super) next_record: u64,
+    pub(super) events: Events<Event>,
+    pub(super) now: Nanos,
+    pub(super) counts: ZonedCounts,
+    /// What waits may go on although nothing completed: a zone failed, or something new waits.
+    pub(super) stirred: bool,
+}
 
-    /// The generation of what a zone holds; 0: nothing.
-    pub(crate) fn generation(&self, zone: u32) -> u32 {
-        self.zones.get(zone).generation
-    }
-
-    /// Sectors of a zone that are on media or in the buffer.
-    pub(crate) fn admitted(&self, zone: u32) -> u32 {
-        self.zones.get(zone).admitted as u32
-    }
-
-    /// Whether media take no more of a zone.
-    pub(crate) fn is_failed(&self, zone: u32) -> bool {
-        self.zones.get(zone).failed
-    }
-
-    /// Whether nothing waits for its turn in a zone.
-    pub(crate) fn is_idle(&self, zone: u32) -> bool {
-        self.zones.get(zone).queue.is_empty()
-    }
-
-    /// Whether a zone takes no more writes.
-    pub(crate) fn is_full(&self, zone: u32) -> bool {
-        self.table.info(ZoneId(zone)).is_ok_and(|info| info.state == ZoneState::Full)
-    }
-
-    /// Opens an empty zone: its generation from now on. `None` while the chunks for it are not there.
-    pub(crate) fn open(&mut self, zone: u32) -> Result<Option<u32>, FtlError> {
-        let was_open = self.zones.get(zone).generation > 0;
-        if !self.open_zone(zone)? {
-            return Ok(None);
+impl<M: OpenChannel> Store<M> {
+    /// Zones without anything, no chunk in any pool.
+    pub(super) fn new(front: Front<M>, rules: Rules, now: Nanos) -> Self {
+        let shape = Shape::new(&rules.geometry, &rules.sizes, &rules.config.zone);
+        let units = vec![Unit::default(); rules.geometry.total_units() as usize];
+        Self {
+            table: ZoneTable::of(&rules.caps),
+            zones: Zones::new(&rules.sizes, shape),
+            units: units.into_boxed_slice(),
+            oob: Oob::new(shape.page),
+            next_record: 1,
+            events: Events::default(),
+            counts: ZonedCounts::default(),
+            stirred: false,
+            front,
+            rules,
+            now,
         }
-        if was_open {
-            self.begin_generation(zone);
-        }
-        Ok(Some(self.generation(zone)))
     }
 
-    /// Appends a copy to a zone.
-    ///
-    /// # Errors
-    /// The zone is full, or not open.
-    pub(crate) fn append_copy(&mut self, zone: u32, copy: Copy) -> Result<(), FtlError> {
-        self.table.write(ZoneId(zone), None, 1)?;
-        let (stream, local) = self.shape.split(self.zones.get(zone).admitted);
-        let id = self.page_for(zone, stream, local / self.shape.page);
-        let page = self.pages.get_mut(id);
-        page.copies = true;
-        page.lost |= u64::from(copy.lost) << page.filled();
-        let data = if self.run.keep_content { copy.data } else { SectorData::Absent };
-        self.counts.sectors.gc += 1;
-        self.push_sector(zone, id, data, copy.ready)?;
-        self.dirty.insert(zone);
-        self.clean(zone);
+    /// Media take no more of a zone; what it holds can be read.
+    #[cold]
+    pub(super) fn fail_zone(&mut self, zone: u32) -> Result<(), FtlError> {
+        self.zones.get_mut(zone).failed = true;
+        self.stirred = true;
+        self.table.fail(ZoneId(zone), ZoneState::ReadOnly)?;
         Ok(())
     }
 
-    /// A sector of a zone, as it is copied when it was read.
-    pub(crate) fn copy_of(&mut self, zone: u32, sector: u32, ready: Nanos) -> Copy {
-        let (data, lost) = self.sector(zone, sector);
-        self.counts.media_errors.uncorrectable += u64::from(lost);
-        Copy { data, lost, ready }
+    /// When a request of the host's that waited until now is complete.
+    pub(super) fn no_earlier(&self, at: Nanos) -> Nanos {
+        at.max(self.now)
     }
 
-    /// Reads for the host: when the last sector arrives, and the first error. `unwritten` sectors are zeroes.
-    pub(crate) fn read_extents(
-        &mut self,
-        extents: impl IntoIterator<Item = Extent>,
-        sectors: u32,
-        unwritten: u32,
-    ) -> Found {
-        let ready = self.front.link().read_ready(self.now, sectors);
-        let mut reading = Reading::new(ready);
-        reading.unwritten = unwritten;
-        for (zone, from, to) in extents {
-            self.read_zone(&mut reading, zone, from.into(), to.into())?;
+    /// Has an event happen when its time comes.
+    pub(super) fn after(&mut self, at: Nanos, event: Event) -> Result<(), FtlError> {
+        if at <= self.now {
+            return self.completed(event);
         }
-        self.counts.host.read += u64::from(sectors);
-        Ok(self.arrive(reading))
+        self.events.push(at, event);
+        Ok(())
     }
 
-    /// Erase units of the page-mapped region.
-    pub(crate) fn page_units(&self) -> Vec<EraseUnit> {
-        self.front.pages().map(Ftl::erase_units).unwrap_or_default()
+    pub(super) fn completed(&mut self, event: Event) -> Result<(), FtlError> {
+        match event {
+            Event::Programmed { page } => self.programmed(page),
+            Event::Saved { unit, number, page, stamp, sectors, zone } => {
+                let kept = self.zones.pages.get_mut(page);
+                if kept.stamp == stamp {
+                    kept.saved = kept.saved.max(sectors);
+                }
+                self.zones.get_mut(zone).in_flight -= 1;
+                self.record_completed(unit, number)
+            }
+            Event::ResetSaved { unit, number, zone } => {
+                self.zones.get_mut(zone).resetting -= 1;
+                self.record_completed(unit, number)
+            }
+            Event::Copied { unit, chunk, zone } => self.erase(unit, chunk, After::Retired(zone)),
+            Event::Erased { unit, chunk, ok, after } => self.erased(unit, chunk, ok, after),
+        }
     }
 
-    /// Sectors of the page-mapped region that hold something.
-    pub(crate) fn mapped_pages(&self) -> u64 {
-        self.front.pages().map_or(0, Ftl::mapped_sectors)
+    /// An error at once.
+    pub(super) const fn refused(&self, error: BlockError) -> Submit {
+        Submit::Done(Done::new(self.now, Err(error)))
     }
 
-    /// When the controller has accepted a command without data.
-    pub(crate) fn accepted(&self) -> Nanos {
-        self.front.link().accepted(self.now)
-    }
-
-    /// Sends sectors from the controller's memory to the host; when they are there.
-    pub(crate) fn send(&mut self, sectors: u32) -> Nanos {
+    /// Has the page-mapped region serve a bio.
+    pub(super) fn submit_to_front(&mut self, bio: Bio, token: Token) -> Submit {
         let now = self.now;
-        self.front.parts().1.read_unwritten(now, sectors)
-    }
-
-    /// Whether everything of a zone before a sector is durable.
-    pub(crate) fn is_durable(&self, zone: u32, end: u32) -> bool {
-        self.config.keeps_buffer() || self.durable(zone) >= u64::from(end)
-    }
-
-    /// Sends what a zone has in its buffer on its way to media.
-    pub(crate) fn make_durable(&mut self, zone: u32) -> Result<(), FtlError> {
-        self.cover_zone(zone).map(drop)
-    }
-
-    /// Has the page-mapped region serve a bio of the firmware, whose data cross `inside` in place of the host's link.
-    pub(crate) fn submit_inside(
-        &mut self,
-        bio: Bio,
-        token: Token,
-        inside: &mut HostLink,
-    ) -> Submit {
-        std::mem::swap(self.front.parts().1, inside);
-        let submit = self.submit_to_front(bio, token);
-        std::mem::swap(self.front.parts().1, inside);
-        submit
+        match self.front.pages_mut() {
+            Some(pages) => pages.submit(now, bio, token),
+            None => self.refused(BlockError::Unsupported("addresses outside the regions")),
+        }
     }
 }

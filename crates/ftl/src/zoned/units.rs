@@ -49,6 +49,19 @@ impl Unit {
         if self.free.len() as u32 > kept { self.free.pop_front() } else { None }
     }
 
+    /// Adds a chunk to its log; whether there is one.
+    pub(super) fn extend_log(&mut self, kept: u32) -> bool {
+        let chunk = self.take(kept);
+        self.log.set.extend(chunk);
+        self.log.row = if chunk.is_some() { 0 } else { self.log.row };
+        chunk.is_some()
+    }
+
+    /// Whether no chunk is free, beyond those that are kept, or will be without further work.
+    pub(super) fn has_no_room(&self, kept: u32) -> bool {
+        self.free.len() as u32 <= kept && self.erasing == 0 && self.log.old.is_empty()
+    }
+
     /// Bytes of RAM.
     pub(super) fn bytes(&self) -> u64 {
         let words = self.free.capacity()

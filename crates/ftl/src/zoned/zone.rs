@@ -7,11 +7,12 @@
 //! - A zone's sectors below `admitted` are on media or in these pages.
 //! - `used` is the sum of what these pages hold.
 
-use super::config::Sizes;
+use super::config::{OFFSET_BITS, Sizes};
 use super::shape::Shape;
 use nandscape_block::{Bio, BlockError, Flags, Lba, Op, Payload, SectorData, Token};
+use nandscape_media::KEY_EMPTY;
 use nandscape_rt::Nanos;
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 /// Number of a page in the buffer.
 pub(super) type PageId = u32;
@@ -222,9 +223,16 @@ impl Request {
     }
 }
 
-/// All zones, their streams and their chunks.
+/// All zones, their streams and their chunks, and what of them is in the buffer.
 #[derive(Debug)]
 pub(super) struct Zones {
+    pub(super) shape: Shape,
+    pub(super) pages: PagePool,
+    /// Zones with pages in the buffer or a mark that media lack.
+    pub(super) dirty: BTreeSet<u32>,
+    pub(super) next_generation: u32,
+    /// Sectors of the zones that are on media.
+    pub(super) in_use: u64,
     pub(super) all: Box<[Zone]>,
     streams: Box<[ZoneStream]>,
     chunks: Box<[u32]>,
@@ -232,10 +240,15 @@ pub(super) struct Zones {
 }
 
 impl Zones {
-    pub(super) fn new(sizes: &Sizes, shape: &Shape) -> Self {
+    pub(super) fn new(sizes: &Sizes, shape: Shape) -> Self {
         let zones = sizes.zones as usize;
         let (streams, dies) = (shape.streams as usize, shape.dies as usize);
         Self {
+            shape,
+            pages: PagePool::default(),
+            dirty: BTreeSet::new(),
+            next_generation: 1,
+            in_use: 0,
             all: vec![Zone::default(); zones].into_boxed_slice(),
             streams: vec![ZoneStream::default(); zones * streams].into_boxed_slice(),
             chunks: vec![NO_CHUNK; zones * dies].into_boxed_slice(),
@@ -283,6 +296,100 @@ impl Zones {
     pub(super) fn chunks_mut(&mut self, zone: u32) -> &mut [u32] {
         let first = zone as usize * self.per_zone.1;
         &mut self.chunks[first..first + self.per_zone.1]
+    }
+
+    /// What is written to a zone from now on belongs together.
+    pub(super) fn begin_generation(&mut self, zone: u32) {
+        self.get_mut(zone).generation = self.next_generation;
+        self.next_generation += 1;
+        for stream in 0..self.shape.streams {
+            self.stream_mut(zone, stream).first = 0;
+        }
+    }
+
+    /// The page that a stream fills, which has this number.
+    #[inline]
+    pub(super) fn page_for(&mut self, zone: u32, stream: u32, index: u32) -> u32 {
+        if let Some(&id) = self.stream(zone, stream).pages.back()
+            && self.pages.get(id).state == PageState::Filling
+        {
+            return id;
+        }
+        self.new_page(zone, stream, index)
+    }
+
+    /// A page at the end of a stream.
+    pub(super) fn new_page(&mut self, zone: u32, stream: u32, index: u32) -> u32 {
+        let id = self.pages.take(zone, stream, index);
+        let entry = self.stream_mut(zone, stream);
+        if entry.pages.is_empty() {
+            entry.first = index;
+        }
+        entry.pages.push_back(id);
+        id
+    }
+
+    /// Sequence of a page's first sector: the generation, and its number in the stream.
+    #[inline]
+    pub(super) fn seq(&self, zone: u32, page: u32) -> u64 {
+        u64::from(self.get(zone).generation) << OFFSET_BITS | u64::from(page * self.shape.page)
+    }
+
+    /// The parallel unit on which a page lies.
+    #[inline]
+    pub(super) fn unit_of_page(&self, id: PageId) -> u32 {
+        let page = self.pages.get(id);
+        let (die, _) = self.shape.die_of(page.stream, page.index);
+        self.shape.unit(page.zone, die)
+    }
+
+    /// Takes a zone from the dirty ones, if media have all of it.
+    #[inline]
+    pub(super) fn clean(&mut self, zone: u32) {
+        let streams = 0..self.shape.streams;
+        if streams.into_iter().any(|s| !self.stream(zone, s).pages.is_empty()) {
+            return;
+        }
+        let capacity = self.shape.capacity;
+        let entry = self.get_mut(zone);
+        if entry.mark == Mark::Issued {
+            entry.mark = Mark::Durable;
+        }
+        let is_full = entry.admitted == capacity || entry.mark == Mark::Durable;
+        if entry.mark != Mark::Due {
+            self.dirty.remove(&zone);
+        }
+        if is_full {
+            self.release_room(zone);
+        }
+    }
+
+    /// Everything of a zone from this sector on reads as zeroes.
+    #[inline]
+    pub(super) fn readable(&self, zone: u32) -> u64 {
+        let zone = self.get(zone);
+        if zone.resets > 0 { 0 } else { zone.admitted }
+    }
+
+    /// Whether the last page of a stream in the buffer takes sectors.
+    #[inline]
+    pub(super) fn is_filling(&self, zone: u32, stream: u32) -> bool {
+        let last = self.stream(zone, stream).pages.back();
+        last.is_some_and(|&id| self.pages.get(id).state == PageState::Filling)
+    }
+
+    /// Keys of the sectors that a page holds.
+    pub(super) fn page_keys(&self, id: PageId) -> Vec<u32> {
+        let page = self.pages.get(id);
+        let first = page.index * self.shape.page;
+        let key = |sector: u32| match sector < page.filled() {
+            true => {
+                let offset = self.shape.offset(page.stream, first + sector);
+                self.shape.start_of(page.zone).plus(offset).0 as u32
+            }
+            false => KEY_EMPTY,
+        };
+        (0..self.shape.page).map(key).collect()
     }
 
     /// Bytes of RAM: of the tables, and of what waits.

@@ -19,25 +19,26 @@ mod prefix;
 mod scan;
 
 use super::front::Front;
-use super::program::{self, LOST};
-use super::savelog::SAVED_LOST;
+use super::oob::{LOST, SAVED_LOST};
+use super::rules::Rules;
+use super::store::{After, Store};
 use super::zone::{Mark, NO_CHUNK, Page, PageState};
-use super::{After, Config, ZonedFtl};
+use super::{Config, ZonedCounts};
 use crate::error::FtlError;
 use crate::kind::{FtlRun, OmittedRule};
 use nandscape_block::SectorData;
 use nandscape_block::zone::{ZoneAction, ZoneId};
 use nandscape_media::{ChunkId, ChunkState, LinkTiming, OpenChannel, Ppa, UnitId};
 use nandscape_rt::Nanos;
-use prefix::{Prefix, Source};
-use scan::Scan;
+use prefix::{Prefix, Prefixes, Source};
+use scan::{Scan, Scanner};
 
-impl<M: OpenChannel> ZonedFtl<M> {
+impl<M: OpenChannel> Store<M> {
     /// Makes a fresh device on `media`, below a link with this timing, beginning at time zero.
     ///
     /// # Errors
     /// The choice that does not fit the geometry, too many bad chunks, or that power went off.
-    pub fn format(
+    pub(super) fn format(
         media: M,
         config: Config,
         run: FtlRun,
@@ -47,25 +48,26 @@ impl<M: OpenChannel> ZonedFtl<M> {
         let sizes = config.sizes(&geometry)?;
         let front = Front::format(media, &config, &sizes, (run, link))?;
         let now = front.now();
-        let mut ftl = Self::assemble(front, geometry, config, sizes, run, now);
+        let rules = Rules::new(geometry, config, run, sizes);
+        let mut store = Self::new(front, rules, now);
         for unit in 0..geometry.total_units() {
             for chunk in sizes.random_chunks..geometry.chunks {
-                ftl.erase(unit, chunk, After::Free)?;
+                store.erase(unit, chunk, After::Free)?;
             }
         }
-        ftl.settle_all()?;
-        ftl.check_pools()?;
-        ftl.reset_all_counts();
-        Ok(ftl)
+        store.settle_all()?;
+        store.check_pools()?;
+        store.counts = ZonedCounts::default();
+        Ok(store)
     }
 
     /// Whether every unit has chunks for its zones, and the spare ones that promises need.
     fn check_pools(&self) -> Result<(), FtlError> {
-        let needed = self.config.spare_needed(&self.geometry, &self.sizes);
+        let needed = self.rules.config.spare_needed(&self.rules.geometry, &self.rules.sizes);
         let mut wanted = vec![needed; self.units.len()];
-        for zone in 0..self.sizes.zones {
-            for die in 0..self.shape.dies {
-                wanted[self.shape.unit(zone, die) as usize] += 1;
+        for zone in 0..self.rules.sizes.zones {
+            for die in 0..self.zones.shape.dies {
+                wanted[self.zones.shape.unit(zone, die) as usize] += 1;
             }
         }
         let short = (0..).zip(&wanted).zip(&self.units);
@@ -87,7 +89,7 @@ impl<M: OpenChannel> ZonedFtl<M> {
     /// # Errors
     /// The media comes back with the reason: power went off again, the choices do not fit, or the media holds
     /// something else.
-    pub fn recover(
+    pub(super) fn recover(
         media: M,
         config: Config,
         run: FtlRun,
@@ -101,19 +103,26 @@ impl<M: OpenChannel> ZonedFtl<M> {
         };
         let front = Front::recover(media, &config, &sizes, (run, link), now)?;
         let now = front.now().max(now);
-        let mut ftl = Self::assemble(front, geometry, config, sizes, run, now);
-        match ftl.mount() {
-            Ok(()) => Ok(ftl),
-            Err(error) => Err((ftl.front.power_off(), error)),
+        let rules = Rules::new(geometry, config, run, sizes);
+        let mut store = Self::new(front, rules, now);
+        match store.mount() {
+            Ok(()) => Ok(store),
+            Err(error) => Err((store.front.power_off(), error)),
         }
     }
 
     fn mount(&mut self) -> Result<(), FtlError> {
-        let mut scan = self.scan()?;
-        self.next_generation = scan.generation_max + 1;
+        let Self { front, rules, zones, now, .. } = self;
+        let shape = &zones.shape;
+        let (mut scan, end) =
+            Scanner { media: front.media_mut(), rules, shape, now: *now }.scan()?;
+        *now = end;
+        self.zones.next_generation = scan.generation_max + 1;
         self.next_record = scan.record_max + 1;
+        let shape = &self.zones.shape;
+        let known = Prefixes { media: self.front.media(), shape, scan: &scan };
         let mut prefixes: Vec<_> =
-            (0..self.sizes.zones).filter_map(|zone| self.prefix(zone, &scan)).collect();
+            (0..self.rules.sizes.zones).filter_map(|zone| known.of(zone)).collect();
         self.erase_garbage(&mut scan, &mut prefixes)?;
         for prefix in &prefixes {
             self.load(prefix)?;
@@ -129,7 +138,7 @@ impl<M: OpenChannel> ZonedFtl<M> {
         self.settle_all()?;
         self.release_logs(&mut scan)?;
         self.erase_old_logs(&mut scan)?;
-        self.reset_all_counts();
+        self.counts = ZonedCounts::default();
         Ok(())
     }
 
@@ -137,7 +146,7 @@ impl<M: OpenChannel> ZonedFtl<M> {
     /// sectors it holds become read-only: it would bring them back after a reset.
     fn release_logs(&mut self, scan: &mut Scan) -> Result<(), FtlError> {
         let is_lost = |page: &Page| page.state == PageState::Stuck && page.saving < page.filled();
-        if !self.pages.iter().any(is_lost) {
+        if !self.zones.pages.iter().any(is_lost) {
             scan.release_logs();
             return Ok(());
         }
@@ -165,11 +174,11 @@ impl<M: OpenChannel> ZonedFtl<M> {
     fn erase_garbage(&mut self, scan: &mut Scan, prefixes: &mut [Prefix]) -> Result<(), FtlError> {
         for prefix in &*prefixes {
             prefix.chunks.iter().zip(0..).for_each(|(&chunk, die)| {
-                scan.keep(self.shape.unit(prefix.zone, die), chunk);
+                scan.keep(self.zones.shape.unit(prefix.zone, die), chunk);
             });
         }
         let saved = prefixes.iter_mut().flat_map(Prefix::saved).map(|(page, _)| page).collect();
-        let chosen = scan.choose(&saved, &self.geometry);
+        let chosen = scan.choose(&saved, &self.rules.geometry);
         for (page, at) in prefixes.iter_mut().flat_map(Prefix::saved) {
             *at = chosen.get(&page).copied().unwrap_or(*at);
         }
@@ -177,7 +186,7 @@ impl<M: OpenChannel> ZonedFtl<M> {
             self.erase(unit, chunk, After::Free)?;
         }
         self.settle_all()?;
-        if self.run.omits(OmittedRule::StaleRecords) {
+        if self.rules.run.omits(OmittedRule::StaleRecords) {
             scan.drop_logs();
         }
         self.erase_old_logs(scan)?;
@@ -210,10 +219,10 @@ impl<M: OpenChannel> ZonedFtl<M> {
         if prefix.finished || prefix.finished_by_record {
             self.table.act(id, ZoneAction::Finish)?;
         }
-        self.table.power_cut(id, self.start_of(zone).plus(prefix.written))?;
+        self.table.power_cut(id, self.zones.shape.start_of(zone).plus(prefix.written))?;
         for (stream, of) in (0..).zip(&prefix.streams) {
             self.zones.stream_mut(zone, stream).first = of.on_media;
-            self.in_use += u64::from(of.on_media) * u64::from(self.shape.page);
+            self.zones.in_use += u64::from(of.on_media) * u64::from(self.zones.shape.page);
             for (index, source) in (of.on_media..).zip(&of.pages) {
                 self.load_page((zone, stream, index), source)?;
             }
@@ -229,11 +238,11 @@ impl<M: OpenChannel> ZonedFtl<M> {
         (zone, stream, index): (u32, u32, u32),
         source: &Source,
     ) -> Result<(), FtlError> {
-        let id = self.new_page(zone, stream, index);
+        let id = self.zones.new_page(zone, stream, index);
         let (at, sectors) = match *source {
             Source::Media => {
-                self.pages.get_mut(id).state = PageState::Done;
-                self.in_use += u64::from(self.shape.page);
+                self.zones.pages.get_mut(id).state = PageState::Done;
+                self.zones.in_use += u64::from(self.zones.shape.page);
                 return Ok(());
             }
             Source::Saved(at, sectors) | Source::Part(at, sectors) => (at, sectors),
@@ -243,13 +252,13 @@ impl<M: OpenChannel> ZonedFtl<M> {
         let mark = if matches!(source, Source::Saved(..)) { SAVED_LOST } else { LOST };
         let is_lost = |sector: &u32| self.front.media().oob(at.plus(*sector)).aux & mark != 0;
         let lost = (0..sectors).filter(is_lost).fold(0, |lost, sector| lost | 1 << sector);
-        let page = self.pages.get_mut(id);
+        let page = self.zones.pages.get_mut(id);
         page.data.extend(data);
         page.lost = lost;
-        self.pages.get_mut(id).ready = self.now;
+        self.zones.pages.get_mut(id).ready = self.now;
         self.zones.get_mut(zone).used += sectors;
-        self.dirty.insert(zone);
-        if sectors == self.shape.page_sectors(stream, index) {
+        self.zones.dirty.insert(zone);
+        if sectors == self.zones.shape.page_sectors(stream, index) {
             return Ok(());
         }
         match self.save_page(id)? {
@@ -263,7 +272,7 @@ impl<M: OpenChannel> ZonedFtl<M> {
 
     /// Content of a sector on media.
     fn content(&self, at: Ppa) -> SectorData {
-        match self.run.keep_content {
+        match self.rules.run.keep_content {
             true => self.front.media().data(at),
             false => SectorData::Absent,
         }
@@ -272,15 +281,15 @@ impl<M: OpenChannel> ZonedFtl<M> {
     /// Has every chunk of a zone end where the zone is written next.
     fn make_writable(&mut self, prefix: &Prefix) -> Result<(), FtlError> {
         let zone = prefix.zone;
-        let is_full = prefix.finished || prefix.written == self.shape.capacity;
+        let is_full = prefix.finished || prefix.written == self.zones.shape.capacity;
         if is_full && !prefix.has_saved_pages() {
             return Ok(());
         }
-        for die in 0..self.shape.dies {
-            let unit = self.shape.unit(zone, die);
+        for die in 0..self.zones.shape.dies {
+            let unit = self.zones.shape.unit(zone, die);
             let chunk = self.zones.chunks(zone)[die as usize];
             if chunk == NO_CHUNK {
-                let free = self.units[unit as usize].take(self.kept);
+                let free = self.units[unit as usize].take(self.rules.kept);
                 match free {
                     Some(chunk) => self.zones.chunks_mut(zone)[die as usize] = chunk,
                     None => self.fail_zone(zone)?,
@@ -289,9 +298,11 @@ impl<M: OpenChannel> ZonedFtl<M> {
             }
             let rows = prefix.rows[die as usize];
             let info = self.front.media().chunk(ChunkId { unit: UnitId(unit), chunk });
-            let is_full = rows == self.shape.rows;
+            let is_full = rows == self.zones.shape.rows;
             let takes = matches!(info.state, ChunkState::Free | ChunkState::Open) || is_full;
-            if (!takes || info.wp != rows * self.shape.page) && !self.relocate(zone, die, rows)? {
+            if (!takes || info.wp != rows * self.zones.shape.page)
+                && !self.relocate(zone, die, rows)?
+            {
                 self.fail_zone(zone)?;
             }
         }
@@ -302,16 +313,16 @@ impl<M: OpenChannel> ZonedFtl<M> {
     /// zone of which the log said that it was finished.
     fn complete_pages(&mut self, prefix: &Prefix) -> Result<(), FtlError> {
         let zone = prefix.zone;
-        for stream in 0..self.shape.streams {
+        for stream in 0..self.zones.shape.streams {
             let pages: Vec<_> = self.zones.stream(zone, stream).pages.iter().copied().collect();
             for id in pages {
-                let page = self.pages.get(id);
-                let is_full = page.filled() == self.shape.page_sectors(stream, page.index);
+                let page = self.zones.pages.get(id);
+                let is_full = page.filled() == self.zones.shape.page_sectors(stream, page.index);
                 if page.state != PageState::Filling || !is_full {
                     continue;
                 }
                 self.program(id, false)?;
-                if self.pages.get(id).state == PageState::Stuck {
+                if self.zones.pages.get(id).state == PageState::Stuck {
                     self.save_page(id)?;
                 }
             }

@@ -1,8 +1,8 @@
 //! What a zone holds after a power cut.
 
-use super::super::ZonedFtl;
+use super::super::oob::UNWRITTEN;
+use super::super::shape::Shape;
 use super::super::zone::NO_CHUNK;
-use super::program::UNWRITTEN;
 use super::scan::{SavedPage, Scan};
 use nandscape_media::{OpenChannel, Ppa};
 
@@ -71,16 +71,24 @@ struct Pages {
     sectors: u32,
 }
 
-impl<M: OpenChannel> ZonedFtl<M> {
+/// What the zones hold, by media and by what a scan of them found.
+pub(super) struct Prefixes<'a, M> {
+    pub(super) media: &'a M,
+    pub(super) shape: &'a Shape,
+    pub(super) scan: &'a Scan,
+}
+
+impl<M: OpenChannel> Prefixes<'_, M> {
     /// What a zone holds, if anything.
-    pub(super) fn prefix(&self, zone: u32, scan: &Scan) -> Option<Prefix> {
-        let generation = self.generation_of(zone, scan)?;
-        let found: Vec<_> =
-            (0..self.shape.dies).map(|die| scan.chunks.get(&(zone, generation, die))).collect();
+    pub(super) fn of(&self, zone: u32) -> Option<Prefix> {
+        let generation = self.generation_of(zone)?;
+        let found: Vec<_> = (0..self.shape.dies)
+            .map(|die| self.scan.chunks.get(&(zone, generation, die)))
+            .collect();
         let chunks: Vec<u32> = found.iter().map(|of| of.map_or(NO_CHUNK, |of| of.chunk)).collect();
         let rows: Vec<u32> = found.iter().map(|of| of.map_or(0, |of| of.rows)).collect();
         let streams: Vec<Pages> = (0..self.shape.streams)
-            .map(|stream| self.pages_of((zone, generation, stream), (&chunks, &rows), scan))
+            .map(|stream| self.pages_of((zone, generation, stream), (&chunks, &rows)))
             .collect();
         let ends = (0..).zip(&streams).map(|(stream, of)| self.shape.offset(stream, of.sectors));
         let written = ends.min().unwrap_or(0).min(self.shape.capacity);
@@ -100,7 +108,7 @@ impl<M: OpenChannel> ZonedFtl<M> {
             (0..self.shape.rows_of(die, kept)).take_while(is_on_media).count() as u32
         });
         let rows = rows.collect();
-        let finished_by_record = scan.finished.contains(&(zone, generation));
+        let finished_by_record = self.scan.finished.contains(&(zone, generation));
         Some(Prefix {
             zone,
             generation,
@@ -115,27 +123,26 @@ impl<M: OpenChannel> ZonedFtl<M> {
 
     /// The highest generation that was not reset, and whose first sector is there; of a zone that was finished empty,
     /// whose mark is.
-    fn generation_of(&self, zone: u32, scan: &Scan) -> Option<u32> {
-        let reset = scan.resets.get(&zone).copied().unwrap_or(0);
-        let on_media = scan.chunks.range((zone, reset + 1, 0)..(zone + 1, 0, 0));
+    fn generation_of(&self, zone: u32) -> Option<u32> {
+        let reset = self.scan.resets.get(&zone).copied().unwrap_or(0);
+        let on_media = self.scan.chunks.range((zone, reset + 1, 0)..(zone + 1, 0, 0));
         let on_media = on_media.filter(|((_, _, die), of)| *die == 0 && of.rows > 0);
         let on_media = on_media.map(|((_, generation, _), _)| *generation).next_back();
-        let saved = scan.saved.range((zone, reset + 1, 0, 0)..(zone + 1, 0, 0, 0));
+        let saved = self.scan.saved.range((zone, reset + 1, 0, 0)..(zone + 1, 0, 0, 0));
         let saved = saved.filter(|((_, _, stream, index), (_, sectors))| {
             (*stream, *index) == (0, 0) && *sectors > 0
         });
         let saved = saved.map(|((_, generation, ..), _)| *generation).next_back();
-        let finished = scan.finished.range((zone, reset + 1)..(zone + 1, 0));
+        let finished = self.scan.finished.range((zone, reset + 1)..(zone + 1, 0));
         let finished = finished.map(|(_, generation)| *generation).next_back();
         on_media.max(saved).max(finished)
     }
 
     /// Sectors of a page on media that were written: not all, where its zone was finished in it.
     fn written_of(&self, at: Ppa, sectors: u32) -> u32 {
-        let media = self.front.media();
         let is_unwritten = |sector: &u32| {
             let at = at.plus(*sector);
-            media.readable(at) && media.oob(at).aux == UNWRITTEN
+            self.media.readable(at) && self.media.oob(at).aux == UNWRITTEN
         };
         (0..sectors).find(is_unwritten).unwrap_or(sectors)
     }
@@ -145,7 +152,6 @@ impl<M: OpenChannel> ZonedFtl<M> {
         &self,
         (zone, generation, stream): (u32, u32, u32),
         (chunks, rows): (&[u32], &[u32]),
-        scan: &Scan,
     ) -> Pages {
         let mut pages = Pages { sources: Vec::new(), sectors: 0 };
         loop {
@@ -157,7 +163,7 @@ impl<M: OpenChannel> ZonedFtl<M> {
                 let is_last = row + 1 == rows[die as usize];
                 (Source::Media, if is_last { self.written_of(at, whole) } else { whole })
             } else {
-                let saved = scan.saved.get(&(zone, generation, stream, index));
+                let saved = self.scan.saved.get(&(zone, generation, stream, index));
                 match saved.and_then(|(places, sectors)| Some((*places.first()?, *sectors))) {
                     Some((at, sectors)) if sectors > 0 => {
                         (Source::Saved(at, sectors), sectors.min(whole))
@@ -187,7 +193,7 @@ impl<M: OpenChannel> ZonedFtl<M> {
         }
         let at = self.shape.at(self.shape.unit(zone, die), chunks[die as usize], row);
         let at = at.plus(local % self.shape.page);
-        self.front.media().readable(at) && self.front.media().oob(at).aux == UNWRITTEN
+        self.media.readable(at) && self.media.oob(at).aux == UNWRITTEN
     }
 
     /// What of a stream lies before the write pointer.

@@ -1,14 +1,16 @@
 //! What is on the chunks of the zones: whose they are, how far they were written, and the records of the save log.
 
-use super::super::ZonedFtl;
 use super::super::config::OFFSET_BITS;
-use super::super::savelog::{FINISHED, GENERATION, KIND, RESET};
+use super::super::oob::{FINISHED, GENERATION, KIND, RESET};
+use super::super::rules::Rules;
+use super::super::shape::Shape;
 use super::super::zone::NO_CHUNK;
 use crate::common::oob::key_lba;
 use crate::error::FtlError;
 use crate::kind::OmittedRule;
 use nandscape_block::Lba;
 use nandscape_media::{ChunkId, ChunkState, Geometry, Internal, Kind, OpenChannel, Ppa, UnitId};
+use nandscape_rt::Nanos;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -134,16 +136,24 @@ impl Scan {
     }
 }
 
-impl<M: OpenChannel> ZonedFtl<M> {
-    /// Looks at every chunk of the zones; the device's time is when that is done.
-    pub(super) fn scan(&mut self) -> Result<Scan, FtlError> {
+/// Looks at the chunks of the zones.
+pub(super) struct Scanner<'a, M> {
+    pub(super) media: &'a mut M,
+    pub(super) rules: &'a Rules,
+    pub(super) shape: &'a Shape,
+    pub(super) now: Nanos,
+}
+
+impl<M: OpenChannel> Scanner<'_, M> {
+    /// Looks at every chunk of the zones; what was found, and when that is done.
+    pub(super) fn scan(&mut self) -> Result<(Scan, Nanos), FtlError> {
         let mut scan = Scan::default();
         let mut logs = Vec::new();
         let mut end = self.now;
-        for unit in 0..self.geometry.total_units() {
-            for chunk in self.sizes.random_chunks..self.geometry.chunks {
+        for unit in 0..self.rules.geometry.total_units() {
+            for chunk in self.rules.sizes.random_chunks..self.rules.geometry.chunks {
                 let id = ChunkId { unit: UnitId(unit), chunk };
-                let info = self.front.media().chunk(id);
+                let info = self.media.chunk(id);
                 if info.state == ChunkState::Free {
                     scan.free.push((unit, chunk));
                 }
@@ -166,17 +176,11 @@ impl<M: OpenChannel> ZonedFtl<M> {
         for &(unit, chunk, wp) in &logs {
             end = end.max(self.scan_log(&mut scan, (unit, chunk), wp)?);
         }
-        self.now = end;
-        Ok(scan)
+        Ok((scan, end))
     }
 
     /// Reads the first and the last page of a chunk; when they are there.
-    fn read_ends(
-        &mut self,
-        unit: u32,
-        chunk: u32,
-        wp: u32,
-    ) -> Result<nandscape_rt::Nanos, FtlError> {
+    fn read_ends(&mut self, unit: u32, chunk: u32, wp: u32) -> Result<Nanos, FtlError> {
         let (page, now) = (self.shape.page, self.now);
         if wp == 0 {
             return Ok(now);
@@ -186,7 +190,7 @@ impl<M: OpenChannel> ZonedFtl<M> {
         for row in [0, last] {
             let sectors = page.min(wp - row * page);
             let at = self.shape.at(unit, chunk, row);
-            let read = self.front.media_mut().read(now, now, at, sectors, &mut Internal)?;
+            let read = self.media.read(now, now, at, sectors, &mut Internal)?;
             end = end.max(read.at);
         }
         Ok(end)
@@ -195,7 +199,7 @@ impl<M: OpenChannel> ZonedFtl<M> {
     /// What a chunk holds, by its first sector that can be read.
     fn kind_of(&self, unit: u32, chunk: u32, wp: u32) -> Kind {
         let first = self.shape.at(unit, chunk, 0);
-        let media = self.front.media();
+        let media = &*self.media;
         let readable = (0..wp).map(|sector| first.plus(sector)).find(|&at| media.readable(at));
         readable.map_or(Kind::None, |at| media.oob(at).kind)
     }
@@ -203,16 +207,16 @@ impl<M: OpenChannel> ZonedFtl<M> {
     /// Pages of a chunk that are whole: all but one with which it ends, and which is torn.
     fn whole_rows(&self, unit: u32, chunk: u32, wp: u32) -> u32 {
         let page = self.shape.page;
-        if self.run.omits(OmittedRule::TornPages) {
+        if self.rules.run.omits(OmittedRule::TornPages) {
             return wp.div_ceil(page);
         }
         let rows = wp / page;
         if !wp.is_multiple_of(page) || rows == 0 {
             return rows;
         }
-        let end = self.shape.at(unit, chunk, rows - 1).plus(page - self.geometry.ws_min);
+        let end = self.shape.at(unit, chunk, rows - 1).plus(page - self.rules.geometry.ws_min);
         let is_torn =
-            (0..self.geometry.ws_min).all(|sector| !self.front.media().readable(end.plus(sector)));
+            (0..self.rules.geometry.ws_min).all(|sector| !self.media.readable(end.plus(sector)));
         rows - u32::from(is_torn)
     }
 
@@ -224,7 +228,7 @@ impl<M: OpenChannel> ZonedFtl<M> {
         wp: u32,
     ) -> Result<(), FtlError> {
         let first = self.shape.at(unit, chunk, 0);
-        let media = self.front.media();
+        let media = &*self.media;
         let known =
             (0..wp).filter(|&sector| media.readable(first.plus(sector))).find_map(|sector| {
                 let oob = media.oob(first.plus(sector));
@@ -252,10 +256,10 @@ impl<M: OpenChannel> ZonedFtl<M> {
 
     /// The zone, stream and place of an address.
     fn owner(&self, lba: Lba) -> Option<(u32, u32, u32)> {
-        if lba.0 < self.sizes.random_sectors || lba.0 >= self.caps.sectors {
+        if lba.0 < self.rules.sizes.random_sectors || lba.0 >= self.rules.caps.sectors {
             return None;
         }
-        let (zone, offset) = self.zone_of(lba);
+        let (zone, offset) = self.shape.zone_of(lba);
         let (stream, local) = self.shape.split(offset);
         (offset < self.shape.capacity).then_some((zone, stream, local))
     }
@@ -266,7 +270,7 @@ impl<M: OpenChannel> ZonedFtl<M> {
         scan: &mut Scan,
         (unit, chunk): (u32, u32),
         wp: u32,
-    ) -> Result<nandscape_rt::Nanos, FtlError> {
+    ) -> Result<Nanos, FtlError> {
         let mut end = self.now;
         let (first_pages, resets) = (Vec::new(), Vec::new());
         let number = u64::MAX;
@@ -274,7 +278,7 @@ impl<M: OpenChannel> ZonedFtl<M> {
         for row in 0..wp / self.shape.page {
             let at = self.shape.at(unit, chunk, row);
             let (now, page) = (self.now, self.shape.page);
-            end = end.max(self.front.media_mut().read(now, now, at, page, &mut Internal)?.at);
+            end = end.max(self.media.read(now, now, at, page, &mut Internal)?.at);
             self.scan_record(scan, &mut log, at);
         }
         scan.logs.push(log);
@@ -282,7 +286,7 @@ impl<M: OpenChannel> ZonedFtl<M> {
     }
 
     fn scan_record(&self, scan: &mut Scan, log: &mut LogChunk, at: Ppa) {
-        let media = self.front.media();
+        let media = &*self.media;
         let mut sectors = (0..self.shape.page).map(|sector| at.plus(sector));
         let Some(known) = sectors.find(|&at| media.readable(at)) else { return };
         let oob = media.oob(known);
