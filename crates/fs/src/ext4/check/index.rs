@@ -44,8 +44,7 @@ impl Volume {
             let index = next.block as usize;
             let fresh = reached.get_mut(index).filter(|reached| !**reached);
             let Some(fresh) = fresh else {
-                let what =
-                    format!("leads to block {index} of the directory, which is not to be had");
+                let what = format!("leads to block {index} of the directory, which does not exist");
                 self.report.find(place, what);
                 continue;
             };

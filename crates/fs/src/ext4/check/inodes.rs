@@ -86,7 +86,7 @@ impl Volume {
         let maps = inode.map != [0; INODE_MAP_BYTES] || inode.file_acl != 0 || inode.blocks != 0;
         let is_file = inode.mode != 0 || inode.links_count != 0 || inode.flags != 0;
         if maps || is_file || inode.size != 0 {
-            self.report.find(place, "is kept for the format, and not empty");
+            self.report.find(place, "reserved inode is not empty");
         }
     }
 
@@ -101,7 +101,7 @@ impl Volume {
         let what = match (inode.links_count, inode.dtime) {
             (1.., 1..) if ordinary => "is in use and has a time of deletion",
             (_, _) if low => "waits to be deleted",
-            (0, 0) if ordinary && inode.mode != 0 => "has no name, was never deleted",
+            (0, 0) if ordinary && inode.mode != 0 => "unreferenced inode with zero dtime",
             _ => return,
         };
         self.unexplained.push((number, what));
