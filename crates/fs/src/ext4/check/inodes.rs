@@ -1,6 +1,6 @@
 //! Inodes: each for itself, and the blocks that it claims.
 
-use super::volume::{Directory, InodeFacts, Volume};
+use super::checker::{Checker, Directory, InodeFacts};
 use crate::ext4::format::*;
 use nandscape_block::BlockError;
 
@@ -22,7 +22,7 @@ pub(super) const fn is_reserved(number: u32, sb: &Superblock) -> bool {
     number < sb.first_ino && number != ROOT_INODE
 }
 
-impl Volume {
+impl Checker {
     /// Reads every inode that may be in use.
     pub(super) async fn check_inodes(&mut self) -> Result<(), BlockError> {
         let bytes_each = self.sb.inode_bytes();
