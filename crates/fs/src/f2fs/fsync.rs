@@ -5,7 +5,6 @@
 use super::checkpoints::Reason;
 use super::format::{CP_UMOUNT, Nid};
 use super::inode::{Dirty, Inode};
-use super::nat::Nodes;
 use super::node::{FsyncMarks, NodeSet};
 use super::options::FsyncMode;
 use super::rules::OmittedRule;
@@ -91,17 +90,5 @@ impl Volume {
             || (strict
                 && nat.needs_dentry_mark(Nid(inode.number))
                 && self.checkpoints.changed_dirs.borrow().contains(&raw.pino))
-    }
-}
-
-impl Nodes {
-    /// Where the node of extended attributes is to be written, the inode is written after it, with their beginning; an older
-    /// one is on the device before that.
-    async fn join_xattrs(&self, inode: &Inode) {
-        let nid = inode.raw.borrow().xattr_nid;
-        if self.dirty.borrow().contains(&(inode.number, nid)) {
-            self.file.pages.written(nid.into()..u64::from(nid) + 1).await;
-            inode.mark(Dirty::Content);
-        }
     }
 }

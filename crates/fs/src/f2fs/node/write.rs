@@ -12,7 +12,6 @@ use crate::f2fs::format::{
     node_flag,
 };
 use crate::f2fs::inode::Inode;
-use crate::f2fs::nat::Nodes;
 use crate::f2fs::operations::Op;
 use crate::f2fs::rules::OmittedRule;
 use crate::f2fs::volume::Volume;
@@ -213,25 +212,6 @@ impl Volume {
     fn follows_data(&self, ino: u32) -> bool {
         let is_moved = self.inodes.lists.moved.borrow().contains(&ino);
         self.mount.options.ordered_data || (is_moved && !self.mount.omits(OmittedRule::MovedFlush))
-    }
-}
-
-impl Nodes {
-    /// The log that a node page in memory belongs to.
-    fn log_of_node(&self, nid: u32) -> SegmentType {
-        let log = self.file.pages.with_bytes(nid.into(), |bytes| self.mount.node_log(bytes));
-        log.unwrap_or(SegmentType::ColdNode)
-    }
-
-    /// Waits until node pages are on the device.
-    ///
-    /// # Errors
-    /// [`FsError::ReadOnly`](crate::contract::FsError::ReadOnly) if the device refused one.
-    pub(crate) async fn nodes_written(&self, nodes: &[u32]) -> Result<()> {
-        for &nid in nodes {
-            self.file.pages.written(nid.into()..u64::from(nid) + 1).await;
-        }
-        self.mount.check_running()
     }
 }
 
