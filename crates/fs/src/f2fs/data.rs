@@ -196,7 +196,7 @@ impl DataPath for Volume {
         let Some(MovedPages { from, start, count }) = moved else { return nothing(at + 1) };
         let placed = match is_moving {
             true => {
-                self.note_page(inode, at, from, start);
+                self.cleaner.note_page(inode, at, from, start);
                 inode.note_cleaned();
                 PlacedPages::Moved(self.writes.metadata_in_flight.send())
             }

@@ -457,7 +457,7 @@ fn counts_of(volume: &Volume) -> Counts {
         reclaimed_blocks,
     } = volume.cleaner.counts.get();
     let Rolled { files, nodes, blocks, moves } = volume.checkpoints.rolled.get();
-    let journal = volume.gc_journal.as_ref().map(|journal| journal.counts.get());
+    let journal = volume.cleaner.journal.as_ref().map(|journal| journal.counts.get());
     let journal = journal.unwrap_or_default();
     let zones = volume.zones.as_ref().map(Zones::counts).unwrap_or_default();
     let waits = volume.writes.parking.as_ref().map_or(0, |parking| parking.waits.get());

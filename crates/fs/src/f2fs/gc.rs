@@ -103,7 +103,7 @@ impl Volume {
     fn victim(&self, kind: GcKind) -> Option<u32> {
         let search = VictimSearch {
             segments: &self.segments.borrow(),
-            checkpoint_blocks: self.journals_moves().then(|| self.checkpoint_blocks()),
+            checkpoint_blocks: self.cleaner.journals_moves().then(|| self.checkpoint_blocks()),
             mounted_before_s: self.checkpoints.mounted_before_s,
         };
         self.cleaner.victim(kind, &search)
@@ -182,7 +182,7 @@ impl Volume {
     /// already, or the next call begins with one.
     fn ends_with_checkpoint(&self, freed: u32) -> bool {
         let is_left = match self.mount.options.gc_checkpoint {
-            _ if self.journals_moves() => !self.lacks_free_sections(0),
+            _ if self.cleaner.journals_moves() => !self.lacks_free_sections(0),
             GcCheckpoint::Call => false,
             GcCheckpoint::Reuse => !self.lacks_free_sections(freed),
         };
@@ -194,10 +194,10 @@ impl Volume {
     fn is_checkpoint_due(&self, section: Option<u32>) -> bool {
         let segments = self.segments.borrow();
         let is_cheaper = match section {
-            None => !self.journals_moves(),
+            None => !self.cleaner.journals_moves(),
             Some(section) => {
                 let moved = u64::from(segments.section_valid(section));
-                self.journals_moves() && self.checkpoint_blocks() < moved
+                self.cleaner.journals_moves() && self.checkpoint_blocks() < moved
             }
         };
         is_cheaper && segments.prefree_segments() > 0
@@ -304,7 +304,7 @@ impl SectionCleaning<'_> {
                 .step((GcStep::Find, self.kind), self.volume.segments.summaries_of(segment))
                 .await;
             let summaries = found?;
-            let copies = self.volume.journals_moves()
+            let copies = self.volume.cleaner.journals_moves()
                 && self.kind == GcKind::Foreground
                 && !self.volume.mount.omits(OmittedRule::GcNodeContent);
             if log.is_node() && copies {
@@ -357,7 +357,7 @@ impl SectionCleaning<'_> {
         for (at, summary) in blocks {
             let known = self.volume.nodes.nat.borrow().known(summary.nid);
             if let Some(known) = known.filter(|known| known.block_addr != *at) {
-                self.volume.note_move(*at, known.block_addr, MovedBlock::Node(summary.nid));
+                self.volume.cleaner.note_move(*at, known.block_addr, MovedBlock::Node(summary.nid));
             }
         }
     }
@@ -386,7 +386,7 @@ impl SectionCleaning<'_> {
 
     /// Moves pages; in the foreground they are on the device then.
     async fn move_found(&self, found: Vec<Moving>) -> Result<()> {
-        let copies = self.volume.journals_moves()
+        let copies = self.volume.cleaner.journals_moves()
             && self.kind == GcKind::Foreground
             && !self.volume.mount.omits(OmittedRule::GcDirContent);
         let (copied, found): (Vec<_>, Vec<_>) =

@@ -137,7 +137,7 @@ impl SectionCleaning<'_> {
                 self.volume.checkpoints.is_recoverable(NodeFooter::parse(&bytes).cp_ver)
             });
             if !is_chained || self.volume.mount.omits(OmittedRule::GcChainNodes) {
-                self.volume.note_move(copy.at, copy.new, MovedBlock::Node(nid));
+                self.volume.cleaner.note_move(copy.at, copy.new, MovedBlock::Node(nid));
             }
             return Ok(true);
         }
@@ -168,7 +168,7 @@ impl SectionCleaning<'_> {
             self.volume.nodes.set_address(op, dnode, copy.new).await?;
             self.volume.segments.borrow_mut().invalidate(copy.at)?;
             dir.note_moved(&(page..page + 1), copy.new);
-            self.volume.note_page(dir, page, copy.at, copy.new);
+            self.volume.cleaner.note_page(dir, page, copy.at, copy.new);
             return Ok(true);
         }
         self.volume.segments.borrow_mut().invalidate(copy.new)?;

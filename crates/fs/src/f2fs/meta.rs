@@ -59,7 +59,7 @@ impl Volume {
                 let moved = self.move_pages(op, dir, (dnode, log), page, 1).await?;
                 if let Some(MovedPages { from, start, .. }) = moved {
                     if is_noted {
-                        self.note_page(dir, page, from, start);
+                        self.cleaner.note_page(dir, page, from, start);
                     }
                     blocks.push((start, content.clone()));
                 }

@@ -532,7 +532,7 @@ impl Volume {
         let rolled = RollForward { volume: self }.run(clean, journal).await?;
         self.checkpoints.rolled.set(rolled);
         if is_marked {
-            self.unmark_volume().await?;
+            self.cleaner.unmark_volume((&self.writes, &self.segments)).await?;
         }
         // Roll-forward may have taken last names away as well.
         if !self.checkpoints.orphans.all().is_empty() {
@@ -541,7 +541,7 @@ impl Volume {
             }
             self.write_checkpoint(Reason::Recovery).await?;
         }
-        if let (Some(zones), Some(journal)) = (&self.zones, &self.gc_journal) {
+        if let (Some(zones), Some(journal)) = (&self.zones, &self.cleaner.journal) {
             zones.place_gc_journal(&self.mount, journal).await?;
         }
         Ok((rolled, count))
@@ -578,7 +578,7 @@ impl Volume {
         result = result.and(sync_all(self, &self.inodes.cache).await);
         self.mount.env.cache.stop();
         if self.mount.omits(OmittedRule::GcUnmark) {
-            self.unmark_volume().await?;
+            self.cleaner.unmark_volume((&self.writes, &self.segments)).await?;
         }
         result.and(self.write_checkpoint(Reason::Umount).await.map(drop))?;
         if self.append.is_some() {
@@ -587,6 +587,10 @@ impl Volume {
             // The device's next flag is another mount's.
             self.upcalls().iter().for_each(|upcalls| upcalls.poke.notify_one());
         }
-        if self.is_marked() { self.unmark_volume().await } else { Ok(()) }
+        if self.cleaner.is_marked() {
+            self.cleaner.unmark_volume((&self.writes, &self.segments)).await
+        } else {
+            Ok(())
+        }
     }
 }

@@ -203,7 +203,7 @@ impl Volume {
         checkpoints.changed_dirs.borrow_mut().clear();
         self.nodes.space.note_checkpoint();
         self.nodes.free_removed();
-        if let Some(journal) = &self.gc_journal {
+        if let Some(journal) = &self.cleaner.journal {
             journal.note_checkpoint(self.mount.omits(OmittedRule::GcCheckpoint));
         }
         let freed = self.segments.borrow_mut().release_prefree();

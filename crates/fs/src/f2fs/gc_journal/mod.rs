@@ -17,6 +17,7 @@ pub(super) mod read;
 mod replay;
 
 use super::checkpoints::Reason;
+use super::cleaner::Cleaner;
 use super::format::{BlockAddr, MovedBlock, Nid, SafeEntry, SegmentType};
 use super::inode::Inode;
 use super::moves::GcJournal;
@@ -27,16 +28,16 @@ use crate::contract::Result;
 use nandscape_block::SectorData;
 use std::rc::Rc;
 
-impl Volume {
+impl Cleaner {
     /// Whether a mount journals what cleaning moves.
     pub(super) const fn journals_moves(&self) -> bool {
-        self.gc_journal.is_some()
+        self.journal.is_some()
     }
 
     /// Cleaning has moved a block, or gives it a new place now. In the paper's format a block whose file's nodes were
     /// written since the checkpoint is not noted: a replay could not say which came first.
     pub(super) fn note_move(&self, old: BlockAddr, new: BlockAddr, moved: MovedBlock) {
-        let Some(journal) = &self.gc_journal else { return };
+        let Some(journal) = &self.journal else { return };
         if !journal.is_chained(moved) || self.mount.omits(OmittedRule::GcFsynced) {
             journal.moves.borrow_mut().push(SafeEntry { old, new, moved });
         }
@@ -49,18 +50,23 @@ impl Volume {
             self.note_move(old, new, moved);
         }
     }
+}
 
+impl Volume {
     /// Journals the moves that were noted, and makes free what they permit; writes a checkpoint instead if the area has
     /// no room for them. Only cleaning in the foreground does, one at a time.
     ///
     /// # Errors
     /// An error of a write stops the volume.
     pub(super) async fn journal_moves(self: &Rc<Self>) -> Result<()> {
-        let Some(journal) = &self.gc_journal else { return Ok(()) };
+        let Some(journal) = &self.cleaner.journal else { return Ok(()) };
         if journal.moves.borrow().is_empty() {
             return Ok(());
         }
-        self.mark_volume(journal).await.map_err(|error| self.writes.stop(error))?;
+        self.cleaner
+            .mark_volume(journal, (&self.writes, &self.segments))
+            .await
+            .map_err(|error| self.writes.stop(error))?;
         let op = self.operations.begin().await?;
         let moves = std::mem::take(&mut *journal.moves.borrow_mut());
         if moves.is_empty() {

@@ -152,7 +152,7 @@ impl Volume {
         let now = self.checkpoints.mounted_time();
         let allocated = self.segments.borrow_mut().allocate(log, known.block_addr, summary, now)?;
         let mut footer = NodeFooter::parse(&bytes);
-        if let Some(journal) = &self.gc_journal
+        if let Some(journal) = &self.cleaner.journal
             && log == SegmentType::WarmNode
         {
             journal.note_chained(footer.ino);

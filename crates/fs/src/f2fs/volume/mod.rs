@@ -35,8 +35,6 @@ pub(crate) struct Volume {
     pub(crate) zones: Option<Zones>,
     /// The append-only address space, in place of a main area.
     pub(crate) append: Option<AppendSpace>,
-    /// The GC journal, if the mount uses one.
-    pub(crate) gc_journal: Option<GcJournal>,
     pub(crate) cleaner: Cleaner,
     pub(crate) writes: Writes,
     this: Weak<Self>,
@@ -66,7 +64,7 @@ impl Volume {
         let zone_blocks = zones.as_ref().map(|zones| zones.geometry.blocks);
         let writes = Writes::new(Rc::clone(&mount), zone_blocks, is_ordered);
         let inodes = InodeTable::new(Rc::clone(&mount), inode_lists);
-        let cleaner = Cleaner::new(Rc::clone(&mount));
+        let cleaner = Cleaner::new(Rc::clone(&mount), gc_journal);
         Rc::new_cyclic(|this| {
             let reader = PageReader::new(this);
             let meta = MetaPages::new(Rc::clone(&mount), reader.clone(), meta);
@@ -82,7 +80,6 @@ impl Volume {
                 operations,
                 zones,
                 append,
-                gc_journal,
                 cleaner,
                 writes,
                 this: this.clone(),
