@@ -26,10 +26,10 @@ impl Volume {
                 .borrow_mut()
                 .remove(&self.mount.layout.section_of(*segment));
         }
-        if self.append.is_some() {
+        if self.segments.append.is_some() {
             return;
         }
-        let Some(zones) = &self.zones else { return self.discard_segments(freed) };
+        let Some(zones) = &self.segments.zones else { return self.discard_segments(freed) };
         let (of_zones, others) = freed.into_iter().partition(|segment| {
             self.segments.borrow().capacity().is_zone(self.mount.layout.section_of(*segment))
         });
@@ -43,7 +43,7 @@ impl Volume {
 
     /// Resets the zones of sections that became free; they may be used then.
     pub(super) async fn reset_freed(&self) {
-        if let Some(zones) = &self.zones {
+        if let Some(zones) = &self.segments.zones {
             zones.reset_freed(&self.segments).await;
         }
     }
@@ -125,10 +125,10 @@ impl Volume {
 
     /// Discards segments that the last checkpoint still refers to, which breaks a rule.
     pub(crate) async fn discard_prefree(&self) {
-        if let Some(zones) = &self.zones {
+        if let Some(zones) = &self.segments.zones {
             return zones.reset_prefree(&self.segments).await;
         }
-        if self.append.is_some() {
+        if self.segments.append.is_some() {
             return;
         }
         let prefree = self.segments.borrow().prefree();

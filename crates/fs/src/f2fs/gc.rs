@@ -92,7 +92,7 @@ impl Volume {
     /// so does the checkpoint.
     fn must_reclaim(&self) -> bool {
         // A mount after a power cut needs as many, so that all logs can leave their zones.
-        let for_recovery = self.zones.as_ref().map_or(0, |_| LOGS as u32);
+        let for_recovery = self.segments.zones.as_ref().map_or(0, |_| LOGS as u32);
         let kept = CHECKPOINT_SECTIONS + for_recovery;
         let segments = self.segments.borrow();
         segments.prefree_segments() > 0
@@ -115,7 +115,7 @@ impl Volume {
     /// # Errors
     /// Those of cleaning and of checkpoints.
     pub(crate) async fn balance_fs(&self) -> Result<()> {
-        if self.append.is_some() {
+        if self.segments.append.is_some() {
             return self.balance_space().await;
         }
         if !self.lacks_free_sections(0) {
@@ -261,7 +261,7 @@ impl SectionCleaning<'_> {
         let moved = self.move_section(section).await;
         self.volume.cleaner.cleaning.set(None);
         moved?;
-        if let Some(zones) = &self.volume.zones
+        if let Some(zones) = &self.volume.segments.zones
             && self.volume.mount.omits(OmittedRule::ZoneEarlyReset)
         {
             zones.reset_prefree(&self.volume.segments).await;

@@ -98,7 +98,7 @@ impl SectionCleaning<'_> {
             let allocated = allocated.map_err(|error| self.volume.writes.stop(error))?;
             copies.push(Copy { at: *at, summary: *summary, new: allocated.at, content });
             for (segment, summaries) in allocated.into_full() {
-                self.volume.meta.keep_summaries(segment, &summaries);
+                self.volume.segments.meta.keep_summaries(segment, &summaries);
             }
         }
         let blocks = copies.iter().map(|copy| (copy.new, copy.content.clone())).collect();

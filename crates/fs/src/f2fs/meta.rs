@@ -31,7 +31,7 @@ impl Volume {
 
     /// Submits dirty blocks of the metadata areas; does not wait for them.
     pub(crate) fn send_meta(self: &Rc<Self>) {
-        let mut pass = self.meta.file.pages.pass_over(0..u64::MAX);
+        let mut pass = self.segments.meta.file.pages.pass_over(0..u64::MAX);
         let ssa =
             self.mount.layout.summary_block(SegNo(0)).map_or(u64::MAX, |first| first.0.into());
         while let Some(run) = pass.take_run(RUN_PAGES) {

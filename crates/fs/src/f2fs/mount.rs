@@ -499,12 +499,12 @@ async fn load_volume(
 fn start_tasks(volume: &Rc<Volume>) {
     let (env, backing) = (&volume.mount.env, FileBacking(Rc::clone(volume)));
     drop(env.rt.spawn_daemon("flusher", flush_in_background(env.cache.clone(), backing)));
-    if volume.mount.options.background_gc && volume.append.is_none() {
+    if volume.mount.options.background_gc && volume.segments.append.is_none() {
         let cleaner = Rc::clone(volume);
         drop(env.rt.spawn_daemon("cleaner", async move { cleaner.run_gc_thread().await }));
     }
     let upcalls = Rc::clone(volume);
-    if volume.append.as_ref().is_some_and(|append| append.upcalls.is_some()) {
+    if volume.segments.append.as_ref().is_some_and(|append| append.upcalls.is_some()) {
         drop(env.rt.spawn_daemon("upcalls", async move { upcalls.handle_upcalls().await }));
     }
     let timer = Rc::clone(volume);
@@ -541,7 +541,7 @@ impl Volume {
             }
             self.write_checkpoint(Reason::Recovery).await?;
         }
-        if let (Some(zones), Some(journal)) = (&self.zones, &self.cleaner.journal) {
+        if let (Some(zones), Some(journal)) = (&self.segments.zones, &self.cleaner.journal) {
             zones.place_gc_journal(&self.mount, journal).await?;
         }
         Ok((rolled, count))
@@ -581,7 +581,7 @@ impl Volume {
             self.cleaner.unmark_volume((&self.writes, &self.segments)).await?;
         }
         result.and(self.write_checkpoint(Reason::Umount).await.map(drop))?;
-        if self.append.is_some() {
+        if self.segments.append.is_some() {
             self.drain_discards().await?;
             self.mount.env.device.flush().await?;
             // The device's next flag is another mount's.

@@ -62,14 +62,14 @@ impl RollForward<'_> {
     pub(crate) async fn run(&self, clean: bool, journal: Vec<GcJournalBlock>) -> Result<Rolled> {
         let chain = self.read_chain().await?;
         if clean && chain.is_empty() && journal.is_empty() {
-            match (&self.volume.zones, &self.volume.append) {
+            match (&self.volume.segments.zones, &self.volume.segments.append) {
                 (Some(zones), _) => zones.align_zones(&self.volume.segments).await?,
                 (None, Some(append)) => {
                     SpaceMount { volume: self.volume, append }.align_space(true).await?
                 }
                 (None, None) => {}
             }
-            if let Some(append) = &self.volume.append {
+            if let Some(append) = &self.volume.segments.append {
                 SpaceMount { volume: self.volume, append }.finish_space(true).await?;
             }
             return Ok(Rolled::default());
@@ -77,7 +77,7 @@ impl RollForward<'_> {
         let held = self.hold_chain(&chain)?;
         let rolled = self.follow_chain(&chain, journal).await?;
         self.end_replay();
-        match (&self.volume.zones, &self.volume.append) {
+        match (&self.volume.segments.zones, &self.volume.segments.append) {
             (Some(zones), _) => zones.align_zones(&self.volume.segments).await?,
             (None, Some(append)) => {
                 SpaceMount { volume: self.volume, append }.align_space(false).await?
@@ -88,7 +88,7 @@ impl RollForward<'_> {
             self.volume.write_checkpoint(Reason::Recovery).await?;
         }
         self.release_held(held).await;
-        if let Some(append) = &self.volume.append {
+        if let Some(append) = &self.volume.segments.append {
             SpaceMount { volume: self.volume, append }.finish_space(false).await?;
         }
         Ok(rolled)
@@ -351,7 +351,7 @@ impl RollForward<'_> {
         for segment in &held {
             self.volume.segments.borrow_mut().unhold(*segment);
         }
-        if let Some(zones) = &self.volume.zones {
+        if let Some(zones) = &self.volume.segments.zones {
             let sections = held.iter().map(|segment| self.volume.mount.layout.section_of(*segment));
             zones.hold_freed(&self.volume.segments, sections);
             zones.reset_freed(&self.volume.segments).await;

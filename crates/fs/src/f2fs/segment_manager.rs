@@ -1,6 +1,7 @@
 //! The segments of a mounted volume, with the summaries that lie on the device and what is counted of both
 //! (`struct f2fs_sm_info`).
 
+use super::append::AppendSpace;
 use super::counts::InUseSums;
 use super::error::corrupt;
 use super::format::{
@@ -12,6 +13,7 @@ use super::mount_info::MountInfo;
 use super::options::{AllocMode, MountOptions};
 use super::rules::OmittedRule;
 use super::segment::{Block, Capacity, Discards, Segments, SegmentsAtMount};
+use super::zones::Zones;
 use crate::contract::Result;
 use nandscape_block::Placement;
 use nandscape_rt::sync::Mutex;
@@ -60,6 +62,10 @@ pub(crate) struct SegmentManager {
     pub(crate) capacity: Capacity,
     /// SIT, free segments, logs.
     table: RefCell<Segments>,
+    /// The zones, if sections are zones.
+    pub(crate) zones: Option<Zones>,
+    /// The append-only address space, in place of a main area.
+    pub(crate) append: Option<AppendSpace>,
     /// One segment is prepared for a log at a time.
     pub(crate) ssr_lock: Mutex<()>,
     pub(crate) discards: Discards,
@@ -67,13 +73,20 @@ pub(crate) struct SegmentManager {
 }
 
 impl SegmentManager {
-    pub(crate) fn new(mount: Rc<MountInfo>, meta: MetaPages, table: Segments) -> Self {
+    pub(crate) fn new(
+        mount: Rc<MountInfo>,
+        meta: MetaPages,
+        table: Segments,
+        (zones, append): (Option<Zones>, Option<AppendSpace>),
+    ) -> Self {
         let ssr_lock = Mutex::new(&mount.env.rt, "a dirty segment for a log", ());
         Self {
             mount,
             meta,
             capacity: *table.capacity(),
             table: RefCell::new(table),
+            zones,
+            append,
             ssr_lock,
             discards: Discards::default(),
             in_use_sums: Cell::default(),

@@ -27,7 +27,7 @@ const ROUND_REQUESTS: usize = 80_000;
 impl Volume {
     /// Takes what the checkpoint that is being written makes void.
     pub(in crate::f2fs) async fn prepare_discards(self: &Rc<Self>) -> Result<()> {
-        let Some(append) = &self.append else { return Ok(()) };
+        let Some(append) = &self.segments.append else { return Ok(()) };
         let made = self.segments.borrow_mut().take_discards();
         if append.is_mounting.get() {
             // The mount finds by itself what is void, once it knows what the device has moved.
@@ -65,7 +65,9 @@ impl Volume {
         let is_kept = |append: &&AppendSpace| {
             append.mode == AppendMode::Interval && !self.mount.omits(OmittedRule::DiscardJournal)
         };
-        let Some(append) = self.append.as_ref().filter(is_kept) else { return Ok(Vec::new()) };
+        let Some(append) = self.segments.append.as_ref().filter(is_kept) else {
+            return Ok(Vec::new());
+        };
         let blocks = append.discards.borrow().records().encode(version);
         let area = self.mount.layout.discard_journal(pack);
         if blocks.len() as u32 > area.end.0 - area.start.0 {
@@ -77,7 +79,7 @@ impl Volume {
 
     /// Has a task send what waits, unless one does.
     pub(in crate::f2fs) fn start_discards(self: &Rc<Self>) {
-        let Some(append) = &self.append else { return };
+        let Some(append) = &self.segments.append else { return };
         if !append.is_sending.replace(true) {
             let volume = Rc::clone(self);
             drop(
@@ -88,7 +90,7 @@ impl Volume {
 
     /// Sends what waits, a round at a time, until nothing does.
     async fn send_void(self: &Rc<Self>) {
-        let Some(append) = &self.append else { return };
+        let Some(append) = &self.segments.append else { return };
         loop {
             if !append.is_hurried.get() {
                 let _ = select2(self.mount.env.rt.sleep(ROUND), append.hurry.notified()).await;
@@ -130,7 +132,7 @@ impl Volume {
     /// # Errors
     /// [`FsError::ReadOnly`](crate::contract::FsError::ReadOnly) if the volume was stopped.
     pub(in crate::f2fs) async fn drain_discards(&self) -> Result<()> {
-        let Some(append) = &self.append else { return Ok(()) };
+        let Some(append) = &self.segments.append else { return Ok(()) };
         while append.is_sending.get() {
             append.is_hurried.set(true);
             append.hurry.notify_one();
@@ -142,7 +144,7 @@ impl Volume {
 
     /// A checkpoint is durable: what it made void may be discarded.
     pub(in crate::f2fs) fn release_discards(self: &Rc<Self>) {
-        let Some(append) = &self.append else { return };
+        let Some(append) = &self.segments.append else { return };
         append.discards.borrow_mut().release();
         self.note_retired();
         if let Some(upcalls) = &append.upcalls {

@@ -99,7 +99,9 @@ impl Volume {
     /// # Errors
     /// [`FsError::NoSpace`] if there is none, whatever is discarded; those of checkpoints.
     pub(in crate::f2fs) async fn balance_space(&self) -> Result<()> {
-        let Some(append) = self.append.as_ref().filter(|append| self.lack(append).is_some()) else {
+        let Some(append) =
+            self.segments.append.as_ref().filter(|append| self.lack(append).is_some())
+        else {
             return Ok(());
         };
         let Some(volume) = self.this() else { return Ok(()) };
@@ -117,7 +119,7 @@ impl Volume {
 
     /// Room for a run of a segment's blocks. Nothing waits since it was found: who asks next finds these blocks taken.
     pub(in crate::f2fs) fn room_for_run(&self) -> Room {
-        match &self.append {
+        match &self.segments.append {
             Some(append) => Room::set_aside(BLOCKS_PER_SEGMENT.into(), &append.aside),
             None => Room::new(BLOCKS_PER_SEGMENT.into()),
         }
@@ -139,7 +141,7 @@ impl Volume {
 impl Volume {
     /// How much of the address space is in use.
     pub(in crate::f2fs) fn space_counts(&self) -> SpaceCounts {
-        let Some(append) = &self.append else { return SpaceCounts::default() };
+        let Some(append) = &self.segments.append else { return SpaceCounts::default() };
         let segments = self.segments.borrow();
         let (used, slots) = segments.slots_used();
         let mut counts = SpaceCounts {

@@ -45,7 +45,7 @@ pub(super) enum Left {
 impl Volume {
     /// The upcalls, if the device moves blocks.
     pub(in crate::f2fs) fn upcalls(&self) -> Option<&Upcalls> {
-        self.append.as_ref()?.upcalls.as_ref()
+        self.segments.append.as_ref()?.upcalls.as_ref()
     }
 
     /// Fetches and applies what the device reports, until the volume is unmounted.
@@ -92,7 +92,7 @@ impl Volume {
     /// # Errors
     /// Those of the device and of metadata; the volume is stopped then.
     pub(in crate::f2fs) async fn fetch_upcalls(self: &Rc<Self>) -> Result<()> {
-        let Some(append) = &self.append else { return Ok(()) };
+        let Some(append) = &self.segments.append else { return Ok(()) };
         let Some(upcalls) = &append.upcalls else { return Ok(()) };
         let _one = upcalls.processing.lock().await;
         let mut was_asked = false;
@@ -179,7 +179,8 @@ impl Volume {
                 return Ok((batches, Left::Asked));
             }
             upcalls.note_fetched();
-            self.append
+            self.segments
+                .append
                 .iter()
                 .for_each(|append| append.count(|counts| counts.upcalls_fetched += 1));
             // No address of such a volume has more than 32 bits.
@@ -197,7 +198,7 @@ impl Volume {
             if ended != Err(FsError::NoSpace) {
                 break;
             }
-            self.append.iter().for_each(|append| append.note_forced(Forced::Slots));
+            self.segments.append.iter().for_each(|append| append.note_forced(Forced::Slots));
             self.write_checkpoint(Reason::Space).await?;
             // What was applied the first time is found so.
             ended = Migration { volume: self }.apply_batch(records).await;
@@ -218,7 +219,8 @@ impl Volume {
         let replies: Vec<_> = batches.into_iter().map(complete).collect();
         // The device would say that it has completed one already: a batch is completed once.
         for _ in join_all(replies).await.into_iter().filter(Result::is_ok) {
-            self.append
+            self.segments
+                .append
                 .iter()
                 .for_each(|append| append.count(|counts| counts.upcalls_completed += 1));
             self.segments.give_back(upcalls.note_completed());
@@ -227,7 +229,8 @@ impl Volume {
 
     /// Sections lost their slots with a checkpoint that is durable. Those that the device writes are its business.
     pub(super) fn note_retired(&self) {
-        let Some(append) = self.append.as_ref().filter(|append| !append.is_mounting.get()) else {
+        let Some(append) = self.segments.append.as_ref().filter(|append| !append.is_mounting.get())
+        else {
             return;
         };
         let retired = self.segments.borrow_mut().take_retired();

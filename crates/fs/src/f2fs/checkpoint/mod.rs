@@ -83,7 +83,7 @@ impl Volume {
         self.prepare_discards().await?;
         let metadata = sit.len() as u64;
         for (at, bytes) in sit {
-            self.meta.write(at, bytes);
+            self.segments.meta.write(at, bytes);
         }
         if self.mount.omits(OmittedRule::EarlyDiscard) {
             self.discard_prefree().await;
@@ -146,7 +146,7 @@ impl Volume {
         for (block, set) in sets {
             let from = self.nodes.nat.borrow().current_block(block);
             let mut bytes: Box<super::segment::Block> =
-                self.meta.read(from, |bytes| Box::new(*bytes)).await?;
+                self.nodes.meta.read(from, |bytes| Box::new(*bytes)).await?;
             for (nid, entry) in set {
                 let (_, index) = self.mount.layout.nat_place(nid);
                 NatEntry::write_at(&entry, &mut bytes[..], index);
@@ -155,7 +155,7 @@ impl Volume {
                 self.nodes.nat.borrow_mut().note_fill(block, taken_in(block, &bytes));
             }
             let to = self.nodes.nat.borrow_mut().flip_block(block, in_place);
-            self.meta.write(to, bytes);
+            self.nodes.meta.write(to, bytes);
         }
         self.nodes.nat.borrow_mut().end_flush();
         Ok(blocks)
@@ -174,7 +174,9 @@ impl Volume {
             self.writes.write_blocks(&self.segments, blocks, None, (Flags::META, Flags::NONE));
         self.send_meta();
         // A page that is on its way and dirty again has its turn after that.
-        while self.meta.file.pages.is_busy() && !self.mount.omits(OmittedRule::CheckpointWait) {
+        while self.segments.meta.file.pages.is_busy()
+            && !self.mount.omits(OmittedRule::CheckpointWait)
+        {
             self.writes.metadata_in_flight.settle().await;
             self.send_meta();
         }

@@ -92,7 +92,7 @@ impl Volume {
             self.discard_prefree().await;
         }
         let count = blocks.len();
-        if let Some(zones) = &self.zones {
+        if let Some(zones) = &self.segments.zones {
             let emptied = zones.empty_journal_zone(&self.mount, journal, count as u32).await;
             emptied.map_err(|error| self.writes.stop(error))?;
         }

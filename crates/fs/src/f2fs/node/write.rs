@@ -169,7 +169,7 @@ impl Volume {
         self.mount.seal_inode(&mut bytes);
         let at = allocated.at;
         for (segment, summaries) in allocated.into_full() {
-            self.meta.keep_summaries(segment, &summaries);
+            self.segments.meta.keep_summaries(segment, &summaries);
         }
         self.nodes.nat.borrow_mut().set(nid, known, at, ino, marks.is_some());
         self.nodes.dirty.borrow_mut().remove(&(ino.0, nid.0));

@@ -25,16 +25,10 @@ pub(crate) struct Volume {
     pub(crate) segments: SegmentManager,
     /// NAT, and node pages.
     pub(crate) nodes: Nodes,
-    /// Pages of the metadata areas by block address: NAT and SSA blocks.
-    pub(crate) meta: MetaPages,
     /// The last checkpoint, and what the next one needs beside SIT and NAT.
     pub(crate) checkpoints: Checkpoints,
     pub(crate) inodes: InodeTable,
     pub(crate) operations: Operations,
-    /// The zones, if sections are zones.
-    pub(crate) zones: Option<Zones>,
-    /// The append-only address space, in place of a main area.
-    pub(crate) append: Option<AppendSpace>,
     pub(crate) cleaner: Cleaner,
     pub(crate) writes: Writes,
     this: Weak<Self>,
@@ -68,18 +62,16 @@ impl Volume {
         Rc::new_cyclic(|this| {
             let reader = PageReader::new(this);
             let meta = MetaPages::new(Rc::clone(&mount), reader.clone(), meta);
-            let segments = SegmentManager::new(Rc::clone(&mount), meta.clone(), segments);
-            let nodes = Nodes::new(Rc::clone(&mount), (reader, meta.clone()), nodes);
+            let area = (zones, append);
+            let segments = SegmentManager::new(Rc::clone(&mount), meta.clone(), segments, area);
+            let nodes = Nodes::new(Rc::clone(&mount), (reader, meta), nodes);
             Self {
                 inodes,
                 mount,
                 segments,
                 nodes,
-                meta,
                 checkpoints,
                 operations,
-                zones,
-                append,
                 cleaner,
                 writes,
                 this: this.clone(),
