@@ -2,6 +2,7 @@
 //! durable, and sent some at a time. A segment that is reused before its turn is not discarded; one whose discard is in
 //! flight is not reused, so discards wait while few sections are free.
 
+use super::balance::Balance;
 use super::format::{BLOCKS_PER_SEGMENT, SegNo};
 use super::options::DiscardPolicy;
 use super::segment::LOGS;
@@ -91,7 +92,7 @@ impl Volume {
     /// The first run of segments that wait and are still free; they are not reused until their discard has ended. So
     /// that nothing runs out of segments meanwhile, one for each log is left, and what is dirty has its own.
     fn take_discard(&self) -> Option<std::ops::Range<u32>> {
-        let left = self.sections_to_write() + LOGS as u32;
+        let left = Balance::of(self).sections_to_write() + LOGS as u32;
         let mut waiting = self.segments.discards.waiting.borrow_mut();
         let mut segments = self.segments.borrow_mut();
         let mut run: Option<std::ops::Range<u32>> = None;

@@ -10,6 +10,7 @@
 //! where it is ([`gc_journal`](super::gc_journal)); then nodes and blocks of directories are copied
 //! ([`gc_copy`](super::gc_copy)).
 
+use super::balance::Balance;
 use super::checkpoints::Reason;
 use super::cleaner::GcKind;
 use super::cpu::Work;
@@ -20,7 +21,6 @@ use super::gc_parts::GcStep;
 use super::inode::Inode;
 use super::options::GcCheckpoint;
 use super::rules::OmittedRule;
-use super::segment::LOGS;
 use super::victim::VictimSearch;
 use super::volume::Volume;
 use crate::cache::{begin_fetch, read_pages};
@@ -31,10 +31,6 @@ use std::rc::Rc;
 
 /// Sections that cleaning in the foreground fails to empty before it gives up (`MAX_SKIP_GC_COUNT`).
 const MAX_SKIPPED: u32 = 16;
-
-/// Sections beyond what is dirty with which cleaning goes on before a checkpoint: one each for data, nodes and
-/// directories (`NR_GC_CHECKPOINT_SECS`).
-const CHECKPOINT_SECTIONS: u32 = 3;
 
 /// Tries to move a page that goes elsewhere at the same time.
 const MAX_TRIES: u32 = 4;
@@ -56,54 +52,14 @@ pub(super) struct DirBlock {
 }
 
 impl Volume {
-    /// Sections that so many dirty pages take (`get_blocktype_secs`).
-    fn sections_for(&self, pages: u64) -> u32 {
-        pages.div_ceil(self.segments.capacity.of_section().into()) as u32
-    }
-
-    /// Sections that are kept for cleaning (`reserved_sections`).
-    pub(super) fn reserved_sections(&self) -> u32 {
-        let reserved = self.checkpoints.last.borrow().rsvd_segment_count;
-        reserved / self.segments.capacity.segments()
-    }
-
-    /// Whether free sections are too few for what is dirty, if `freed` more become free
-    /// (`has_not_enough_free_secs`).
-    fn lacks_free_sections(&self, freed: u32) -> bool {
-        let reserved = self.reserved_sections();
-        let free = self.segments.borrow().free_sections() + freed;
-        let inodes = self.inodes.lists.dirty.borrow().len() as u64;
-        // All dirty pages are more than those of nodes and directories; they are counted already.
-        if free > 4 * self.sections_for(self.mount.env.cache.dirty() + inodes) + reserved {
-            return false;
-        }
-        free <= self.sections_to_write() + reserved
-    }
-
-    /// Sections that dirty nodes, directories and inodes may take.
-    pub(super) fn sections_to_write(&self) -> u32 {
-        let nodes = self.sections_for(self.nodes.dirty.borrow().len() as u64);
-        let dents = self.sections_for(self.mount.dirty_dir_pages());
-        let inodes = self.inodes.lists.dirty.borrow().len() as u64;
-        nodes + 2 * dents + self.sections_for(inodes)
-    }
-
-    /// Whether cleaning has to make its prefree segments free before it goes on: what it moves takes free sections, and
-    /// so does the checkpoint.
-    fn must_reclaim(&self) -> bool {
-        // A mount after a power cut needs as many, so that all logs can leave their zones.
-        let for_recovery = self.segments.zones.as_ref().map_or(0, |_| LOGS as u32);
-        let kept = CHECKPOINT_SECTIONS + for_recovery;
-        let segments = self.segments.borrow();
-        segments.prefree_segments() > 0
-            && segments.free_sections() <= self.sections_to_write() + kept
-    }
-
     /// The section to clean next.
     fn victim(&self, kind: GcKind) -> Option<u32> {
         let search = VictimSearch {
             segments: &self.segments.borrow(),
-            checkpoint_blocks: self.cleaner.journals_moves().then(|| self.checkpoint_blocks()),
+            checkpoint_blocks: self
+                .cleaner
+                .journals_moves()
+                .then(|| Balance::of(self).checkpoint_blocks()),
             mounted_before_s: self.checkpoints.mounted_before_s,
         };
         self.cleaner.victim(kind, &search)
@@ -118,12 +74,12 @@ impl Volume {
         if self.segments.append.is_some() {
             return self.balance_space().await;
         }
-        if !self.lacks_free_sections(0) {
+        if !Balance::of(self).lacks_free_sections(0) {
             return Ok(());
         }
         let Some(volume) = self.this() else { return Ok(()) };
         let _alone = self.cleaner.lock.lock().await;
-        if !self.lacks_free_sections(0) {
+        if !Balance::of(self).lacks_free_sections(0) {
             return Ok(());
         }
         let began = self.mount.env.rt.now();
@@ -141,7 +97,7 @@ impl Volume {
             self.reclaim_cleaned().await?;
         }
         let (mut freed, mut skipped) = (0, 0);
-        while self.lacks_free_sections(freed) && skipped <= MAX_SKIPPED {
+        while Balance::of(self).lacks_free_sections(freed) && skipped <= MAX_SKIPPED {
             let Some(section) = self.victim(GcKind::Foreground) else { break };
             if self.is_checkpoint_due(Some(section)) {
                 self.reclaim_cleaned().await?;
@@ -155,7 +111,7 @@ impl Volume {
             } else if !self.segments.borrow().is_free_section(section) {
                 freed += 1;
             }
-            if self.must_reclaim() {
+            if Balance::of(self).must_reclaim() {
                 self.reclaim_cleaned().await?;
                 freed = 0;
             }
@@ -182,9 +138,9 @@ impl Volume {
     /// already, or the next call begins with one.
     fn ends_with_checkpoint(&self, freed: u32) -> bool {
         let is_left = match self.mount.options.gc_checkpoint {
-            _ if self.cleaner.journals_moves() => !self.lacks_free_sections(0),
+            _ if self.cleaner.journals_moves() => !Balance::of(self).lacks_free_sections(0),
             GcCheckpoint::Call => false,
-            GcCheckpoint::Reuse => !self.lacks_free_sections(freed),
+            GcCheckpoint::Reuse => !Balance::of(self).lacks_free_sections(freed),
         };
         !is_left && (freed > 0 || self.segments.borrow().prefree_segments() > 0)
     }
@@ -197,7 +153,7 @@ impl Volume {
             None => !self.cleaner.journals_moves(),
             Some(section) => {
                 let moved = u64::from(segments.section_valid(section));
-                self.cleaner.journals_moves() && self.checkpoint_blocks() < moved
+                self.cleaner.journals_moves() && Balance::of(self).checkpoint_blocks() < moved
             }
         };
         is_cheaper && segments.prefree_segments() > 0
@@ -229,16 +185,6 @@ impl Volume {
         let address = self.nodes.read_node(summary.nid, |bytes| addrs.get(bytes, slot)).await?;
         let first = first_page(footer.offset(), layout.addr_count());
         Ok(first.filter(|_| address == at).map(|first| (footer.ino, first + u64::from(slot))))
-    }
-
-    /// What a checkpoint would cost now, in blocks that are written: dirty nodes, directories and inodes, and the rest.
-    pub(super) fn checkpoint_blocks(&self) -> u64 {
-        let nodes = self.nodes.dirty.borrow().len() as u64;
-        let inodes = self.inodes.lists.dirty.borrow().len() as u64;
-        nodes
-            + inodes
-            + self.mount.dirty_dir_pages()
-            + u64::from(self.mount.options.checkpoint_cost)
     }
 
     /// Moves the valid blocks of a section; whether none is left.

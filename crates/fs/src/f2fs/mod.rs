@@ -4,6 +4,7 @@ mod adaptive;
 mod age_threshold;
 mod append;
 mod appended;
+mod balance;
 pub mod check;
 mod checkpoint;
 mod checkpoints;

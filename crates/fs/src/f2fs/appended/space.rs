@@ -4,6 +4,7 @@
 
 use crate::contract::{FsError, Result};
 use crate::f2fs::append::{AppendSpace, Forced};
+use crate::f2fs::balance::Balance;
 use crate::f2fs::checkpoints::Reason;
 use crate::f2fs::counts::SpaceCounts;
 use crate::f2fs::format::BLOCKS_PER_SEGMENT;
@@ -31,7 +32,7 @@ struct Lack {
     hard: bool,
 }
 
-impl Volume {
+impl Balance<'_> {
     /// Blocks that may be written before space is asked for again: a run of file data, those that found space before, and
     /// what is dirty.
     fn blocks_to_write(&self, append: &AppendSpace) -> u64 {
@@ -44,7 +45,7 @@ impl Volume {
     fn is_ample(&self, append: &AppendSpace) -> bool {
         let segments = self.segments.borrow();
         let inodes = self.inodes.lists.dirty.borrow().len() as u64;
-        // No fewer than [`Volume::blocks_to_write`] counts: all dirty pages are more than those of nodes and directories.
+        // No fewer than [`Balance::blocks_to_write`] counts: all dirty pages are more than those of nodes and directories.
         let blocks = append.blocks_of_runs() + MARGIN + 3 * self.mount.env.cache.dirty() + inodes;
         let sections =
             blocks.div_ceil(self.mount.layout.blocks_per_section().into()) as u32 + LOGS as u32;
@@ -80,7 +81,7 @@ impl Volume {
             return hard;
         }
         let gain = (slots * GAIN_PERCENT / 100).max(1);
-        let waits = self.upcalls().is_some_and(|upcalls| upcalls.applied() > 0);
+        let waits = append.upcalls.as_ref().is_some_and(|upcalls| upcalls.applied() > 0);
         let prefree = segments.prefree_segments() / self.mount.layout.segments_per_section();
         if prefree < gain && !(waits && prefree > 0) {
             return None;
@@ -93,25 +94,27 @@ impl Volume {
         soft(Forced::Slots, few_slots)
             .or_else(|| soft(Forced::Sections, segments.host_fills().any(few_sections)))
     }
+}
 
+impl Volume {
     /// Makes room before an operation that makes pages dirty. The caller has no share of the checkpoint lock.
     ///
     /// # Errors
     /// [`FsError::NoSpace`] if there is none, whatever is discarded; those of checkpoints.
     pub(in crate::f2fs) async fn balance_space(&self) -> Result<()> {
         let Some(append) =
-            self.segments.append.as_ref().filter(|append| self.lack(append).is_some())
+            self.segments.append.as_ref().filter(|append| Balance::of(self).lack(append).is_some())
         else {
             return Ok(());
         };
         let Some(volume) = self.this() else { return Ok(()) };
         let _alone = self.cleaner.lock.lock().await;
         for _ in 0..TRIES {
-            let Some(lack) = self.lack(append) else { return Ok(()) };
+            let Some(lack) = Balance::of(self).lack(append) else { return Ok(()) };
             append.note_forced(lack.what);
             Box::pin(volume.reclaim_space(lack.hard)).await?;
         }
-        match self.lack(append) {
+        match Balance::of(self).lack(append) {
             Some(Lack { hard: true, .. }) => Err(FsError::NoSpace),
             _ => Ok(()),
         }
