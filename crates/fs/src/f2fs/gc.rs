@@ -127,7 +127,7 @@ impl Volume {
         if self.mount.options.gc_without.checkpoint() {
             let freed = self.segments.borrow_mut().release_prefree();
             self.note_freed(freed);
-            self.reset_freed().await;
+            self.segments.reset_freed().await;
             return Ok(());
         }
         let written = self.write_checkpoint(Reason::Space);

@@ -86,7 +86,7 @@ impl Volume {
             self.segments.meta.write(at, bytes);
         }
         if self.mount.omits(OmittedRule::EarlyDiscard) {
-            self.discard_prefree().await;
+            self.segments.discard_prefree().await;
         }
         let mut pack = self.build_pack(version, reason)?;
         pack.bits.extend(self.discard_journal(version, 1 - self.checkpoints.pack.get())?);
@@ -98,7 +98,7 @@ impl Volume {
             self.checkpoints.of_cleaning.note(self.blocks_of_metadata() - before);
         }
         self.end_checkpoint(pack)?;
-        self.reset_freed().await;
+        self.segments.reset_freed().await;
         Ok(())
     }
 

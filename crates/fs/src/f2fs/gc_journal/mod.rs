@@ -86,10 +86,10 @@ impl Volume {
         };
         if self.mount.omits(OmittedRule::GcReuse) {
             self.free_moved(&op, journal, &moves);
-            self.reset_freed().await;
+            self.segments.reset_freed().await;
         }
         if self.mount.omits(OmittedRule::GcDiscard) {
-            self.discard_prefree().await;
+            self.segments.discard_prefree().await;
         }
         let count = blocks.len();
         if let Some(zones) = &self.segments.zones {
@@ -106,7 +106,7 @@ impl Volume {
             counts.entries += moves.len() as u64;
         });
         self.free_moved(&op, journal, &moves);
-        self.reset_freed().await;
+        self.segments.reset_freed().await;
         Ok(())
     }
 
