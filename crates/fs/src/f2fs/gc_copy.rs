@@ -7,7 +7,7 @@
 
 use super::cpu::Work;
 use super::format::{BLOCK_BYTES, BlockAddr, MovedBlock, NodeFooter, SegmentType, SummaryEntry};
-use super::gc::{DirBlock, SectionCleaning};
+use super::gc::{Cleaning, DirBlock};
 use super::inode::Inode;
 use super::node::Found;
 use super::operations::Op;
@@ -27,7 +27,7 @@ pub(super) struct Copy {
     content: SectorData,
 }
 
-impl SectionCleaning<'_> {
+impl Cleaning<'_> {
     /// Moves node blocks.
     pub(super) async fn copy_nodes(&self, blocks: &[(BlockAddr, SummaryEntry)]) -> Result<()> {
         let op = self.volume.operations.begin().await?;

@@ -7,6 +7,7 @@
 
 use super::append::{AppendGeometry, AppendSpace};
 use super::checkpoints::{Checkpoints, Reason};
+use super::cleaner::GcKind;
 use super::counts::Rolled;
 use super::format::{
     BLOCK_BYTES, BLOCKS_PER_SEGMENT, BlockAddr, CP_COMPACT_SUM, CP_FASTBOOT, CP_NAT_BITS,
@@ -17,6 +18,7 @@ use super::format::{
     SummaryKind, Superblock, VersionBitmap, parse_orphans,
 };
 use super::fs::F2fs;
+use super::gc::Cleaning;
 use super::gc_journal::read::{GcJournalBlock, blocks_that_count};
 use super::inode::{Inode, META_INO, NODE_INO};
 use super::mount_info::MountInfo;
@@ -501,7 +503,9 @@ fn start_tasks(volume: &Rc<Volume>) {
     drop(env.rt.spawn_daemon("flusher", flush_in_background(env.cache.clone(), backing)));
     if volume.mount.options.background_gc && volume.segments.append.is_none() {
         let cleaner = Rc::clone(volume);
-        drop(env.rt.spawn_daemon("cleaner", async move { cleaner.run_gc_thread().await }));
+        drop(env.rt.spawn_daemon("cleaner", async move {
+            Cleaning { volume: &cleaner, kind: GcKind::Background }.run_gc_thread().await
+        }));
     }
     let upcalls = Rc::clone(volume);
     if volume.segments.append.as_ref().is_some_and(|append| append.upcalls.is_some()) {

@@ -22,8 +22,15 @@ use super::rules::OmittedRule;
 use super::volume::Volume;
 use crate::contract::Result;
 use nandscape_block::{Flags, SectorData};
+use nandscape_rt::Nanos;
 use std::rc::Rc;
 use std::sync::Arc;
+
+/// How often the state is looked at.
+const PERIOD: Nanos = Nanos::from_secs(1);
+/// Share of all segments that may be prefree, and how many that is at most (`DEF_RECLAIM_PREFREE_SEGMENTS`).
+const PREFREE_PERCENT: u32 = 5;
+const PREFREE_MAX: u32 = 4096;
 
 impl Volume {
     /// Writes all data, then a checkpoint (`f2fs_sync_fs`).
@@ -212,6 +219,24 @@ impl Volume {
         self.note_freed(freed);
         self.release_discards();
         Ok(())
+    }
+
+    /// Writes a checkpoint when the last one is old or many segments wait for one, until the volume is unmounted.
+    pub(super) async fn checkpoint_in_background(self: &Rc<Self>) {
+        loop {
+            self.mount.env.rt.sleep(PERIOD.min(self.mount.options.checkpoint_interval)).await;
+            if self.mount.env.calls.check_open().is_err() || self.mount.stopped.get() {
+                return;
+            }
+            let age = self.mount.env.rt.now().saturating_sub(self.checkpoints.written_at.get());
+            let prefree = self.segments.borrow().prefree_segments();
+            let most = (self.segments.borrow().count() * PREFREE_PERCENT / 100).min(PREFREE_MAX);
+            let is_due = age >= self.mount.options.checkpoint_interval || prefree > most;
+            // An error stops the volume, which every call then says.
+            if is_due && self.write_checkpoint(Reason::Sync).await.is_err() {
+                return;
+            }
+        }
     }
 }
 
