@@ -74,151 +74,13 @@ impl Volume {
         self.mount.check_running()?;
         let is_needed = !matches!(reason, Reason::Sync) || self.is_dirty();
         if is_needed {
-            self.write_frozen(&op, reason).await.map_err(|error| self.writes.stop(error))?;
+            CheckpointWrite { volume: self, op: &op, reason }
+                .run()
+                .await
+                .map_err(|error| self.writes.stop(error))?;
         }
         then();
         Ok(is_needed)
-    }
-
-    async fn write_frozen(self: &Rc<Self>, op: &Op, reason: Reason) -> Result<()> {
-        let before = self.blocks_of_metadata();
-        self.flush_files(op).await?;
-        let version = self.checkpoints.last.borrow().checkpoint_ver + 1;
-        let sit_in_place = self.mount.omits(OmittedRule::SitInPlace);
-        let nat_blocks = self.flush_nat(reason).await?;
-        let sit = self.segments.borrow_mut().flush_entries(sit_in_place);
-        self.prepare_discards().await?;
-        let metadata = sit.len() as u64;
-        for (at, bytes) in sit {
-            self.segments.meta.write(at, bytes);
-        }
-        if self.mount.omits(OmittedRule::EarlyDiscard) {
-            self.segments.discard_prefree().await;
-        }
-        let mut pack = self.build_pack(version, reason)?;
-        pack.bits.extend(self.discard_journal(version, 1 - self.checkpoints.pack.get())?);
-        let blocks = nat_blocks + metadata + (pack.blocks.len() + pack.bits.len()) as u64;
-        self.mount.pay(Work::Checkpoint(blocks)).await;
-        self.write_pack(&pack).await?;
-        self.checkpoints.blocks.set(self.checkpoints.blocks.get() + blocks);
-        if reason == Reason::Space {
-            self.checkpoints.of_cleaning.note(self.blocks_of_metadata() - before);
-        }
-        self.end_checkpoint(pack)?;
-        self.segments.reset_freed().await;
-        Ok(())
-    }
-
-    /// Blocks of metadata that were written since mount; while operations are kept out, logs get no other ones.
-    fn blocks_of_metadata(&self) -> u64 {
-        let logs: u64 = self.segments.borrow().written().iter().sum();
-        logs + self.checkpoints.blocks.get() + self.checkpoints.summary_blocks.get()
-    }
-
-    /// Brings what files have in memory to its places: directory blocks, inodes, nodes (`block_operations`).
-    async fn flush_files(self: &Rc<Self>, op: &Op) -> Result<()> {
-        loop {
-            if !self.mount.omits(OmittedRule::CheckpointDentries) {
-                for dir in self.mount.dirty_dirs() {
-                    self.send_dir(op, &dir).await?;
-                }
-            }
-            self.update_dirty_inodes(op).await?;
-            self.send_nodes(op, NodeSet::All, None).await?;
-            if self.mount.omits(OmittedRule::CheckpointWait) {
-                break;
-            }
-            // A page that is on its way and dirty again has its turn after that.
-            self.writes.metadata_in_flight.settle().await;
-            self.mount.check_running()?;
-            let dents = !self.mount.dirty_dirs().is_empty()
-                && !self.mount.omits(OmittedRule::CheckpointDentries);
-            if !dents && self.nodes.dirty.borrow().is_empty() {
-                break;
-            }
-        }
-        if self.mount.options.ordered_data {
-            self.writes.data_in_flight.settle().await;
-        }
-        Ok(())
-    }
-
-    /// Writes changed NAT entries that find no room in the journal to NAT blocks. Returns how many blocks these are.
-    async fn flush_nat(&self, reason: Reason) -> Result<u64> {
-        let has_bits = self.nodes.nat.borrow().has_bits();
-        let all = has_bits && reason == Reason::Umount;
-        let sets = self.nodes.nat.borrow_mut().flush_entries(all);
-        let blocks = sets.len() as u64;
-        let in_place = self.mount.omits(OmittedRule::NatInPlace);
-        for (block, set) in sets {
-            let from = self.nodes.nat.borrow().current_block(block);
-            let mut bytes: Box<super::segment::Block> =
-                self.nodes.meta.read(from, |bytes| Box::new(*bytes)).await?;
-            for (nid, entry) in set {
-                let (_, index) = self.mount.layout.nat_place(nid);
-                NatEntry::write_at(&entry, &mut bytes[..], index);
-            }
-            if has_bits {
-                self.nodes.nat.borrow_mut().note_fill(block, taken_in(block, &bytes));
-            }
-            let to = self.nodes.nat.borrow_mut().flip_block(block, in_place);
-            self.nodes.meta.write(to, bytes);
-        }
-        self.nodes.nat.borrow_mut().end_flush();
-        Ok(blocks)
-    }
-
-    /// Writes a pack: all but its last block, then, when everything else is on the device, that one.
-    async fn write_pack(self: &Rc<Self>, pack: &pack::Pack) -> Result<()> {
-        let blocks = (pack.start..)
-            .zip(&pack.blocks)
-            .map(|(at, block)| (BlockAddr(at), SectorData::Bytes(Arc::new(**block))));
-        let mut blocks: Vec<_> = blocks.collect();
-        let Some(last) = blocks.pop() else { return Ok(()) };
-        let bits = pack.bits.iter();
-        blocks.extend(bits.map(|(at, block)| (*at, SectorData::Bytes(Arc::new(**block)))));
-        let written =
-            self.writes.write_blocks(&self.segments, blocks, None, (Flags::META, Flags::NONE));
-        self.send_meta();
-        // A page that is on its way and dirty again has its turn after that.
-        while self.segments.meta.file.pages.is_busy()
-            && !self.mount.omits(OmittedRule::CheckpointWait)
-        {
-            self.writes.metadata_in_flight.settle().await;
-            self.send_meta();
-        }
-        written.await?;
-        self.mount.check_running()?;
-        if self.writes.data_in_flight.is_empty() {
-            // All of it was on the device before the flush.
-            self.inodes.lists.appended.borrow_mut().clear();
-            self.inodes.lists.updated.borrow_mut().clear();
-            self.inodes.lists.moved.borrow_mut().clear();
-        }
-        let preflush = !self.mount.omits(OmittedRule::CheckpointPreflush);
-        let durable = !self.mount.omits(OmittedRule::CheckpointFua);
-        self.writes.write_after_flush(&self.segments, vec![last], preflush, durable).await
-    }
-
-    /// The checkpoint is durable.
-    fn end_checkpoint(self: &Rc<Self>, pack: pack::Pack) -> Result<()> {
-        let checkpoints = &self.checkpoints;
-        checkpoints.pack.set(1 - checkpoints.pack.get());
-        checkpoints.crc.set(pack.crc);
-        *checkpoints.last.borrow_mut() = pack.checkpoint;
-        checkpoints.count.set(checkpoints.count.get() + 1);
-        checkpoints.written_at.set(self.mount.env.rt.now());
-        checkpoints.orphans.note_written();
-        checkpoints.changed_dirs.borrow_mut().clear();
-        self.nodes.space.note_checkpoint();
-        self.nodes.free_removed();
-        if let Some(journal) = &self.cleaner.journal {
-            journal.note_checkpoint(self.mount.omits(OmittedRule::GcCheckpoint));
-        }
-        let freed = self.segments.borrow_mut().release_prefree();
-        self.note_freed(freed);
-        self.release_discards();
-        Ok(())
     }
 
     /// Writes a checkpoint when the last one is old or many segments wait for one, until the volume is unmounted.
@@ -237,6 +99,165 @@ impl Volume {
                 return;
             }
         }
+    }
+}
+
+/// The writing of a checkpoint, while operations are kept out.
+struct CheckpointWrite<'a> {
+    volume: &'a Rc<Volume>,
+    op: &'a Op,
+    reason: Reason,
+}
+
+impl CheckpointWrite<'_> {
+    /// Writes it.
+    async fn run(&self) -> Result<()> {
+        let before = self.blocks_of_metadata();
+        self.flush_files().await?;
+        let version = self.volume.checkpoints.last.borrow().checkpoint_ver + 1;
+        let sit_in_place = self.volume.mount.omits(OmittedRule::SitInPlace);
+        let nat_blocks = self.flush_nat().await?;
+        let sit = self.volume.segments.borrow_mut().flush_entries(sit_in_place);
+        self.volume.prepare_discards().await?;
+        let metadata = sit.len() as u64;
+        for (at, bytes) in sit {
+            self.volume.segments.meta.write(at, bytes);
+        }
+        if self.volume.mount.omits(OmittedRule::EarlyDiscard) {
+            self.volume.segments.discard_prefree().await;
+        }
+        let mut pack = self.build_pack(version)?;
+        pack.bits
+            .extend(self.volume.discard_journal(version, 1 - self.volume.checkpoints.pack.get())?);
+        let blocks = nat_blocks + metadata + (pack.blocks.len() + pack.bits.len()) as u64;
+        self.volume.mount.pay(Work::Checkpoint(blocks)).await;
+        self.write_pack(&pack).await?;
+        self.volume.checkpoints.blocks.set(self.volume.checkpoints.blocks.get() + blocks);
+        if self.reason == Reason::Space {
+            self.volume.checkpoints.of_cleaning.note(self.blocks_of_metadata() - before);
+        }
+        self.end_checkpoint(pack)?;
+        self.volume.segments.reset_freed().await;
+        Ok(())
+    }
+
+    /// Blocks of metadata that were written since mount; while operations are kept out, logs get no other ones.
+    fn blocks_of_metadata(&self) -> u64 {
+        let logs: u64 = self.volume.segments.borrow().written().iter().sum();
+        logs + self.volume.checkpoints.blocks.get() + self.volume.checkpoints.summary_blocks.get()
+    }
+
+    /// Brings what files have in memory to its places: directory blocks, inodes, nodes (`block_operations`).
+    async fn flush_files(&self) -> Result<()> {
+        loop {
+            if !self.volume.mount.omits(OmittedRule::CheckpointDentries) {
+                for dir in self.volume.mount.dirty_dirs() {
+                    self.volume.send_dir(self.op, &dir).await?;
+                }
+            }
+            self.volume.update_dirty_inodes(self.op).await?;
+            self.volume.send_nodes(self.op, NodeSet::All, None).await?;
+            if self.volume.mount.omits(OmittedRule::CheckpointWait) {
+                break;
+            }
+            // A page that is on its way and dirty again has its turn after that.
+            self.volume.writes.metadata_in_flight.settle().await;
+            self.volume.mount.check_running()?;
+            let dents = !self.volume.mount.dirty_dirs().is_empty()
+                && !self.volume.mount.omits(OmittedRule::CheckpointDentries);
+            if !dents && self.volume.nodes.dirty.borrow().is_empty() {
+                break;
+            }
+        }
+        if self.volume.mount.options.ordered_data {
+            self.volume.writes.data_in_flight.settle().await;
+        }
+        Ok(())
+    }
+
+    /// Writes changed NAT entries that find no room in the journal to NAT blocks. Returns how many blocks these are.
+    async fn flush_nat(&self) -> Result<u64> {
+        let has_bits = self.volume.nodes.nat.borrow().has_bits();
+        let all = has_bits && self.reason == Reason::Umount;
+        let sets = self.volume.nodes.nat.borrow_mut().flush_entries(all);
+        let blocks = sets.len() as u64;
+        let in_place = self.volume.mount.omits(OmittedRule::NatInPlace);
+        for (block, set) in sets {
+            let from = self.volume.nodes.nat.borrow().current_block(block);
+            let mut bytes: Box<super::segment::Block> =
+                self.volume.nodes.meta.read(from, |bytes| Box::new(*bytes)).await?;
+            for (nid, entry) in set {
+                let (_, index) = self.volume.mount.layout.nat_place(nid);
+                NatEntry::write_at(&entry, &mut bytes[..], index);
+            }
+            if has_bits {
+                self.volume.nodes.nat.borrow_mut().note_fill(block, taken_in(block, &bytes));
+            }
+            let to = self.volume.nodes.nat.borrow_mut().flip_block(block, in_place);
+            self.volume.nodes.meta.write(to, bytes);
+        }
+        self.volume.nodes.nat.borrow_mut().end_flush();
+        Ok(blocks)
+    }
+
+    /// Writes a pack: all but its last block, then, when everything else is on the device, that one.
+    async fn write_pack(&self, pack: &pack::Pack) -> Result<()> {
+        let blocks = (pack.start..)
+            .zip(&pack.blocks)
+            .map(|(at, block)| (BlockAddr(at), SectorData::Bytes(Arc::new(**block))));
+        let mut blocks: Vec<_> = blocks.collect();
+        let Some(last) = blocks.pop() else { return Ok(()) };
+        let bits = pack.bits.iter();
+        blocks.extend(bits.map(|(at, block)| (*at, SectorData::Bytes(Arc::new(**block)))));
+        let written = self.volume.writes.write_blocks(
+            &self.volume.segments,
+            blocks,
+            None,
+            (Flags::META, Flags::NONE),
+        );
+        self.volume.send_meta();
+        // A page that is on its way and dirty again has its turn after that.
+        while self.volume.segments.meta.file.pages.is_busy()
+            && !self.volume.mount.omits(OmittedRule::CheckpointWait)
+        {
+            self.volume.writes.metadata_in_flight.settle().await;
+            self.volume.send_meta();
+        }
+        written.await?;
+        self.volume.mount.check_running()?;
+        if self.volume.writes.data_in_flight.is_empty() {
+            // All of it was on the device before the flush.
+            self.volume.inodes.lists.appended.borrow_mut().clear();
+            self.volume.inodes.lists.updated.borrow_mut().clear();
+            self.volume.inodes.lists.moved.borrow_mut().clear();
+        }
+        let preflush = !self.volume.mount.omits(OmittedRule::CheckpointPreflush);
+        let durable = !self.volume.mount.omits(OmittedRule::CheckpointFua);
+        self.volume
+            .writes
+            .write_after_flush(&self.volume.segments, vec![last], preflush, durable)
+            .await
+    }
+
+    /// The checkpoint is durable.
+    fn end_checkpoint(&self, pack: pack::Pack) -> Result<()> {
+        let checkpoints = &self.volume.checkpoints;
+        checkpoints.pack.set(1 - checkpoints.pack.get());
+        checkpoints.crc.set(pack.crc);
+        *checkpoints.last.borrow_mut() = pack.checkpoint;
+        checkpoints.count.set(checkpoints.count.get() + 1);
+        checkpoints.written_at.set(self.volume.mount.env.rt.now());
+        checkpoints.orphans.note_written();
+        checkpoints.changed_dirs.borrow_mut().clear();
+        self.volume.nodes.space.note_checkpoint();
+        self.volume.nodes.free_removed();
+        if let Some(journal) = &self.volume.cleaner.journal {
+            journal.note_checkpoint(self.volume.mount.omits(OmittedRule::GcCheckpoint));
+        }
+        let freed = self.volume.segments.borrow_mut().release_prefree();
+        self.volume.note_freed(freed);
+        self.volume.release_discards();
+        Ok(())
     }
 }
 
