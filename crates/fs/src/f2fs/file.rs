@@ -7,7 +7,7 @@ use super::checkpoints::Reason;
 use super::error::corrupt;
 use super::format::{BlockAddr, CP_UMOUNT, Nid, inline};
 use super::inode::{Dirty, Inode};
-use super::node::{Found, FsyncMarks, NodeSet};
+use super::node::{Found, FsyncMarks, NodeSet, NodeWrite};
 use super::options::FsyncMode;
 use super::rules::OmittedRule;
 use super::volume::Volume;
@@ -251,7 +251,8 @@ impl Volume {
                 dentry: self.nodes.nat.borrow().needs_dentry_mark(ino)
                     && !self.mount.omits(OmittedRule::DentryMark),
             };
-            let all = self.send_nodes(&op, NodeSet::Of(inode.number), Some(marks)).await?;
+            let write = NodeWrite { volume: self, op: &op, marks: Some(marks) };
+            let all = write.send(NodeSet::Of(inode.number)).await?;
             drop(op);
             // Otherwise the last node that was written has no mark, or the inode itself was not written.
             let is_marked = !self.nodes.nat.borrow().needs_inode_update(ino);

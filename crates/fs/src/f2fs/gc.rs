@@ -17,6 +17,7 @@ use super::cpu::Work;
 use super::format::{BlockAddr, MovedBlock, SegNo, SummaryEntry};
 use super::gc_parts::GcStep;
 use super::inode::Inode;
+use super::node::NodeWrite;
 use super::options::GcCheckpoint;
 use super::rules::OmittedRule;
 use super::victim::VictimSearch;
@@ -266,7 +267,7 @@ impl Cleaning<'_> {
         counts.node_blocks += moved.len() as u64;
         self.volume.cleaner.counts.set(counts);
         if self.kind == GcKind::Foreground {
-            self.volume.send_node_list(&op, &moved, None).await?;
+            NodeWrite { volume: self.volume, op: &op, marks: None }.send_list(&moved).await?;
             if self.volume.mount.omits(OmittedRule::GcNodeContent) {
                 self.note_rewritten(blocks);
             }

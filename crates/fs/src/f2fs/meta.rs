@@ -3,7 +3,7 @@
 use super::data::MovedPages;
 use super::format::{BlockAddr, SegNo};
 use super::inode::{Inode, META_INO, NODE_INO};
-use super::node::{Found, NodeSet};
+use super::node::{Found, NodeSet, NodeWrite};
 use super::operations::Op;
 use super::rules::OmittedRule;
 use super::volume::Volume;
@@ -20,7 +20,10 @@ impl Volume {
     pub(super) async fn write_back_metadata(self: &Rc<Self>, inode: &Rc<Inode>) -> Result<()> {
         let op = self.operations.begin().await?;
         match inode.number {
-            NODE_INO => self.send_nodes(&op, NodeSet::All, None).await.map(drop),
+            NODE_INO => {
+                let write = NodeWrite { volume: self, op: &op, marks: None };
+                write.send(NodeSet::All).await.map(drop)
+            }
             META_INO => {
                 self.send_meta();
                 Ok(())

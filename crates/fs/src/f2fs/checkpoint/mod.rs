@@ -16,7 +16,7 @@ mod pack;
 use super::checkpoints::Reason;
 use super::cpu::Work;
 use super::format::{BlockAddr, NAT_ENTRIES_PER_BLOCK, NatEntry};
-use super::node::NodeSet;
+use super::node::{NodeSet, NodeWrite};
 use super::operations::Op;
 use super::rules::OmittedRule;
 use super::volume::Volume;
@@ -156,7 +156,7 @@ impl CheckpointWrite<'_> {
                 }
             }
             self.volume.update_dirty_inodes(self.op).await?;
-            self.volume.send_nodes(self.op, NodeSet::All, None).await?;
+            NodeWrite { volume: self.volume, op: self.op, marks: None }.send(NodeSet::All).await?;
             if self.volume.mount.omits(OmittedRule::CheckpointWait) {
                 break;
             }

@@ -13,7 +13,7 @@ mod truncate;
 mod write;
 
 pub(crate) use dnode::{Dnode, Found};
-pub(crate) use write::{FsyncMarks, NodeSet};
+pub(crate) use write::{FsyncMarks, NodeSet, NodeWrite};
 
 use super::error::corrupt;
 use super::format::{
