@@ -57,7 +57,7 @@ impl DataPath for Volume {
         &self,
         bio: Bio,
     ) -> impl Future<Output = std::result::Result<Reply, BlockError>> + use<> {
-        let reading = self.upcalls().map(Upcalls::begin_read);
+        let reading = self.segments.upcalls().map(Upcalls::begin_read);
         let reply = self.mount.env.device.submit(bio);
         async move {
             let _reading = reading;
@@ -140,7 +140,7 @@ impl DataPath for Volume {
     /// What is written takes free sections, so a run is at most a segment's.
     async fn before_run(&self) -> Result<Room> {
         self.balance_fs().await?;
-        Ok(self.room_for_run())
+        Ok(self.segments.room_for_run())
     }
 
     async fn write_back(self: &Rc<Self>, inode: &Rc<Inode>, pages: u64) -> Result<()> {

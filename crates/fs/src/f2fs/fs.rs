@@ -461,7 +461,9 @@ fn counts_of(volume: &Volume) -> Counts {
     let journal = journal.unwrap_or_default();
     let zones = volume.segments.zones.as_ref().map(Zones::counts).unwrap_or_default();
     let waits = volume.writes.parking.as_ref().map_or(0, |parking| parking.waits.get());
-    let append = volume.segments.append.as_ref().map(AppendSpace::counts).unwrap_or_default();
+    let append = volume.segments.append.as_ref();
+    let space = append.map(|append| append.space_counts(&volume.segments));
+    let append = append.map(AppendSpace::counts).unwrap_or_default();
     Counts {
         checkpoints: volume.checkpoints.count.get(),
         checkpoint_blocks: volume.checkpoints.blocks.get(),
@@ -493,7 +495,7 @@ fn counts_of(volume: &Volume) -> Counts {
         rolled_blocks: blocks,
         replayed_moves: moves,
         append,
-        space: volume.space_counts(),
+        space: space.unwrap_or_default(),
         cpu: volume.mount.cpu.times(),
     }
 }

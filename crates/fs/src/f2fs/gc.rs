@@ -10,6 +10,7 @@
 //! where it is ([`gc_journal`](super::gc_journal)); then nodes and blocks of directories are copied
 //! ([`gc_copy`](super::gc_copy)).
 
+use super::appended::Appended;
 use super::balance::Balance;
 use super::checkpoints::Reason;
 use super::cleaner::GcKind;
@@ -57,8 +58,11 @@ impl Volume {
     /// # Errors
     /// Those of cleaning and of checkpoints.
     pub(crate) async fn balance_fs(&self) -> Result<()> {
-        if self.segments.append.is_some() {
-            return self.balance_space().await;
+        if let Some(append) = &self.segments.append {
+            let Some(volume) = Balance::of(self).lack(append).and_then(|_| self.this()) else {
+                return Ok(());
+            };
+            return Appended { volume: &volume, append }.make_room().await;
         }
         if !Balance::of(self).lacks_free_sections(0) {
             return Ok(());

@@ -6,6 +6,7 @@
 //! of a GC journal.
 
 use super::append::{AppendGeometry, AppendSpace};
+use super::appended::Appended;
 use super::checkpoints::{Checkpoints, Reason};
 use super::cleaner::GcKind;
 use super::counts::Rolled;
@@ -509,7 +510,12 @@ fn start_tasks(volume: &Rc<Volume>) {
     }
     let upcalls = Rc::clone(volume);
     if volume.segments.append.as_ref().is_some_and(|append| append.upcalls.is_some()) {
-        drop(env.rt.spawn_daemon("upcalls", async move { upcalls.handle_upcalls().await }));
+        let handle = async move {
+            if let Some(space) = Appended::of(&upcalls) {
+                space.handle_upcalls().await;
+            }
+        };
+        drop(env.rt.spawn_daemon("upcalls", handle));
     }
     let timer = Rc::clone(volume);
     drop(
@@ -585,11 +591,11 @@ impl Volume {
             self.cleaner.unmark_volume((&self.writes, &self.segments)).await?;
         }
         result.and(self.write_checkpoint(Reason::Umount).await.map(drop))?;
-        if self.segments.append.is_some() {
-            self.drain_discards().await?;
+        if let Some(append) = &self.segments.append {
+            append.drain_discards(&self.mount).await?;
             self.mount.env.device.flush().await?;
             // The device's next flag is another mount's.
-            self.upcalls().iter().for_each(|upcalls| upcalls.poke.notify_one());
+            append.upcalls.iter().for_each(|upcalls| upcalls.poke.notify_one());
         }
         if self.cleaner.is_marked() {
             self.cleaner.unmark_volume((&self.writes, &self.segments)).await

@@ -12,7 +12,7 @@
 //! even if nothing was found, so that the nodes of an earlier life never continue the chain of the next one; for the
 //! same reason the first fsync after a mount of an unmounted volume writes a checkpoint.
 
-use super::appended::SpaceMount;
+use super::appended::Appended;
 use super::checkpoints::Reason;
 use super::counts::Rolled;
 use super::error::corrupt;
@@ -65,12 +65,12 @@ impl RollForward<'_> {
             match (&self.volume.segments.zones, &self.volume.segments.append) {
                 (Some(zones), _) => zones.align_zones(&self.volume.segments).await?,
                 (None, Some(append)) => {
-                    SpaceMount { volume: self.volume, append }.align_space(true).await?
+                    Appended { volume: self.volume, append }.align_space(true).await?
                 }
                 (None, None) => {}
             }
             if let Some(append) = &self.volume.segments.append {
-                SpaceMount { volume: self.volume, append }.finish_space(true).await?;
+                Appended { volume: self.volume, append }.finish_space(true).await?;
             }
             return Ok(Rolled::default());
         }
@@ -80,7 +80,7 @@ impl RollForward<'_> {
         match (&self.volume.segments.zones, &self.volume.segments.append) {
             (Some(zones), _) => zones.align_zones(&self.volume.segments).await?,
             (None, Some(append)) => {
-                SpaceMount { volume: self.volume, append }.align_space(false).await?
+                Appended { volume: self.volume, append }.align_space(false).await?
             }
             (None, None) => self.volume.segments.renew_logs(!chain.is_empty())?,
         }
@@ -89,7 +89,7 @@ impl RollForward<'_> {
         }
         self.release_held(held).await;
         if let Some(append) = &self.volume.segments.append {
-            SpaceMount { volume: self.volume, append }.finish_space(false).await?;
+            Appended { volume: self.volume, append }.finish_space(false).await?;
         }
         Ok(rolled)
     }

@@ -2,16 +2,14 @@
 //! one of them gets scarce (D2FS: less than 10 % of the sections of a region, less than 5 % of the slots), and writers wait
 //! when there is hardly any left.
 
+use super::Appended;
 use crate::contract::{FsError, Result};
 use crate::f2fs::append::{AppendSpace, Forced};
 use crate::f2fs::balance::Balance;
 use crate::f2fs::checkpoints::Reason;
 use crate::f2fs::counts::SpaceCounts;
-use crate::f2fs::format::BLOCKS_PER_SEGMENT;
 use crate::f2fs::segment::{LOGS, RegionFill};
-use crate::f2fs::volume::Volume;
-use crate::vfs::writeback::Room;
-use std::rc::Rc;
+use crate::f2fs::segment_manager::SegmentManager;
 
 /// Share of sections of a region below which a checkpoint is forced.
 const SECTIONS_PERCENT: u32 = 10;
@@ -26,7 +24,7 @@ const TRIES: u32 = 8;
 
 /// What there is too little of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Lack {
+pub(in crate::f2fs) struct Lack {
     what: Forced,
     /// Writers cannot go on.
     hard: bool,
@@ -60,7 +58,7 @@ impl Balance<'_> {
     }
 
     /// What there is too little of, hard lacks first.
-    fn lack(&self, append: &AppendSpace) -> Option<Lack> {
+    pub(in crate::f2fs) fn lack(&self, append: &AppendSpace) -> Option<Lack> {
         if self.is_ample(append) {
             return None;
         }
@@ -96,44 +94,31 @@ impl Balance<'_> {
     }
 }
 
-impl Volume {
+impl Appended<'_> {
     /// Makes room before an operation that makes pages dirty. The caller has no share of the checkpoint lock.
     ///
     /// # Errors
     /// [`FsError::NoSpace`] if there is none, whatever is discarded; those of checkpoints.
-    pub(in crate::f2fs) async fn balance_space(&self) -> Result<()> {
-        let Some(append) =
-            self.segments.append.as_ref().filter(|append| Balance::of(self).lack(append).is_some())
-        else {
-            return Ok(());
-        };
-        let Some(volume) = self.this() else { return Ok(()) };
-        let _alone = self.cleaner.lock.lock().await;
+    pub(in crate::f2fs) async fn make_room(&self) -> Result<()> {
+        let Self { volume, append } = self;
+        let _alone = volume.cleaner.lock.lock().await;
         for _ in 0..TRIES {
-            let Some(lack) = Balance::of(self).lack(append) else { return Ok(()) };
+            let Some(lack) = Balance::of(volume).lack(append) else { return Ok(()) };
             append.note_forced(lack.what);
-            Box::pin(volume.reclaim_space(lack.hard)).await?;
+            Box::pin(self.reclaim_space(lack.hard)).await?;
         }
-        match Balance::of(self).lack(append) {
+        match Balance::of(volume).lack(append) {
             Some(Lack { hard: true, .. }) => Err(FsError::NoSpace),
             _ => Ok(()),
         }
     }
 
-    /// Room for a run of a segment's blocks. Nothing waits since it was found: who asks next finds these blocks taken.
-    pub(in crate::f2fs) fn room_for_run(&self) -> Room {
-        match &self.segments.append {
-            Some(append) => Room::set_aside(BLOCKS_PER_SEGMENT.into(), &append.aside),
-            None => Room::new(BLOCKS_PER_SEGMENT.into()),
-        }
-    }
-
     /// Writes a checkpoint, which frees what it can; waits for its discards if no write can go on without them.
-    async fn reclaim_space(self: &Rc<Self>, waits: bool) -> Result<()> {
+    async fn reclaim_space(&self, waits: bool) -> Result<()> {
         self.fetch_upcalls().await?;
-        self.write_checkpoint(Reason::Space).await?;
+        self.volume.write_checkpoint(Reason::Space).await?;
         if waits {
-            self.drain_discards().await?;
+            self.append.drain_discards(&self.volume.mount).await?;
             // Sections of which all was discarded are free when the device has no migration left.
             self.fetch_upcalls().await?;
         }
@@ -141,16 +126,15 @@ impl Volume {
     }
 }
 
-impl Volume {
+impl AppendSpace {
     /// How much of the address space is in use.
-    pub(in crate::f2fs) fn space_counts(&self) -> SpaceCounts {
-        let Some(append) = &self.segments.append else { return SpaceCounts::default() };
-        let segments = self.segments.borrow();
+    pub(in crate::f2fs) fn space_counts(&self, segments: &SegmentManager) -> SpaceCounts {
+        let segments = segments.borrow();
         let (used, slots) = segments.slots_used();
         let mut counts = SpaceCounts {
             slots: slots.into(),
             slots_used: used.into(),
-            void_blocks: segments.live_blocks().1 + append.discards.borrow().blocks(),
+            void_blocks: segments.live_blocks().1 + self.discards.borrow().blocks(),
             ..SpaceCounts::default()
         };
         for (used, fill) in counts.sections_used.iter_mut().zip(segments.fills()) {

@@ -13,6 +13,7 @@
 
 mod pack;
 
+use super::appended::Appended;
 use super::checkpoints::Reason;
 use super::cpu::Work;
 use super::format::{BlockAddr, NAT_ENTRIES_PER_BLOCK, NatEntry};
@@ -35,9 +36,15 @@ const PREFREE_MAX: u32 = 4096;
 impl Volume {
     /// Writes all data, then a checkpoint (`f2fs_sync_fs`).
     pub(crate) async fn sync_fs(self: &Rc<Self>) -> Result<()> {
-        self.fetch_upcalls().await?;
+        let space = Appended::of(self);
+        if let Some(space) = &space {
+            space.fetch_upcalls().await?;
+        }
         self.write_checkpoint(Reason::Sync).await?;
-        self.drain_discards().await
+        match space {
+            Some(space) => space.append.drain_discards(&self.mount).await,
+            None => Ok(()),
+        }
     }
 
     /// Whether the last checkpoint is not what memory has.
@@ -49,7 +56,7 @@ impl Volume {
             || self.checkpoints.orphans.changed()
             || !self.inodes.lists.dirty.borrow().is_empty()
             || !self.mount.dirty_dirs().is_empty()
-            || self.upcalls().is_some_and(|upcalls| upcalls.applied() > 0)
+            || self.segments.upcalls().is_some_and(|upcalls| upcalls.applied() > 0)
     }
 
     /// Writes a checkpoint, unless nothing has changed since the last one; whether it did.
@@ -118,7 +125,10 @@ impl CheckpointWrite<'_> {
         let sit_in_place = self.volume.mount.omits(OmittedRule::SitInPlace);
         let nat_blocks = self.flush_nat().await?;
         let sit = self.volume.segments.borrow_mut().flush_entries(sit_in_place);
-        self.volume.prepare_discards().await?;
+        let space = Appended::of(self.volume);
+        if let Some(space) = &space {
+            space.prepare_discards().await?;
+        }
         let metadata = sit.len() as u64;
         for (at, bytes) in sit {
             self.volume.segments.meta.write(at, bytes);
@@ -127,8 +137,11 @@ impl CheckpointWrite<'_> {
             self.volume.segments.discard_prefree().await;
         }
         let mut pack = self.build_pack(version)?;
-        pack.bits
-            .extend(self.volume.discard_journal(version, 1 - self.volume.checkpoints.pack.get())?);
+        if let Some(space) = space {
+            let number = 1 - self.volume.checkpoints.pack.get();
+            let journal = space.append.discard_journal(&self.volume.mount, version, number)?;
+            pack.bits.extend(journal);
+        }
         let blocks = nat_blocks + metadata + (pack.blocks.len() + pack.bits.len()) as u64;
         self.volume.mount.pay(Work::Checkpoint(blocks)).await;
         self.write_pack(&pack).await?;
@@ -256,7 +269,9 @@ impl CheckpointWrite<'_> {
         }
         let freed = self.volume.segments.borrow_mut().release_prefree();
         self.volume.note_freed(freed);
-        self.volume.release_discards();
+        if let Some(space) = Appended::of(self.volume) {
+            space.release_discards();
+        }
         Ok(())
     }
 }
