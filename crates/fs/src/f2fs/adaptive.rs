@@ -53,11 +53,13 @@ impl Volume {
         let cleaned = self.cleaner.cleaning.get();
         segments.choose_dirty(log, |section| marked.contains(&section) || cleaned == Some(section))
     }
+}
 
+impl Inode {
     /// An fsync begins to write a file's pages: in place, if they are few or nothing else is to be written
     /// (`FI_NEED_IPU`).
-    pub(crate) fn begin_fsync(&self, inode: &Inode, data_only: bool) {
-        inode.syncs_in_place.set(data_only || inode.pages.dirty() <= FSYNC_PAGES);
+    pub(crate) fn begin_fsync(&self, data_only: bool) {
+        self.syncs_in_place.set(data_only || self.pages.dirty() <= FSYNC_PAGES);
     }
 }
 

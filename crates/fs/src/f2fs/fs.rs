@@ -76,7 +76,7 @@ impl F2fs {
     async fn sync_file(&self, caller: Caller, ino: Ino, data_only: bool) -> Result<()> {
         self.run(caller, async move |volume| {
             let inode = volume.inode_of(ino).await?;
-            volume.begin_fsync(&inode, data_only);
+            inode.begin_fsync(data_only);
             sync::sync_file(volume, &inode, data_only).await
         })
         .await
