@@ -22,7 +22,6 @@ struct Wider {
 
 const WIDER: &[Wider] = &[
     Wider { path: "crates/fs/src/ext4/volume.rs", name: "Volume", files: 13 },
-    Wider { path: "crates/fs/src/f2fs/volume/mod.rs", name: "Volume", files: 22 },
     Wider { path: "crates/ftl/src/device/mod.rs", name: "DeviceFtl", files: 13 },
     Wider { path: "crates/ftl/src/pblk/mod.rs", name: "Pblk", files: 22 },
     Wider { path: "crates/ftl/src/zoned/mod.rs", name: "ZonedFtl", files: 16 },

@@ -14,26 +14,31 @@ use self::read::{
 use super::append::{AppendGeometry, AppendSpace};
 use super::appended::Appended;
 use super::checkpoints::{Checkpoints, Reason};
-use super::cleaner::GcKind;
+use super::cleaner::{Cleaner, GcKind};
 use super::counts::Rolled;
 use super::format::{
-    BLOCK_BYTES, CP_NAT_BITS, CP_UMOUNT, DiscardRecords, Feature, Features, Layout, Nid,
-    SpaceRegion, Superblock, VersionBitmap,
+    BLOCK_BYTES, CP_NAT_BITS, CP_UMOUNT, DiscardRecords, Feature, Features, Layout, NatJournal,
+    Nid, SpaceRegion, Superblock, VersionBitmap,
 };
 use super::fs::F2fs;
 use super::gc::Cleaning;
 use super::gc_journal::read::{GcJournalBlock, blocks_that_count};
 use super::inode::{Inode, META_INO, NODE_INO};
+use super::inode_table::InodeTable;
+use super::meta_pages::MetaPages;
 use super::mount_info::MountInfo;
 use super::moves::GcJournal;
-use super::nat::{FreeNids, Nat, NodeParts};
+use super::nat::{FreeNids, Nat, NodeParts, Nodes};
+use super::operations::Operations;
 use super::options::{Allocation, MountOptions, Reclaim};
 use super::recovery::RollForward;
 use super::rules::OmittedRule;
 use super::segment::{SegmentsAtMount, Slots};
-use super::segment_manager::segments_of;
+use super::segment_manager::{SegmentManager, segments_of};
+use super::sending::Writes;
 use super::space::Space;
-use super::volume::{Volume, VolumeParts};
+use super::volume::Volume;
+use super::volume::pages::PageReader;
 use super::zones::{ZoneGeometry, Zones};
 use crate::cache::flush_in_background;
 use crate::contract::{FsError, Result};
@@ -215,46 +220,55 @@ async fn load_volume(
         SegmentsAtMount { entries, logs, journal: sit, version_bitmap: sit_bitmap, slots };
     let env = VolumeEnv::new(rt, device, options.cache.clone(), options.epoch_s);
     let mount = Rc::new(MountInfo::new(env, options, (sb, layout)));
-    let (env, options) = (&mount.env, &mount.options);
     let inode_lists = Rc::new(super::inode::InodeLists::default());
     let special = |number| {
         let parts = super::inode::parse(&[0; BLOCK_BYTES], super::format::InodeFeatures::default());
-        Inode::new(rt, &env.cache, number, parts, &inode_lists)
+        Inode::new(rt, &mount.env.cache, number, parts, &inode_lists)
     };
-    let believes_stale = options.omit == Some(OmittedRule::StaleNatBits);
-    let bits = read_nat_bits(&reader, &layout, found, believes_stale).await?;
-    let nat = Nat::new(layout, nat, nat_bitmap, bits, options.nat_entries);
-    let first_search = layout.nat_place(checkpoint.next_free_nid).0;
-    let first_search = first_search.max(options.nid_search_from);
-    let nodes = NodeParts {
-        file: special(NODE_INO),
-        nat,
-        free: FreeNids::new(layout.nat_blocks(), first_search),
-        space: Space::new(checkpoint, layout.nids()),
-    };
+    let nodes = read_nodes(&reader, &mount, found, (nat, nat_bitmap, special(NODE_INO))).await?;
     let mut last = checkpoint.clone();
-    if !believes_stale {
+    if !mount.omits(OmittedRule::StaleNatBits) {
         last.ckpt_flags &= !CP_NAT_BITS;
     }
-    let checkpoints =
-        Checkpoints::new(Rc::clone(&mount), last, (*pack, *crc), most_orphans(&layout));
+    let orphans = most_orphans(&layout);
+    let checkpoints = Checkpoints::new(Rc::clone(&mount), last, (*pack, *crc), orphans);
     let of_zone = zones.as_ref().map(|zones| zones.capacity().of_section());
-    let gc_journal = GcJournal::of(mount.sb.gc_journal(), options, of_zone)?;
+    let journal = GcJournal::of(mount.sb.gc_journal(), &mount.options, of_zone)?;
     let meta = special(META_INO);
     let capacity = zones.as_ref().map(Zones::capacity);
-    let segments = segments_of(layout, capacity, options, at_mount);
-    let parts = VolumeParts {
-        mount: Rc::clone(&mount),
-        segments,
-        nodes,
-        meta,
-        checkpoints,
-        inode_lists,
-        gc_journal,
-        zones,
-        append,
-    };
-    Ok(Volume::new(parts))
+    let segments = segments_of(layout, capacity, &mount.options, at_mount);
+    let is_ordered = zones.is_some() || append.as_ref().is_some_and(AppendSpace::is_coupled);
+    let operations = Operations::new(Rc::clone(&mount));
+    let zone_blocks = zones.as_ref().map(|zones| zones.geometry.blocks);
+    let writes = Writes::new(Rc::clone(&mount), zone_blocks, is_ordered);
+    let inodes = InodeTable::new(Rc::clone(&mount), inode_lists);
+    let cleaner = Cleaner::new(Rc::clone(&mount), journal);
+    Ok(Rc::new_cyclic(|this| {
+        let reader = PageReader::new(this);
+        let meta = MetaPages::new(Rc::clone(&mount), reader.clone(), meta);
+        let area = (zones, append);
+        let segments = SegmentManager::new(Rc::clone(&mount), meta.clone(), segments, area);
+        let nodes = Nodes::new(Rc::clone(&mount), (reader, meta), nodes);
+        let this = this.clone();
+        Volume { mount, segments, nodes, checkpoints, inodes, operations, cleaner, writes, this }
+    }))
+}
+
+/// The NAT with its journal, free numbers, and what is in use.
+async fn read_nodes(
+    reader: &ImageReader,
+    mount: &MountInfo,
+    found: &FoundPack,
+    (journal, bitmap, file): (NatJournal, VersionBitmap, Rc<Inode>),
+) -> Result<NodeParts> {
+    let (layout, options) = (mount.layout, &mount.options);
+    let believes_stale = mount.omits(OmittedRule::StaleNatBits);
+    let bits = read_nat_bits(reader, &layout, found, believes_stale).await?;
+    let nat = Nat::new(layout, journal, bitmap, bits, options.nat_entries);
+    let first_search = layout.nat_place(found.checkpoint.next_free_nid).0;
+    let first_search = first_search.max(options.nid_search_from);
+    let free = FreeNids::new(layout.nat_blocks(), first_search);
+    Ok(NodeParts { file, nat, free, space: Space::new(&found.checkpoint, layout.nids()) })
 }
 
 fn start_tasks(volume: &Rc<Volume>) {
