@@ -62,7 +62,8 @@ impl Volume {
             let Some(volume) = Balance::of(self).lack(append).and_then(|_| self.this()) else {
                 return Ok(());
             };
-            return Appended { volume: &volume, append }.make_room().await;
+            // On the heap, as few calls find too little: the future of every write would be as large.
+            return Box::pin(Appended { volume: &volume, append }.make_room()).await;
         }
         if !Balance::of(self).lacks_free_sections(0) {
             return Ok(());
@@ -105,7 +106,7 @@ impl Cleaning<'_> {
     }
 
     /// Cleans sections in the foreground until there are enough (`f2fs_gc`).
-    async fn run(&self) -> Result<()> {
+    async fn run(self) -> Result<()> {
         if self.is_checkpoint_due(None) {
             self.reclaim().await?;
         }

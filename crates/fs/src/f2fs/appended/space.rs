@@ -99,13 +99,13 @@ impl Appended<'_> {
     ///
     /// # Errors
     /// [`FsError::NoSpace`] if there is none, whatever is discarded; those of checkpoints.
-    pub(in crate::f2fs) async fn make_room(&self) -> Result<()> {
-        let Self { volume, append } = self;
+    pub(in crate::f2fs) async fn make_room(self) -> Result<()> {
+        let Self { volume, append } = &self;
         let _alone = volume.cleaner.lock.lock().await;
         for _ in 0..TRIES {
             let Some(lack) = Balance::of(volume).lack(append) else { return Ok(()) };
             append.note_forced(lack.what);
-            Box::pin(self.reclaim_space(lack.hard)).await?;
+            self.reclaim_space(lack.hard).await?;
         }
         match Balance::of(volume).lack(append) {
             Some(Lack { hard: true, .. }) => Err(FsError::NoSpace),

@@ -36,13 +36,12 @@ const PREFREE_MAX: u32 = 4096;
 impl Volume {
     /// Writes all data, then a checkpoint (`f2fs_sync_fs`).
     pub(crate) async fn sync_fs(self: &Rc<Self>) -> Result<()> {
-        let space = Appended::of(self);
-        if let Some(space) = &space {
+        if let Some(space) = Appended::of(self) {
             space.fetch_upcalls().await?;
         }
         self.write_checkpoint(Reason::Sync).await?;
-        match space {
-            Some(space) => space.append.drain_discards(&self.mount).await,
+        match &self.segments.append {
+            Some(append) => append.drain_discards(&self.mount).await,
             None => Ok(()),
         }
     }
@@ -124,22 +123,24 @@ impl CheckpointWrite<'_> {
         let version = self.volume.checkpoints.last.borrow().checkpoint_ver + 1;
         let sit_in_place = self.volume.mount.omits(OmittedRule::SitInPlace);
         let nat_blocks = self.flush_nat().await?;
-        let sit = self.volume.segments.borrow_mut().flush_entries(sit_in_place);
-        let space = Appended::of(self.volume);
-        if let Some(space) = &space {
-            space.prepare_discards().await?;
-        }
-        let metadata = sit.len() as u64;
-        for (at, bytes) in sit {
-            self.volume.segments.meta.write(at, bytes);
-        }
+        let metadata = {
+            let sit = self.volume.segments.borrow_mut().flush_entries(sit_in_place);
+            if let Some(space) = Appended::of(self.volume) {
+                space.prepare_discards().await?;
+            }
+            let metadata = sit.len() as u64;
+            for (at, bytes) in sit {
+                self.volume.segments.meta.write(at, bytes);
+            }
+            metadata
+        };
         if self.volume.mount.omits(OmittedRule::EarlyDiscard) {
             self.volume.segments.discard_prefree().await;
         }
         let mut pack = self.build_pack(version)?;
-        if let Some(space) = space {
+        if let Some(append) = &self.volume.segments.append {
             let number = 1 - self.volume.checkpoints.pack.get();
-            let journal = space.append.discard_journal(&self.volume.mount, version, number)?;
+            let journal = append.discard_journal(&self.volume.mount, version, number)?;
             pack.bits.extend(journal);
         }
         let blocks = nat_blocks + metadata + (pack.blocks.len() + pack.bits.len()) as u64;

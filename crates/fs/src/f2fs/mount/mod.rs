@@ -17,7 +17,7 @@ use super::checkpoints::{Checkpoints, Reason};
 use super::cleaner::{Cleaner, GcKind};
 use super::counts::Rolled;
 use super::format::{
-    BLOCK_BYTES, CP_NAT_BITS, CP_UMOUNT, DiscardRecords, Feature, Features, Layout, NatJournal,
+    BLOCK_BYTES, CP_NAT_BITS, CP_UMOUNT, Checkpoint, DiscardRecords, Feature, Features, Layout,
     Nid, SpaceRegion, Superblock, VersionBitmap,
 };
 use super::fs::F2fs;
@@ -225,9 +225,12 @@ async fn load_volume(
         let parts = super::inode::parse(&[0; BLOCK_BYTES], super::format::InodeFeatures::default());
         Inode::new(rt, &mount.env.cache, number, parts, &inode_lists)
     };
-    let nodes = read_nodes(&reader, &mount, found, (nat, nat_bitmap, special(NODE_INO))).await?;
+    let believes_stale = mount.omits(OmittedRule::StaleNatBits);
+    let bits = read_nat_bits(&reader, &layout, found, believes_stale).await?;
+    let nat = Nat::new(layout, nat, nat_bitmap, bits, mount.options.nat_entries);
+    let nodes = node_parts(&mount, checkpoint, nat, special(NODE_INO));
     let mut last = checkpoint.clone();
-    if !mount.omits(OmittedRule::StaleNatBits) {
+    if !believes_stale {
         last.ckpt_flags &= !CP_NAT_BITS;
     }
     let orphans = most_orphans(&layout);
@@ -254,21 +257,13 @@ async fn load_volume(
     }))
 }
 
-/// The NAT with its journal, free numbers, and what is in use.
-async fn read_nodes(
-    reader: &ImageReader,
-    mount: &MountInfo,
-    found: &FoundPack,
-    (journal, bitmap, file): (NatJournal, VersionBitmap, Rc<Inode>),
-) -> Result<NodeParts> {
-    let (layout, options) = (mount.layout, &mount.options);
-    let believes_stale = mount.omits(OmittedRule::StaleNatBits);
-    let bits = read_nat_bits(reader, &layout, found, believes_stale).await?;
-    let nat = Nat::new(layout, journal, bitmap, bits, options.nat_entries);
-    let first_search = layout.nat_place(found.checkpoint.next_free_nid).0;
-    let first_search = first_search.max(options.nid_search_from);
+/// The NAT with free numbers and what is in use; `file` has the node pages.
+fn node_parts(mount: &MountInfo, checkpoint: &Checkpoint, nat: Nat, file: Rc<Inode>) -> NodeParts {
+    let layout = mount.layout;
+    let first_search = layout.nat_place(checkpoint.next_free_nid).0;
+    let first_search = first_search.max(mount.options.nid_search_from);
     let free = FreeNids::new(layout.nat_blocks(), first_search);
-    Ok(NodeParts { file, nat, free, space: Space::new(&found.checkpoint, layout.nids()) })
+    NodeParts { file, nat, free, space: Space::new(checkpoint, layout.nids()) }
 }
 
 fn start_tasks(volume: &Rc<Volume>) {

@@ -84,7 +84,7 @@ impl NodeWrite<'_> {
     ///
     /// # Errors
     /// [`FsError::NoSpace`](crate::contract::FsError::NoSpace) if a log finds no free segment, errors of reading the NAT.
-    pub(crate) async fn send(&self, set: NodeSet) -> Result<bool> {
+    pub(crate) async fn send(self, set: NodeSet) -> Result<bool> {
         let nodes = self.dirty_nodes(set);
         self.send_list(&nodes).await
     }
@@ -93,7 +93,7 @@ impl NodeWrite<'_> {
     ///
     /// # Errors
     /// As [`NodeWrite::send`].
-    pub(crate) async fn send_list(&self, nodes: &[u32]) -> Result<bool> {
+    pub(crate) async fn send_list(self, nodes: &[u32]) -> Result<bool> {
         let mut all = true;
         let last = nodes.last().copied();
         let mut left = nodes;
