@@ -58,7 +58,7 @@ impl RollForward<'_> {
     /// and nothing was written since.
     ///
     /// # Errors
-    /// [`FsError::Corrupt`](crate::contract::FsError::Corrupt) if what the chain says contradicts the checkpoint; errors of the device.
+    /// [`FsError::Corrupt`] if what the chain says contradicts the checkpoint; errors of the device.
     pub(crate) async fn run(&self, clean: bool, journal: Vec<GcJournalBlock>) -> Result<Rolled> {
         let chain = self.read_chain().await?;
         if clean && chain.is_empty() && journal.is_empty() {

@@ -273,7 +273,7 @@ impl Nodes {
     /// Waits until node pages are on the device.
     ///
     /// # Errors
-    /// [`FsError::ReadOnly`](crate::contract::FsError::ReadOnly) if the device refused one.
+    /// [`FsError::ReadOnly`] if the device refused one.
     pub(crate) async fn nodes_written(&self, nodes: &[u32]) -> Result<()> {
         for &nid in nodes {
             self.file.pages.written(nid.into()..u64::from(nid) + 1).await;
