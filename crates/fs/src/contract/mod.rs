@@ -18,7 +18,7 @@ mod error;
 mod handle;
 mod types;
 
-pub use cost::CallCost;
+pub use cost::SyscallCost;
 pub use data::Data;
 pub use error::{FsError, Result};
 pub use handle::{Fh, OpenFlags, Whence, WriteHint};

@@ -4,11 +4,11 @@
 //!
 //! With normal logging (`mode=lfs`) none of it happens.
 
+use super::balance::Balance;
 use super::format::{CP_CRC_RECOVERY, SegNo, SegmentType};
 use super::inode::Inode;
 use super::mount_info::MountInfo;
 use super::options::Allocation;
-use super::segment::Segments;
 use super::volume::Volume;
 use crate::contract::{Kind, Result};
 
@@ -16,11 +16,6 @@ use crate::contract::{Kind, Result};
 const FSYNC_PAGES: u64 = 8;
 
 impl Volume {
-    /// Whether so few sections are free that logs fill holes (`f2fs_need_SSR`).
-    fn needs_ssr(&self, segments: &Segments) -> bool {
-        segments.free_sections() <= self.sections_to_write() + 2 * self.reserved_sections()
-    }
-
     /// Makes sure that a log which is about to write so many blocks finds the segment that follows its own, where that
     /// is a dirty one: its summaries are read here, since nothing waits while blocks are given.
     ///
@@ -50,7 +45,7 @@ impl Volume {
         let is_needed = may_thread
             && !segments.is_prepared(log)
             && !segments.follows_in_section(log)
-            && self.needs_ssr(&segments);
+            && Balance::of(self).needs_ssr(&segments);
         if !is_needed {
             return None;
         }
@@ -58,11 +53,13 @@ impl Volume {
         let cleaned = self.cleaner.cleaning.get();
         segments.choose_dirty(log, |section| marked.contains(&section) || cleaned == Some(section))
     }
+}
 
+impl Inode {
     /// An fsync begins to write a file's pages: in place, if they are few or nothing else is to be written
     /// (`FI_NEED_IPU`).
-    pub(crate) fn begin_fsync(&self, inode: &Inode, data_only: bool) {
-        inode.syncs_in_place.set(data_only || inode.pages.dirty() <= FSYNC_PAGES);
+    pub(crate) fn begin_fsync(&self, data_only: bool) {
+        self.syncs_in_place.set(data_only || self.pages.dirty() <= FSYNC_PAGES);
     }
 }
 

@@ -128,7 +128,7 @@ impl Checkpoints {
     /// Makes an inode an orphan, if the name that is about to go is its last one.
     ///
     /// # Errors
-    /// [`FsError::NoSpace`] if a checkpoint has no room for it.
+    /// [`FsError::NoSpace`](crate::contract::FsError::NoSpace) if a checkpoint has no room for it.
     pub(crate) fn note_orphan(&self, inode: &Inode) -> Result<()> {
         if inode.is_dir() || inode.links() <= 1 {
             self.orphans.add(inode.number)?;

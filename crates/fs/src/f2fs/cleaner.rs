@@ -5,6 +5,7 @@ use super::age_threshold::AgeRange;
 use super::counts::GcCounts;
 use super::gc_parts::GcStep;
 use super::mount_info::MountInfo;
+use super::moves::GcJournal;
 use nandscape_rt::sync::Mutex;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
@@ -23,6 +24,8 @@ pub(crate) enum GcKind {
 /// Cleaning of a mounted volume.
 pub(crate) struct Cleaner {
     pub(super) mount: Rc<MountInfo>,
+    /// The GC journal, if the mount uses one.
+    pub(crate) journal: Option<GcJournal>,
     /// Held by cleaning.
     pub(crate) lock: Mutex<()>,
     pub(crate) counts: Cell<GcCounts>,
@@ -37,10 +40,11 @@ pub(crate) struct Cleaner {
 }
 
 impl Cleaner {
-    pub(crate) fn new(mount: Rc<MountInfo>) -> Self {
+    pub(crate) fn new(mount: Rc<MountInfo>, journal: Option<GcJournal>) -> Self {
         Self {
             lock: Mutex::new(&mount.env.rt, "cleaning", ()),
             mount,
+            journal,
             counts: Cell::default(),
             background_victims: RefCell::default(),
             cleaning: Cell::default(),

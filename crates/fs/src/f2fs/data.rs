@@ -2,7 +2,8 @@
 //!
 //! A page gets its place in a node when it is first written (`NEW_ADDR`: reserved, so that write-back finds its nodes
 //! and its block), and its block when it is written back: the next one of a log, each time another. So there is no
-//! order between data and the nodes that lead to it but that of fsync and checkpoint.
+//! order between data and the nodes that lead to it but that of fsync and checkpoint. Writes past the page cache
+//! (`f2fs_dio_write_iter`) go to fresh blocks, or, with adaptive logging, over those that the pages have.
 
 use super::append::Upcalls;
 use super::cpu::Work;
@@ -15,7 +16,7 @@ use super::volume::Volume;
 use crate::cache::{PageLocation, WriteRun};
 use crate::contract::{Caller, Data, FsError, Kind, Result};
 use crate::vfs::content::{self, Writer};
-use crate::vfs::writeback::{Room, Submitted, submit};
+use crate::vfs::writeback::{Room, Submitted, submit, write_blocks};
 use crate::vfs::{DataPath, Mapped, PAGE, Pages, VolumeEnv};
 use nandscape_block::{Bio, BlockError, FlushScope, Lba, Placement, Reply, SectorData};
 use nandscape_rt::combine::join_all;
@@ -25,7 +26,7 @@ use std::ops::Range;
 use std::rc::Rc;
 
 /// Pages whose places are reserved at once.
-pub(super) const RESERVE_PAGES: u64 = 512;
+const RESERVE_PAGES: u64 = 512;
 
 /// Pages that have new blocks, one after the other.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -56,7 +57,7 @@ impl DataPath for Volume {
         &self,
         bio: Bio,
     ) -> impl Future<Output = std::result::Result<Reply, BlockError>> + use<> {
-        let reading = self.upcalls().map(Upcalls::begin_read);
+        let reading = self.segments.upcalls().map(Upcalls::begin_read);
         let reply = self.mount.env.device.submit(bio);
         async move {
             let _reading = reading;
@@ -139,7 +140,7 @@ impl DataPath for Volume {
     /// What is written takes free sections, so a run is at most a segment's.
     async fn before_run(&self) -> Result<Room> {
         self.balance_fs().await?;
-        Ok(self.room_for_run())
+        Ok(self.segments.room_for_run())
     }
 
     async fn write_back(self: &Rc<Self>, inode: &Rc<Inode>, pages: u64) -> Result<()> {
@@ -195,7 +196,7 @@ impl DataPath for Volume {
         let Some(MovedPages { from, start, count }) = moved else { return nothing(at + 1) };
         let placed = match is_moving {
             true => {
-                self.note_page(inode, at, from, start);
+                self.cleaner.note_page(inode, at, from, start);
                 inode.note_cleaned();
                 PlacedPages::Moved(self.writes.metadata_in_flight.send())
             }
@@ -407,9 +408,72 @@ impl Volume {
         set.map_err(|error| self.writes.stop(error))?;
         // Not before: what comes into memory may push the node out.
         for (segment, summaries) in full {
-            self.meta.keep_summaries(segment, &summaries);
+            self.segments.meta.keep_summaries(segment, &summaries);
         }
         inode.note_moved(&(page..page + count), start);
         Ok(Some(MovedPages { from: addresses[0], start, count }))
+    }
+
+    /// Places and submits the first pages of a range that are written past the cache; `data` begins at page `first`.
+    /// Returns where the rest begins, and what to wait for.
+    pub(super) async fn place_direct(
+        self: &Rc<Self>,
+        inode: &Rc<Inode>,
+        range: Pages,
+        first: u64,
+        data: &[SectorData],
+    ) -> Result<(u64, (u64, impl Future<Output = Result<()>> + use<>))> {
+        self.balance_fs().await?;
+        if inode.is_inline() {
+            self.convert_inline(inode).await?;
+        }
+        let end = range.end.min(range.start + RESERVE_PAGES);
+        self.reserve_pages(inode, &(range.start..end)).await?;
+        let no_cleaning = inode.gc_rwsem.read().await;
+        // What cleaning has made dirty meanwhile is older than what is written now.
+        inode.pages.written(range.start..end).await;
+        inode.pages.discard(range.start..end);
+        let op = self.operations.begin().await?;
+        let _extents = inode.extent_lock.write().await;
+        let dnode = self.nodes.make_dnode(&op, inode, range.start).await?;
+        let (id, start, count) = self.place_pages(&op, inode, dnode, &(range.start..end)).await?;
+        let from = (range.start - first) as usize;
+        let some = &data[from..from + count as usize];
+        let arrival = write_blocks(&**self, inode, start, some, true);
+        let (file, pages) = (Rc::clone(inode), range.start..range.start + count);
+        let arrival = async move {
+            let ended = arrival.await;
+            // What reads beside the write have brought into the cache is old: cleaning would write it over what was
+            // written in place.
+            file.pages.discard(pages);
+            // Until then cleaning would read what the block held before.
+            drop(no_cleaning);
+            ended
+        };
+        Ok((range.start + count, (id, arrival)))
+    }
+
+    /// Gives blocks to the first of some pages that are written past the cache, or leaves them theirs. Returns the number
+    /// of the write, the first block, and how many there are after each other.
+    async fn place_pages(
+        &self,
+        op: &Op,
+        inode: &Inode,
+        dnode: Dnode,
+        pages: &Pages,
+    ) -> Result<(u64, u64, u64)> {
+        let mut most = pages.end - pages.start;
+        if self.mount.is_adaptive() {
+            let (first, count) = self.nodes.first_run(dnode, most).await?;
+            if first.is_block() {
+                return Ok((self.writes.note_in_place(inode, count), first.0.into(), count));
+            }
+            most = count;
+        }
+        let log = self.mount.data_log(inode);
+        let moved = self.move_pages(op, inode, (dnode, log), pages.start, most).await?;
+        let MovedPages { start, count, .. } = moved.ok_or(FsError::NoSpace)?;
+        self.segments.note_in_use(count);
+        Ok((self.writes.data_in_flight.send(), start.0.into(), count))
     }
 }

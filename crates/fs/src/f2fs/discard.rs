@@ -2,9 +2,11 @@
 //! durable, and sent some at a time. A segment that is reused before its turn is not discarded; one whose discard is in
 //! flight is not reused, so discards wait while few sections are free.
 
+use super::balance::Balance;
 use super::format::{BLOCKS_PER_SEGMENT, SegNo};
 use super::options::DiscardPolicy;
 use super::segment::LOGS;
+use super::segment_manager::SegmentManager;
 use super::volume::Volume;
 use nandscape_block::{Bio, Lba};
 use nandscape_rt::Nanos;
@@ -26,46 +28,10 @@ impl Volume {
                 .borrow_mut()
                 .remove(&self.mount.layout.section_of(*segment));
         }
-        if self.append.is_some() {
-            return;
-        }
-        let Some(zones) = &self.zones else { return self.discard_segments(freed) };
-        let (of_zones, others) = freed.into_iter().partition(|segment| {
-            self.segments.borrow().capacity().is_zone(self.mount.layout.section_of(*segment))
-        });
-        let of_zones: Vec<SegNo> = of_zones;
-        zones.hold_freed(
-            &self.segments,
-            of_zones.iter().map(|segment| self.mount.layout.section_of(*segment)),
-        );
-        self.discard_segments(others);
-    }
-
-    /// Resets the zones of sections that became free; they may be used then.
-    pub(super) async fn reset_freed(&self) {
-        if let Some(zones) = &self.zones {
-            zones.reset_freed(&self.segments).await;
-        }
-    }
-
-    /// Queues discards of free segments.
-    fn discard_segments(self: &Rc<Self>, freed: Vec<SegNo>) {
-        if self.mount.env.device.caps().discard_sectors == 0 || freed.is_empty() {
-            return;
-        }
-        self.segments
-            .discards
-            .waiting
-            .borrow_mut()
-            .extend(freed.into_iter().map(|segment| segment.0));
-        if !self.segments.discards.running.replace(true) {
+        if self.segments.queue_freed(freed) {
             let volume = Rc::clone(self);
-            drop(
-                self.mount
-                    .env
-                    .rt
-                    .spawn_daemon("discard", async move { volume.send_discards().await }),
-            );
+            let send = async move { volume.send_discards().await };
+            drop(self.mount.env.rt.spawn_daemon("discard", send));
         }
     }
 
@@ -81,19 +47,68 @@ impl Volume {
                 break;
             }
             for _ in 0..most {
-                let Some(run) = self.take_discard() else { break };
+                let left = Balance::of(self).sections_to_write() + LOGS as u32;
+                let Some(run) = self.segments.take_discard(left) else { break };
                 self.send_discard(run);
             }
         }
         self.segments.discards.running.set(false);
     }
 
+    fn send_discard(self: &Rc<Self>, run: std::ops::Range<u32>) {
+        let first = self.mount.layout.block(SegNo(run.start), 0).unwrap_or_default();
+        let blocks = (run.end - run.start) * BLOCKS_PER_SEGMENT;
+        let reply = self.mount.env.device.submit(Bio::discard(Lba(first.0.into()), blocks));
+        self.segments.discards.sent.set(self.segments.discards.sent.get() + 1);
+        let volume = Rc::clone(self);
+        drop(self.mount.env.rt.spawn_daemon("discard", async move {
+            // A discard that fails frees nothing on the device, and nothing else is lost.
+            let _ = reply.await;
+            run.for_each(|segment| volume.segments.borrow_mut().unhold(SegNo(segment)));
+        }));
+    }
+}
+
+impl SegmentManager {
+    /// Segments became free: zones are held until their reset, discards of others are queued. Whether a task is to be
+    /// started that sends these.
+    fn queue_freed(&self, freed: Vec<SegNo>) -> bool {
+        if self.append.is_some() {
+            return false;
+        }
+        let Some(zones) = &self.zones else { return self.queue_discards(freed) };
+        let (of_zones, others) = freed.into_iter().partition(|segment| {
+            self.borrow().capacity().is_zone(self.mount.layout.section_of(*segment))
+        });
+        let of_zones: Vec<SegNo> = of_zones;
+        zones.hold_freed(
+            self,
+            of_zones.iter().map(|segment| self.mount.layout.section_of(*segment)),
+        );
+        self.queue_discards(others)
+    }
+
+    fn queue_discards(&self, freed: Vec<SegNo>) -> bool {
+        if self.mount.env.device.caps().discard_sectors == 0 || freed.is_empty() {
+            return false;
+        }
+        let freed = freed.into_iter().map(|segment| segment.0);
+        self.discards.waiting.borrow_mut().extend(freed);
+        !self.discards.running.replace(true)
+    }
+
+    /// Resets the zones of sections that became free; they may be used then.
+    pub(super) async fn reset_freed(&self) {
+        if let Some(zones) = &self.zones {
+            zones.reset_freed(self).await;
+        }
+    }
+
     /// The first run of segments that wait and are still free; they are not reused until their discard has ended. So
-    /// that nothing runs out of segments meanwhile, one for each log is left, and what is dirty has its own.
-    fn take_discard(&self) -> Option<std::ops::Range<u32>> {
-        let left = self.sections_to_write() + LOGS as u32;
-        let mut waiting = self.segments.discards.waiting.borrow_mut();
-        let mut segments = self.segments.borrow_mut();
+    /// that nothing runs out of segments meanwhile, `left` sections are left: one for each log, and those of what is dirty.
+    fn take_discard(&self, left: u32) -> Option<std::ops::Range<u32>> {
+        let mut waiting = self.discards.waiting.borrow_mut();
+        let mut segments = self.borrow_mut();
         let mut run: Option<std::ops::Range<u32>> = None;
         while let Some(&next) = waiting.first() {
             let is_apart = run.as_ref().is_some_and(|run| run.end != next);
@@ -110,28 +125,15 @@ impl Volume {
         run
     }
 
-    fn send_discard(self: &Rc<Self>, run: std::ops::Range<u32>) {
-        let first = self.mount.layout.block(SegNo(run.start), 0).unwrap_or_default();
-        let blocks = (run.end - run.start) * BLOCKS_PER_SEGMENT;
-        let reply = self.mount.env.device.submit(Bio::discard(Lba(first.0.into()), blocks));
-        self.segments.discards.sent.set(self.segments.discards.sent.get() + 1);
-        let volume = Rc::clone(self);
-        drop(self.mount.env.rt.spawn_daemon("discard", async move {
-            // A discard that fails frees nothing on the device, and nothing else is lost.
-            let _ = reply.await;
-            run.for_each(|segment| volume.segments.borrow_mut().unhold(SegNo(segment)));
-        }));
-    }
-
     /// Discards segments that the last checkpoint still refers to, which breaks a rule.
     pub(crate) async fn discard_prefree(&self) {
         if let Some(zones) = &self.zones {
-            return zones.reset_prefree(&self.segments).await;
+            return zones.reset_prefree(self).await;
         }
         if self.append.is_some() {
             return;
         }
-        let prefree = self.segments.borrow().prefree();
+        let prefree = self.borrow().prefree();
         for segment in prefree {
             let first = self.mount.layout.block(segment, 0).unwrap_or_default();
             let bio = Bio::discard(Lba(first.0.into()), BLOCKS_PER_SEGMENT);

@@ -76,7 +76,7 @@ impl F2fs {
     async fn sync_file(&self, caller: Caller, ino: Ino, data_only: bool) -> Result<()> {
         self.run(caller, async move |volume| {
             let inode = volume.inode_of(ino).await?;
-            volume.begin_fsync(&inode, data_only);
+            inode.begin_fsync(data_only);
             sync::sync_file(volume, &inode, data_only).await
         })
         .await
@@ -125,7 +125,7 @@ impl MountedFs for F2fs {
     }
 
     fn memory(&self) -> FsMemory {
-        let metadata = self.0.nodes.file.pages.resident() + self.0.meta.file.pages.resident();
+        let metadata = self.0.nodes.file.pages.resident() + self.0.nodes.meta.file.pages.resident();
         FsMemory {
             cached_pages: self.0.mount.env.cache.resident().saturating_sub(metadata),
             metadata_bytes: metadata * BLOCK_BYTES as u64,
@@ -136,7 +136,7 @@ impl MountedFs for F2fs {
     fn memory_parts(&self) -> Vec<(&'static str, u64)> {
         let volume = &self.0;
         let nodes = volume.nodes.file.pages.memory_bytes();
-        let meta = volume.meta.file.pages.memory_bytes();
+        let meta = volume.nodes.meta.file.pages.memory_bytes();
         let files = volume.mount.env.cache.memory_bytes().saturating_sub(nodes + meta);
         let inodes = volume.inodes.cache.all();
         let of_inodes = inodes.iter().map(|inode| inode.memory_bytes()).sum();
@@ -457,11 +457,13 @@ fn counts_of(volume: &Volume) -> Counts {
         reclaimed_blocks,
     } = volume.cleaner.counts.get();
     let Rolled { files, nodes, blocks, moves } = volume.checkpoints.rolled.get();
-    let journal = volume.gc_journal.as_ref().map(|journal| journal.counts.get());
+    let journal = volume.cleaner.journal.as_ref().map(|journal| journal.counts.get());
     let journal = journal.unwrap_or_default();
-    let zones = volume.zones.as_ref().map(Zones::counts).unwrap_or_default();
+    let zones = volume.segments.zones.as_ref().map(Zones::counts).unwrap_or_default();
     let waits = volume.writes.parking.as_ref().map_or(0, |parking| parking.waits.get());
-    let append = volume.append.as_ref().map(AppendSpace::counts).unwrap_or_default();
+    let append = volume.segments.append.as_ref();
+    let space = append.map(|append| append.space_counts(&volume.segments));
+    let append = append.map(AppendSpace::counts).unwrap_or_default();
     Counts {
         checkpoints: volume.checkpoints.count.get(),
         checkpoint_blocks: volume.checkpoints.blocks.get(),
@@ -487,13 +489,13 @@ fn counts_of(volume: &Volume) -> Counts {
         discards: volume.segments.discards.sent.get(),
         zone_resets: zones.resets,
         zone_finishes: zones.finishes,
-        zone_waits: volume.zones.as_ref().map_or(0, |_| waits),
+        zone_waits: volume.segments.zones.as_ref().map_or(0, |_| waits),
         rolled_files: files,
         rolled_nodes: nodes,
         rolled_blocks: blocks,
         replayed_moves: moves,
         append,
-        space: volume.space_counts(),
+        space: space.unwrap_or_default(),
         cpu: volume.mount.cpu.times(),
     }
 }

@@ -10,17 +10,17 @@
 //! where it is ([`gc_journal`](super::gc_journal)); then nodes and blocks of directories are copied
 //! ([`gc_copy`](super::gc_copy)).
 
+use super::appended::Appended;
+use super::balance::Balance;
 use super::checkpoints::Reason;
 use super::cleaner::GcKind;
 use super::cpu::Work;
-use super::format::{
-    AddrSlots, BlockAddr, MovedBlock, NatEntry, NodeFooter, SegNo, SummaryEntry, first_page,
-};
+use super::format::{BlockAddr, MovedBlock, SegNo, SummaryEntry};
 use super::gc_parts::GcStep;
 use super::inode::Inode;
+use super::node::NodeWrite;
 use super::options::GcCheckpoint;
 use super::rules::OmittedRule;
-use super::segment::LOGS;
 use super::victim::VictimSearch;
 use super::volume::Volume;
 use crate::cache::{begin_fetch, read_pages};
@@ -31,10 +31,6 @@ use std::rc::Rc;
 
 /// Sections that cleaning in the foreground fails to empty before it gives up (`MAX_SKIP_GC_COUNT`).
 const MAX_SKIPPED: u32 = 16;
-
-/// Sections beyond what is dirty with which cleaning goes on before a checkpoint: one each for data, nodes and
-/// directories (`NR_GC_CHECKPOINT_SECS`).
-const CHECKPOINT_SECTIONS: u32 = 3;
 
 /// Tries to move a page that goes elsewhere at the same time.
 const MAX_TRIES: u32 = 4;
@@ -56,212 +52,146 @@ pub(super) struct DirBlock {
 }
 
 impl Volume {
-    /// Sections that so many dirty pages take (`get_blocktype_secs`).
-    fn sections_for(&self, pages: u64) -> u32 {
-        pages.div_ceil(self.segments.capacity.of_section().into()) as u32
-    }
-
-    /// Sections that are kept for cleaning (`reserved_sections`).
-    pub(super) fn reserved_sections(&self) -> u32 {
-        let reserved = self.checkpoints.last.borrow().rsvd_segment_count;
-        reserved / self.segments.capacity.segments()
-    }
-
-    /// Whether free sections are too few for what is dirty, if `freed` more become free
-    /// (`has_not_enough_free_secs`).
-    fn lacks_free_sections(&self, freed: u32) -> bool {
-        let reserved = self.reserved_sections();
-        let free = self.segments.borrow().free_sections() + freed;
-        let inodes = self.inodes.lists.dirty.borrow().len() as u64;
-        // All dirty pages are more than those of nodes and directories; they are counted already.
-        if free > 4 * self.sections_for(self.mount.env.cache.dirty() + inodes) + reserved {
-            return false;
-        }
-        free <= self.sections_to_write() + reserved
-    }
-
-    /// Sections that dirty nodes, directories and inodes may take.
-    pub(super) fn sections_to_write(&self) -> u32 {
-        let nodes = self.sections_for(self.nodes.dirty.borrow().len() as u64);
-        let dents = self.sections_for(self.mount.dirty_dir_pages());
-        let inodes = self.inodes.lists.dirty.borrow().len() as u64;
-        nodes + 2 * dents + self.sections_for(inodes)
-    }
-
-    /// Whether cleaning has to make its prefree segments free before it goes on: what it moves takes free sections, and
-    /// so does the checkpoint.
-    fn must_reclaim(&self) -> bool {
-        // A mount after a power cut needs as many, so that all logs can leave their zones.
-        let for_recovery = self.zones.as_ref().map_or(0, |_| LOGS as u32);
-        let kept = CHECKPOINT_SECTIONS + for_recovery;
-        let segments = self.segments.borrow();
-        segments.prefree_segments() > 0
-            && segments.free_sections() <= self.sections_to_write() + kept
-    }
-
-    /// The section to clean next.
-    fn victim(&self, kind: GcKind) -> Option<u32> {
-        let search = VictimSearch {
-            segments: &self.segments.borrow(),
-            checkpoint_blocks: self.journals_moves().then(|| self.checkpoint_blocks()),
-            mounted_before_s: self.checkpoints.mounted_before_s,
-        };
-        self.cleaner.victim(kind, &search)
-    }
-
     /// Makes room before an operation that makes pages dirty (`f2fs_balance_fs`). The caller has no share of the
     /// checkpoint lock, and no file's `invalidate_lock`.
     ///
     /// # Errors
     /// Those of cleaning and of checkpoints.
     pub(crate) async fn balance_fs(&self) -> Result<()> {
-        if self.append.is_some() {
-            return self.balance_space().await;
+        if let Some(append) = &self.segments.append {
+            let Some(volume) = Balance::of(self).lack(append).and_then(|_| self.this()) else {
+                return Ok(());
+            };
+            // On the heap, as few calls find too little: the future of every write would be as large.
+            return Box::pin(Appended { volume: &volume, append }.make_room()).await;
         }
-        if !self.lacks_free_sections(0) {
+        if !Balance::of(self).lacks_free_sections(0) {
             return Ok(());
         }
         let Some(volume) = self.this() else { return Ok(()) };
         let _alone = self.cleaner.lock.lock().await;
-        if !self.lacks_free_sections(0) {
+        if !Balance::of(self).lacks_free_sections(0) {
             return Ok(());
         }
         let began = self.mount.env.rt.now();
         // On the heap, as few calls clean: the future of every write would be as large.
-        let cleaned = Box::pin(volume.clean()).await;
+        let cleaning = Cleaning { volume: &volume, kind: GcKind::Foreground };
+        let cleaned = Box::pin(cleaning.run()).await;
         let mut counts = self.cleaner.counts.get();
         counts.calls.note(self.mount.env.rt.now().saturating_sub(began));
         self.cleaner.counts.set(counts);
         cleaned
     }
+}
+
+/// Cleaning of one kind.
+pub(super) struct Cleaning<'a> {
+    pub(super) volume: &'a Rc<Volume>,
+    pub(super) kind: GcKind,
+}
+
+impl Cleaning<'_> {
+    /// The section to clean next.
+    fn victim(&self) -> Option<u32> {
+        let search = VictimSearch {
+            segments: &self.volume.segments.borrow(),
+            checkpoint_blocks: self
+                .volume
+                .cleaner
+                .journals_moves()
+                .then(|| Balance::of(self.volume).checkpoint_blocks()),
+            mounted_before_s: self.volume.checkpoints.mounted_before_s,
+        };
+        self.volume.cleaner.victim(self.kind, &search)
+    }
 
     /// Cleans sections in the foreground until there are enough (`f2fs_gc`).
-    async fn clean(self: &Rc<Self>) -> Result<()> {
+    async fn run(self) -> Result<()> {
         if self.is_checkpoint_due(None) {
-            self.reclaim_cleaned().await?;
+            self.reclaim().await?;
         }
         let (mut freed, mut skipped) = (0, 0);
-        while self.lacks_free_sections(freed) && skipped <= MAX_SKIPPED {
-            let Some(section) = self.victim(GcKind::Foreground) else { break };
+        while Balance::of(self.volume).lacks_free_sections(freed) && skipped <= MAX_SKIPPED {
+            let Some(section) = self.victim() else { break };
             if self.is_checkpoint_due(Some(section)) {
-                self.reclaim_cleaned().await?;
+                self.reclaim().await?;
                 freed = 0;
                 continue;
             }
-            let is_empty = self.clean_section(section, GcKind::Foreground).await?;
-            self.cleaner.step((GcStep::Reclaim, GcKind::Foreground), self.journal_moves()).await?;
+            let is_empty = self.clean_section(section).await?;
+            self.volume.cleaner.step((GcStep::Reclaim, self.kind), self.journal_moves()).await?;
             if !is_empty {
                 skipped += 1;
-            } else if !self.segments.borrow().is_free_section(section) {
+            } else if !self.volume.segments.borrow().is_free_section(section) {
                 freed += 1;
             }
-            if self.must_reclaim() {
-                self.reclaim_cleaned().await?;
+            if Balance::of(self.volume).must_reclaim() {
+                self.reclaim().await?;
                 freed = 0;
             }
         }
         if self.ends_with_checkpoint(freed) {
-            self.reclaim_cleaned().await?;
+            self.reclaim().await?;
         }
         Ok(())
     }
 
     /// Makes prefree segments free by a checkpoint; at once where a run leaves that out of cleaning.
-    async fn reclaim_cleaned(self: &Rc<Self>) -> Result<()> {
-        if self.mount.options.gc_without.checkpoint() {
-            let freed = self.segments.borrow_mut().release_prefree();
-            self.note_freed(freed);
-            self.reset_freed().await;
+    async fn reclaim(&self) -> Result<()> {
+        if self.volume.mount.options.gc_without.checkpoint() {
+            let freed = self.volume.segments.borrow_mut().release_prefree();
+            self.volume.note_freed(freed);
+            self.volume.segments.reset_freed().await;
             return Ok(());
         }
-        let written = self.write_checkpoint(Reason::Space);
-        self.cleaner.step((GcStep::Reclaim, GcKind::Foreground), written).await.map(drop)
+        let written = self.volume.write_checkpoint(Reason::Space);
+        self.volume.cleaner.step((GcStep::Reclaim, self.kind), written).await.map(drop)
     }
 
     /// Whether a call that has emptied so many sections writes a checkpoint at its end. If not, what it emptied is free
     /// already, or the next call begins with one.
     fn ends_with_checkpoint(&self, freed: u32) -> bool {
-        let is_left = match self.mount.options.gc_checkpoint {
-            _ if self.journals_moves() => !self.lacks_free_sections(0),
+        let is_left = match self.volume.mount.options.gc_checkpoint {
+            _ if self.volume.cleaner.journals_moves() => {
+                !Balance::of(self.volume).lacks_free_sections(0)
+            }
             GcCheckpoint::Call => false,
-            GcCheckpoint::Reuse => !self.lacks_free_sections(freed),
+            GcCheckpoint::Reuse => !Balance::of(self.volume).lacks_free_sections(freed),
         };
-        !is_left && (freed > 0 || self.segments.borrow().prefree_segments() > 0)
+        !is_left && (freed > 0 || self.volume.segments.borrow().prefree_segments() > 0)
     }
 
     /// Whether prefree segments are made free by a checkpoint before a section is cleaned: without a GC journal always
     /// before the first one, and with it if cleaning the section would cost more blocks than the checkpoint.
     fn is_checkpoint_due(&self, section: Option<u32>) -> bool {
-        let segments = self.segments.borrow();
+        let segments = self.volume.segments.borrow();
         let is_cheaper = match section {
-            None => !self.journals_moves(),
+            None => !self.volume.cleaner.journals_moves(),
             Some(section) => {
                 let moved = u64::from(segments.section_valid(section));
-                self.journals_moves() && self.checkpoint_blocks() < moved
+                self.volume.cleaner.journals_moves()
+                    && Balance::of(self.volume).checkpoint_blocks() < moved
             }
         };
         is_cheaper && segments.prefree_segments() > 0
     }
 
     /// Cleans a section in the background, if one is worth it. Whether there was one.
-    pub(crate) async fn clean_in_background(self: &Rc<Self>) -> Result<bool> {
-        let _alone = self.cleaner.lock.lock().await;
-        let Some(section) = self.victim(GcKind::Background) else { return Ok(false) };
-        self.clean_section(section, GcKind::Background).await?;
+    pub(crate) async fn clean_in_background(&self) -> Result<bool> {
+        let _alone = self.volume.cleaner.lock.lock().await;
+        let Some(section) = self.victim() else { return Ok(false) };
+        self.clean_section(section).await?;
         Ok(true)
     }
 
-    /// The file and page that a data block belongs to, if it still does (`is_alive`).
-    pub(super) async fn owner_of(
-        &self,
-        at: BlockAddr,
-        summary: &SummaryEntry,
-    ) -> Result<Option<(u32, u64)>> {
-        let NatEntry { version, block_addr, .. } = self.nodes.node_entry(summary.nid).await?;
-        if version != summary.version || block_addr == BlockAddr::NULL {
-            return Ok(None);
-        }
-        let slot = u32::from(summary.ofs_in_node);
-        let footer = self.nodes.read_node(summary.nid, NodeFooter::parse).await?;
-        let inode = self.inode(footer.ino).await?;
-        let layout = inode.layout.get();
-        let addrs = if footer.is_inode() { layout.addrs() } else { AddrSlots::DIRECT };
-        let address = self.nodes.read_node(summary.nid, |bytes| addrs.get(bytes, slot)).await?;
-        let first = first_page(footer.offset(), layout.addr_count());
-        Ok(first.filter(|_| address == at).map(|first| (footer.ino, first + u64::from(slot))))
-    }
-
-    /// What a checkpoint would cost now, in blocks that are written: dirty nodes, directories and inodes, and the rest.
-    pub(super) fn checkpoint_blocks(&self) -> u64 {
-        let nodes = self.nodes.dirty.borrow().len() as u64;
-        let inodes = self.inodes.lists.dirty.borrow().len() as u64;
-        nodes
-            + inodes
-            + self.mount.dirty_dir_pages()
-            + u64::from(self.mount.options.checkpoint_cost)
-    }
-
-    /// Moves the valid blocks of a section; whether none is left.
-    async fn clean_section(self: &Rc<Self>, section: u32, kind: GcKind) -> Result<bool> {
-        SectionCleaning { volume: self, kind }.clean(section).await
-    }
-}
-
-/// Cleaning of a section.
-pub(super) struct SectionCleaning<'a> {
-    pub(super) volume: &'a Rc<Volume>,
-    kind: GcKind,
-}
-
-impl SectionCleaning<'_> {
     /// Moves the valid blocks of a section; whether none is left (`do_garbage_collect`).
-    async fn clean(&self, section: u32) -> Result<bool> {
+    async fn clean_section(&self, section: u32) -> Result<bool> {
         let valid = self.volume.segments.borrow().section_valid(section);
         self.volume.cleaner.cleaning.set(Some(section));
         let moved = self.move_section(section).await;
         self.volume.cleaner.cleaning.set(None);
         moved?;
-        if let Some(zones) = &self.volume.zones
+        if let Some(zones) = &self.volume.segments.zones
             && self.volume.mount.omits(OmittedRule::ZoneEarlyReset)
         {
             zones.reset_prefree(&self.volume.segments).await;
@@ -304,7 +234,7 @@ impl SectionCleaning<'_> {
                 .step((GcStep::Find, self.kind), self.volume.segments.summaries_of(segment))
                 .await;
             let summaries = found?;
-            let copies = self.volume.journals_moves()
+            let copies = self.volume.cleaner.journals_moves()
                 && self.kind == GcKind::Foreground
                 && !self.volume.mount.omits(OmittedRule::GcNodeContent);
             if log.is_node() && copies {
@@ -342,7 +272,7 @@ impl SectionCleaning<'_> {
         counts.node_blocks += moved.len() as u64;
         self.volume.cleaner.counts.set(counts);
         if self.kind == GcKind::Foreground {
-            self.volume.send_node_list(&op, &moved, None).await?;
+            NodeWrite { volume: self.volume, op: &op, marks: None }.send_list(&moved).await?;
             if self.volume.mount.omits(OmittedRule::GcNodeContent) {
                 self.note_rewritten(blocks);
             }
@@ -357,7 +287,7 @@ impl SectionCleaning<'_> {
         for (at, summary) in blocks {
             let known = self.volume.nodes.nat.borrow().known(summary.nid);
             if let Some(known) = known.filter(|known| known.block_addr != *at) {
-                self.volume.note_move(*at, known.block_addr, MovedBlock::Node(summary.nid));
+                self.volume.cleaner.note_move(*at, known.block_addr, MovedBlock::Node(summary.nid));
             }
         }
     }
@@ -386,7 +316,7 @@ impl SectionCleaning<'_> {
 
     /// Moves pages; in the foreground they are on the device then.
     async fn move_found(&self, found: Vec<Moving>) -> Result<()> {
-        let copies = self.volume.journals_moves()
+        let copies = self.volume.cleaner.journals_moves()
             && self.kind == GcKind::Foreground
             && !self.volume.mount.omits(OmittedRule::GcDirContent);
         let (copied, found): (Vec<_>, Vec<_>) =

@@ -7,7 +7,7 @@
 
 use super::cpu::Work;
 use super::format::{BLOCK_BYTES, BlockAddr, MovedBlock, NodeFooter, SegmentType, SummaryEntry};
-use super::gc::{DirBlock, SectionCleaning};
+use super::gc::{Cleaning, DirBlock};
 use super::inode::Inode;
 use super::node::Found;
 use super::operations::Op;
@@ -27,7 +27,7 @@ pub(super) struct Copy {
     content: SectorData,
 }
 
-impl SectionCleaning<'_> {
+impl Cleaning<'_> {
     /// Moves node blocks.
     pub(super) async fn copy_nodes(&self, blocks: &[(BlockAddr, SummaryEntry)]) -> Result<()> {
         let op = self.volume.operations.begin().await?;
@@ -98,7 +98,7 @@ impl SectionCleaning<'_> {
             let allocated = allocated.map_err(|error| self.volume.writes.stop(error))?;
             copies.push(Copy { at: *at, summary: *summary, new: allocated.at, content });
             for (segment, summaries) in allocated.into_full() {
-                self.volume.meta.keep_summaries(segment, &summaries);
+                self.volume.segments.meta.keep_summaries(segment, &summaries);
             }
         }
         let blocks = copies.iter().map(|copy| (copy.new, copy.content.clone())).collect();
@@ -137,7 +137,7 @@ impl SectionCleaning<'_> {
                 self.volume.checkpoints.is_recoverable(NodeFooter::parse(&bytes).cp_ver)
             });
             if !is_chained || self.volume.mount.omits(OmittedRule::GcChainNodes) {
-                self.volume.note_move(copy.at, copy.new, MovedBlock::Node(nid));
+                self.volume.cleaner.note_move(copy.at, copy.new, MovedBlock::Node(nid));
             }
             return Ok(true);
         }
@@ -168,7 +168,7 @@ impl SectionCleaning<'_> {
             self.volume.nodes.set_address(op, dnode, copy.new).await?;
             self.volume.segments.borrow_mut().invalidate(copy.at)?;
             dir.note_moved(&(page..page + 1), copy.new);
-            self.volume.note_page(dir, page, copy.at, copy.new);
+            self.volume.cleaner.note_page(dir, page, copy.at, copy.new);
             return Ok(true);
         }
         self.volume.segments.borrow_mut().invalidate(copy.new)?;

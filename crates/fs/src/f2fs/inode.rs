@@ -1,7 +1,7 @@
 //! Inodes in memory.
 //!
 //! `raw` holds the attributes; the inode's node page holds them as of the last
-//! [`update_inode`](super::volume::Volume::update_inode), beside what lives there only: block addresses, inline data,
+//! [`update_inode`](super::nat::Nodes::update_inode), beside what lives there only: block addresses, inline data,
 //! inline directory entries, inline extended attributes. A checkpoint brings all dirty inodes to their node pages
 //! first (`f2fs_sync_inode_meta`), an fsync its own.
 //!

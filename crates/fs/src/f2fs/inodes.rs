@@ -2,7 +2,9 @@
 
 use super::cpu::Work;
 use super::error::corrupt;
-use super::format::{self, Nid, inline, mode};
+use super::format::{
+    self, AddrSlots, BlockAddr, NatEntry, Nid, NodeFooter, SummaryEntry, first_page, inline, mode,
+};
 use super::inode::{self, Dirty, Inode, META_INO};
 use super::nat::Nodes;
 use super::operations::Op;
@@ -152,6 +154,26 @@ impl Volume {
         self.checkpoints.orphans.remove(inode.number);
         self.inodes.cache.remove(inode.number);
         Ok(())
+    }
+
+    /// The file and page that a data block belongs to, if it still does (`is_alive`).
+    pub(super) async fn owner_of(
+        &self,
+        at: BlockAddr,
+        summary: &SummaryEntry,
+    ) -> Result<Option<(u32, u64)>> {
+        let NatEntry { version, block_addr, .. } = self.nodes.node_entry(summary.nid).await?;
+        if version != summary.version || block_addr == BlockAddr::NULL {
+            return Ok(None);
+        }
+        let slot = u32::from(summary.ofs_in_node);
+        let footer = self.nodes.read_node(summary.nid, NodeFooter::parse).await?;
+        let inode = self.inode(footer.ino).await?;
+        let layout = inode.layout.get();
+        let addrs = if footer.is_inode() { layout.addrs() } else { AddrSlots::DIRECT };
+        let address = self.nodes.read_node(summary.nid, |bytes| addrs.get(bytes, slot)).await?;
+        let first = first_page(footer.offset(), layout.addr_count());
+        Ok(first.filter(|_| address == at).map(|first| (footer.ino, first + u64::from(slot))))
     }
 }
 

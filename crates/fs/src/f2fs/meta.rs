@@ -3,7 +3,7 @@
 use super::data::MovedPages;
 use super::format::{BlockAddr, SegNo};
 use super::inode::{Inode, META_INO, NODE_INO};
-use super::node::{Found, NodeSet};
+use super::node::{Found, NodeSet, NodeWrite};
 use super::operations::Op;
 use super::rules::OmittedRule;
 use super::volume::Volume;
@@ -20,7 +20,10 @@ impl Volume {
     pub(super) async fn write_back_metadata(self: &Rc<Self>, inode: &Rc<Inode>) -> Result<()> {
         let op = self.operations.begin().await?;
         match inode.number {
-            NODE_INO => self.send_nodes(&op, NodeSet::All, None).await.map(drop),
+            NODE_INO => {
+                let write = NodeWrite { volume: self, op: &op, marks: None };
+                write.send(NodeSet::All).await.map(drop)
+            }
             META_INO => {
                 self.send_meta();
                 Ok(())
@@ -31,7 +34,7 @@ impl Volume {
 
     /// Submits dirty blocks of the metadata areas; does not wait for them.
     pub(crate) fn send_meta(self: &Rc<Self>) {
-        let mut pass = self.meta.file.pages.pass_over(0..u64::MAX);
+        let mut pass = self.segments.meta.file.pages.pass_over(0..u64::MAX);
         let ssa =
             self.mount.layout.summary_block(SegNo(0)).map_or(u64::MAX, |first| first.0.into());
         while let Some(run) = pass.take_run(RUN_PAGES) {
@@ -59,7 +62,7 @@ impl Volume {
                 let moved = self.move_pages(op, dir, (dnode, log), page, 1).await?;
                 if let Some(MovedPages { from, start, .. }) = moved {
                     if is_noted {
-                        self.note_page(dir, page, from, start);
+                        self.cleaner.note_page(dir, page, from, start);
                     }
                     blocks.push((start, content.clone()));
                 }

@@ -44,7 +44,7 @@ impl Operations {
     /// Begins an operation (`f2fs_lock_op`). The caller has none.
     ///
     /// # Errors
-    /// [`FsError::ReadOnly`] once the volume was stopped by an error.
+    /// [`FsError::ReadOnly`](crate::contract::FsError::ReadOnly) once the volume was stopped by an error.
     pub(crate) async fn begin(&self) -> Result<Op> {
         self.last.set(self.mount.env.rt.now());
         let share = self.checkpoint_lock.read().await;

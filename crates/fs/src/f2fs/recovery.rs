@@ -12,7 +12,7 @@
 //! even if nothing was found, so that the nodes of an earlier life never continue the chain of the next one; for the
 //! same reason the first fsync after a mount of an unmounted volume writes a checkpoint.
 
-use super::appended::SpaceMount;
+use super::appended::Appended;
 use super::checkpoints::Reason;
 use super::counts::Rolled;
 use super::error::corrupt;
@@ -58,29 +58,29 @@ impl RollForward<'_> {
     /// and nothing was written since.
     ///
     /// # Errors
-    /// [`FsError::Corrupt`](crate::contract::FsError::Corrupt) if what the chain says contradicts the checkpoint; errors of the device.
+    /// [`FsError::Corrupt`] if what the chain says contradicts the checkpoint; errors of the device.
     pub(crate) async fn run(&self, clean: bool, journal: Vec<GcJournalBlock>) -> Result<Rolled> {
         let chain = self.read_chain().await?;
         if clean && chain.is_empty() && journal.is_empty() {
-            match (&self.volume.zones, &self.volume.append) {
+            match (&self.volume.segments.zones, &self.volume.segments.append) {
                 (Some(zones), _) => zones.align_zones(&self.volume.segments).await?,
                 (None, Some(append)) => {
-                    SpaceMount { volume: self.volume, append }.align_space(true).await?
+                    Appended { volume: self.volume, append }.align_space(true).await?
                 }
                 (None, None) => {}
             }
-            if let Some(append) = &self.volume.append {
-                SpaceMount { volume: self.volume, append }.finish_space(true).await?;
+            if let Some(append) = &self.volume.segments.append {
+                Appended { volume: self.volume, append }.finish_space(true).await?;
             }
             return Ok(Rolled::default());
         }
         let held = self.hold_chain(&chain)?;
         let rolled = self.follow_chain(&chain, journal).await?;
         self.end_replay();
-        match (&self.volume.zones, &self.volume.append) {
+        match (&self.volume.segments.zones, &self.volume.segments.append) {
             (Some(zones), _) => zones.align_zones(&self.volume.segments).await?,
             (None, Some(append)) => {
-                SpaceMount { volume: self.volume, append }.align_space(false).await?
+                Appended { volume: self.volume, append }.align_space(false).await?
             }
             (None, None) => self.volume.segments.renew_logs(!chain.is_empty())?,
         }
@@ -88,8 +88,8 @@ impl RollForward<'_> {
             self.volume.write_checkpoint(Reason::Recovery).await?;
         }
         self.release_held(held).await;
-        if let Some(append) = &self.volume.append {
-            SpaceMount { volume: self.volume, append }.finish_space(false).await?;
+        if let Some(append) = &self.volume.segments.append {
+            Appended { volume: self.volume, append }.finish_space(false).await?;
         }
         Ok(rolled)
     }
@@ -351,7 +351,7 @@ impl RollForward<'_> {
         for segment in &held {
             self.volume.segments.borrow_mut().unhold(*segment);
         }
-        if let Some(zones) = &self.volume.zones {
+        if let Some(zones) = &self.volume.segments.zones {
             let sections = held.iter().map(|segment| self.volume.mount.layout.section_of(*segment));
             zones.hold_freed(&self.volume.segments, sections);
             zones.reset_freed(&self.volume.segments).await;

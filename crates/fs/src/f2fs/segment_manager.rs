@@ -1,18 +1,21 @@
 //! The segments of a mounted volume, with the summaries that lie on the device and what is counted of both
 //! (`struct f2fs_sm_info`).
 
+use super::append::{AppendSpace, Upcalls};
 use super::counts::InUseSums;
 use super::error::corrupt;
 use super::format::{
-    BlockAddr, Layout, Place, SegNo, SegmentType, SpaceSection, SummaryBlock, SummaryEntry,
-    SummaryKind,
+    BLOCKS_PER_SEGMENT, BlockAddr, Layout, Place, SegNo, SegmentType, SpaceSection, SummaryBlock,
+    SummaryEntry, SummaryKind,
 };
 use super::meta_pages::MetaPages;
 use super::mount_info::MountInfo;
 use super::options::{AllocMode, MountOptions};
 use super::rules::OmittedRule;
 use super::segment::{Block, Capacity, Discards, Segments, SegmentsAtMount};
+use super::zones::Zones;
 use crate::contract::Result;
+use crate::vfs::writeback::Room;
 use nandscape_block::Placement;
 use nandscape_rt::sync::Mutex;
 use std::cell::{Cell, Ref, RefCell, RefMut};
@@ -60,6 +63,10 @@ pub(crate) struct SegmentManager {
     pub(crate) capacity: Capacity,
     /// SIT, free segments, logs.
     table: RefCell<Segments>,
+    /// The zones, if sections are zones.
+    pub(crate) zones: Option<Zones>,
+    /// The append-only address space, in place of a main area.
+    pub(crate) append: Option<AppendSpace>,
     /// One segment is prepared for a log at a time.
     pub(crate) ssr_lock: Mutex<()>,
     pub(crate) discards: Discards,
@@ -67,13 +74,20 @@ pub(crate) struct SegmentManager {
 }
 
 impl SegmentManager {
-    pub(crate) fn new(mount: Rc<MountInfo>, meta: MetaPages, table: Segments) -> Self {
+    pub(crate) fn new(
+        mount: Rc<MountInfo>,
+        meta: MetaPages,
+        table: Segments,
+        (zones, append): (Option<Zones>, Option<AppendSpace>),
+    ) -> Self {
         let ssr_lock = Mutex::new(&mount.env.rt, "a dirty segment for a log", ());
         Self {
             mount,
             meta,
             capacity: *table.capacity(),
             table: RefCell::new(table),
+            zones,
+            append,
             ssr_lock,
             discards: Discards::default(),
             in_use_sums: Cell::default(),
@@ -189,5 +203,18 @@ impl SegmentManager {
             None => META_PLACEMENT,
         };
         Placement(hint.min(self.mount.env.device.caps().placement_handles))
+    }
+
+    /// Room for a run of a segment's blocks. Nothing waits since it was found: who asks next finds these blocks taken.
+    pub(super) fn room_for_run(&self) -> Room {
+        match &self.append {
+            Some(append) => Room::set_aside(BLOCKS_PER_SEGMENT.into(), &append.aside),
+            None => Room::new(BLOCKS_PER_SEGMENT.into()),
+        }
+    }
+
+    /// The upcalls, if the device moves blocks.
+    pub(crate) fn upcalls(&self) -> Option<&Upcalls> {
+        self.append.as_ref()?.upcalls.as_ref()
     }
 }

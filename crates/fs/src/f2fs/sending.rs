@@ -130,7 +130,7 @@ impl Writes {
     }
 
     /// Submits blocks, those that lie after each other together; `first` are flags of the first bio. All belong to
-    /// `owner`, if to a file. The caller holds an [`Op`] or is a checkpoint.
+    /// `owner`, if to a file. The caller holds an [`Op`](super::operations::Op) or is a checkpoint.
     pub(crate) fn write_blocks(
         &self,
         segments: &SegmentManager,

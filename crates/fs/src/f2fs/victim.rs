@@ -2,7 +2,7 @@
 //!
 //! In the foreground it is one that the background has chosen, or the one with the fewest valid blocks (greedy); with a GC
 //! journal one that the journal can free, unless a checkpoint pays. In the background it has few valid blocks that have not
-//! changed for long (cost-benefit), or is old enough ([`age_threshold`](super::age_threshold)).
+//! changed for long (cost-benefit), or is old enough ([`age_threshold`]).
 
 use super::age_threshold::{self, Candidate};
 use super::cleaner::{Cleaner, GcKind};

@@ -157,4 +157,14 @@ impl Nodes {
         };
         self.edit_node(op, nid, write).await
     }
+
+    /// Where the node of extended attributes is to be written, the inode is written after it, with their beginning; an older
+    /// one is on the device before that.
+    pub(super) async fn join_xattrs(&self, inode: &Inode) {
+        let nid = inode.raw.borrow().xattr_nid;
+        if self.dirty.borrow().contains(&(inode.number, nid)) {
+            self.file.pages.written(nid.into()..u64::from(nid) + 1).await;
+            inode.mark(Dirty::Content);
+        }
+    }
 }

@@ -116,7 +116,7 @@ fn check_fits(data: &Data, offset: u64) -> Result<()> {
     if data.fits(offset) { Ok(()) } else { Err(FsError::Invalid(problem)) }
 }
 
-/// Writes at the end of the file, as [`write`] does. Returns the offset and the bytes written.
+/// Writes at the end of the file, as [`write()`] does. Returns the offset and the bytes written.
 pub(crate) async fn append<V: DataPath>(
     volume: &Rc<V>,
     caller: Caller,

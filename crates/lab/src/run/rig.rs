@@ -12,7 +12,7 @@ use super::observer::Observer;
 use crate::stack::Stack;
 use crate::timeline::{LOG_ROOM, Request, Requests};
 use nandscape_block::{AsyncDevice, Bio, BlockDevice, Completion, DeviceCaps, Submit, Token};
-use nandscape_fs::contract::CallCost;
+use nandscape_fs::contract::SyscallCost;
 use nandscape_ftl::{Detail, Ftl, SectorCounts};
 use nandscape_media::{Layer, OpenChannel};
 use nandscape_rt::host::Lease;
@@ -36,7 +36,7 @@ pub(super) struct MountedRig {
     target: FileTarget,
     pub(super) host: Host,
     /// What calls take of a core.
-    pub(super) cost: CallCost,
+    pub(super) cost: SyscallCost,
     /// Filesets of a workload that were created, until it takes them.
     pub(super) filesets: Vec<CreatedFileset>,
     /// Memory of the host that the FTL, the file system and the page cache take.
@@ -57,7 +57,7 @@ impl MountedRig {
         executor: Executor,
         device: AsyncDevice<HintedDevice>,
         target: FileTarget,
-        (host, memory, cost): (Host, Vec<Lease>, CallCost),
+        (host, memory, cost): (Host, Vec<Lease>, SyscallCost),
         filesets: Vec<CreatedFileset>,
     ) -> Self {
         let caps = device.with(|device| target.caps(device.caps()));

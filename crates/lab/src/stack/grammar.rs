@@ -9,7 +9,7 @@ use super::resolved::{join, titled};
 use super::{Fsync, Hints, Host, MediaFaults, MediaStack, MemoryOf, Precondition, Stack};
 use super::{fs, ftl, link, recipe, timing};
 use nandscape_block::SECTOR_BYTES;
-use nandscape_fs::contract::CallCost;
+use nandscape_fs::contract::SyscallCost;
 use nandscape_ftl::Attach;
 use nandscape_media::{Faults, Geometry, LinkTiming, PayloadMode, UnitId};
 use nandscape_rt::Nanos;
@@ -107,7 +107,7 @@ fn read_cost(
     host: &mut Section<'_>,
     has_fs: bool,
     has_cache: bool,
-) -> Result<CallCost, StackError> {
+) -> Result<SyscallCost, StackError> {
     let call: u64 = match (has_fs, has_cache) {
         (true, _) => host.or("syscall_ns", SYSCALL_NS)?,
         (false, true) => host.optional("syscall_ns")?.unwrap_or(SYSCALL_NS),
@@ -118,7 +118,7 @@ fn read_cost(
         host.check(key, cost <= CALL_NS_MAX, "must be at most 1,000,000,000, which is a second")?;
     }
     host.refuse(if has_cache { &[] } else { &["syscall_ns"] }, NEEDS_CACHE)?;
-    Ok(CallCost { call: Nanos(call), copy: Nanos(copy) })
+    Ok(SyscallCost { call: Nanos(call), copy: Nanos(copy) })
 }
 
 /// The device, the link that goes with its timing, and both as text.

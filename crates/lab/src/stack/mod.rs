@@ -32,7 +32,7 @@ pub use timing::NamedTiming;
 pub(crate) use units::{parse_size, parse_time};
 
 use nandscape_fs::cache::CacheConfig;
-use nandscape_fs::contract::CallCost;
+use nandscape_fs::contract::SyscallCost;
 use nandscape_ftl::{Attach, FtlConfig, FtlError};
 use nandscape_media::{
     ChunkId, DeviceTiming, Faults, Geometry, GeometryError, LinkTiming, MediaConfig, PayloadMode,
@@ -88,7 +88,7 @@ pub struct Host {
     /// What shares that memory.
     pub memory_of: MemoryOf,
     /// Time that calls of a file system take of the core of the thread that makes them.
-    pub cost: CallCost,
+    pub cost: SyscallCost,
 }
 
 /// What shares the memory of a host.

@@ -3,7 +3,7 @@
 use crate::complete::{MEDIA, NONE, error};
 use nandscape_fs::FsConfig;
 use nandscape_fs::cache::CacheConfig;
-use nandscape_fs::contract::CallCost;
+use nandscape_fs::contract::SyscallCost;
 use nandscape_fs::ext4::mkfs::DEFAULT_FEATURES;
 use nandscape_fs::ext4::{self, Commit, MountOptions};
 use nandscape_fs::f2fs::format::{Feature, Features, GcJournalFormat};
@@ -201,11 +201,11 @@ fn a_file_system_is_described_key_by_key() {
                  writeback_period = \"2s\"\nread_ahead = 0\ninode_ratio = \"64KiB\"\n\
                  reserved_percent = 0\n[host]\ncores = 3\nmemory = \"8MiB\"\n\
                  syscall_ns = 7\ncopy_ns = 8\n";
-    assert_eq!(host.cost, CallCost { call: Nanos(1_000), copy: Nanos(1_000) });
+    assert_eq!(host.cost, SyscallCost { call: Nanos(1_000), copy: Nanos(1_000) });
     let (stack, full, host) = fs(lines);
     let full_mkfs = full.format.clone().unwrap();
     assert_eq!(stack.config.choices(), [("data", "journal"), ("commit", "ijournal")]);
-    assert_eq!(host.cost, CallCost { call: Nanos(7), copy: Nanos(8) });
+    assert_eq!(host.cost, SyscallCost { call: Nanos(7), copy: Nanos(8) });
     assert_eq!((plain_mkfs.discard, full_mkfs.discard), (true, false));
     assert_eq!(full.mount.commit, Commit::Ijournal { slots: 3, slot_blocks: 16 });
     assert_eq!(full.mount.commit_interval, Nanos::from_ms(500));

@@ -17,7 +17,7 @@ use nandscape_block::{Bio, BlockError, Completion, DeviceCaps, Done, Flags, Op, 
 use nandscape_block::{Lba, Reply, SECTOR_BYTES, Token};
 use nandscape_fs::MountedFs;
 use nandscape_fs::bdev::CachedDevice;
-use nandscape_fs::contract::{Allocate, CallCost, Caller, Data, FsError, Ino, Io, Result};
+use nandscape_fs::contract::{Allocate, Caller, Data, FsError, Ino, Io, Result, SyscallCost};
 use nandscape_rt::{Handle, Host, Nanos};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
@@ -36,7 +36,7 @@ struct Calls {
     handle: Handle,
     service: Service,
     /// What calls take of their threads.
-    cost: CallCost,
+    cost: SyscallCost,
     /// The host that calls work on.
     host: Host,
     /// Calls that ended.
@@ -58,7 +58,7 @@ impl FileTarget {
     #[must_use]
     pub fn on_files(
         handle: &Handle,
-        (host, cost): (&Host, CallCost),
+        (host, cost): (&Host, SyscallCost),
         fs: Rc<dyn MountedFs>,
         layout: FileLayout,
         inodes: Vec<Ino>,
@@ -72,14 +72,14 @@ impl FileTarget {
     #[must_use]
     pub fn on_device(
         handle: &Handle,
-        (host, cost): (&Host, CallCost),
+        (host, cost): (&Host, SyscallCost),
         cached: CachedDevice,
         direct: Vec<bool>,
     ) -> Self {
         Self::new(handle, (host, cost), Service::Device(CacheCalls::new(cached, direct)))
     }
 
-    fn new(handle: &Handle, (host, cost): (&Host, CallCost), service: Service) -> Self {
+    fn new(handle: &Handle, (host, cost): (&Host, SyscallCost), service: Service) -> Self {
         let (done, fsync_thread_ns) = Default::default();
         let (handle, host) = (handle.clone(), host.clone());
         Self(Rc::new(Calls { handle, service, cost, host, done, fsync_thread_ns }))
@@ -192,7 +192,7 @@ impl Calls {
         };
         let moves = matches!(bio.op, Op::Read | Op::Write);
         let bytes = if moves { u64::from(bio.sectors) * SECTOR_BYTES } else { 0 };
-        Some(self.cost.of_moving(bytes, io))
+        Some(self.cost.for_bytes(bytes, io))
     }
 
     /// The error that made a file system read-only, if one did.

@@ -2,7 +2,7 @@
 
 use nandscape_block::AsyncDevice;
 use nandscape_block::mem::MemDevice;
-use nandscape_fs::contract::{Attr, CallCost, Caller, FileSystem, FsError, Ino};
+use nandscape_fs::contract::{Attr, Caller, FileSystem, FsError, Ino, SyscallCost};
 use nandscape_fs::ext4::mkfs::{MkfsOptions, mkfs};
 use nandscape_fs::ext4::{Ext4, MountOptions};
 use nandscape_rt::{Executor, Host, Nanos};
@@ -67,7 +67,7 @@ pub(crate) fn run_with(text: &str, seed: u64) -> Ran {
     let settings = Settings {
         seed,
         host: Host::with_cores(4),
-        cost: CallCost { call: CALL, copy: Nanos::ZERO },
+        cost: SyscallCost { call: CALL, copy: Nanos::ZERO },
     };
     let mut session = Session::new(&rt, Rc::new(fs.clone()), &workload, planted, settings);
     let began = rt.now();

@@ -1,8 +1,8 @@
 //! Directories: sound blocks, names that are unique and lead to inodes in use, an index that finds
 //! them.
 
+use super::checker::{Checker, Directory};
 use super::inodes::is_reserved;
-use super::volume::{Directory, Volume};
 use crate::ext4::format::*;
 use crate::image::BlockBytes;
 use nandscape_block::BlockError;
@@ -25,7 +25,7 @@ impl DirCheck {
     }
 }
 
-impl Volume {
+impl Checker {
     /// Looks into every directory.
     pub(super) async fn check_directories(&mut self) -> Result<(), BlockError> {
         if self.inodes.get(&ROOT_INODE).is_none_or(|root| root.file_type != mode::DIR) {

@@ -1,13 +1,13 @@
 //! Trees of extents: sound nodes, in order, inside the volume, and no other file's.
 
-use super::volume::Volume;
+use super::checker::Checker;
 use crate::ext4::format::*;
 use nandscape_block::BlockError;
 
 /// Entries that a node may have room for and not say so.
 const ROOM_LEFT_MAX: u16 = 2;
 
-impl Volume {
+impl Checker {
     /// Follows a file's tree. Gives its extents in order, and how many blocks they and the tree take.
     pub(super) async fn check_extents(
         &mut self,

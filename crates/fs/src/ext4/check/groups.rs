@@ -1,11 +1,11 @@
 //! Groups: their descriptors and own blocks at first, their bitmaps and counts at last.
 
-use super::volume::Volume;
+use super::checker::Checker;
 use crate::ext4::format::*;
 use crate::image::BlockBytes;
 use nandscape_block::BlockError;
 
-impl Volume {
+impl Checker {
     /// Reads all descriptors, and claims the blocks that groups keep for themselves.
     pub(super) async fn read_groups(&mut self) -> Result<(), BlockError> {
         let mut block = None;

@@ -1,8 +1,8 @@
 //! The index of a directory: every block of names is reached once, and holds the hashes that it
 //! should.
 
+use super::checker::Checker;
 use super::dirs::DirCheck;
-use super::volume::Volume;
 use crate::ext4::format::*;
 use nandscape_block::BlockError;
 use std::ops::RangeInclusive;
@@ -14,7 +14,7 @@ struct ChildNode {
     levels: u8,
 }
 
-impl Volume {
+impl Checker {
     /// Follows a directory's index from its root, the first of its blocks.
     pub(super) async fn check_index(
         &mut self,
@@ -44,8 +44,7 @@ impl Volume {
             let index = next.block as usize;
             let fresh = reached.get_mut(index).filter(|reached| !**reached);
             let Some(fresh) = fresh else {
-                let what =
-                    format!("leads to block {index} of the directory, which is not to be had");
+                let what = format!("leads to block {index} of the directory, which does not exist");
                 self.report.find(place, what);
                 continue;
             };

@@ -1,6 +1,6 @@
 //! Inodes: each for itself, and the blocks that it claims.
 
-use super::volume::{Directory, InodeFacts, Volume};
+use super::checker::{Checker, Directory, InodeFacts};
 use crate::ext4::format::*;
 use nandscape_block::BlockError;
 
@@ -22,7 +22,7 @@ pub(super) const fn is_reserved(number: u32, sb: &Superblock) -> bool {
     number < sb.first_ino && number != ROOT_INODE
 }
 
-impl Volume {
+impl Checker {
     /// Reads every inode that may be in use.
     pub(super) async fn check_inodes(&mut self) -> Result<(), BlockError> {
         let bytes_each = self.sb.inode_bytes();
@@ -86,7 +86,7 @@ impl Volume {
         let maps = inode.map != [0; INODE_MAP_BYTES] || inode.file_acl != 0 || inode.blocks != 0;
         let is_file = inode.mode != 0 || inode.links_count != 0 || inode.flags != 0;
         if maps || is_file || inode.size != 0 {
-            self.report.find(place, "is kept for the format, and not empty");
+            self.report.find(place, "reserved inode is not empty");
         }
     }
 
@@ -101,7 +101,7 @@ impl Volume {
         let what = match (inode.links_count, inode.dtime) {
             (1.., 1..) if ordinary => "is in use and has a time of deletion",
             (_, _) if low => "waits to be deleted",
-            (0, 0) if ordinary && inode.mode != 0 => "has no name, was never deleted",
+            (0, 0) if ordinary && inode.mode != 0 => "unreferenced inode with zero dtime",
             _ => return,
         };
         self.unexplained.push((number, what));

@@ -1,6 +1,6 @@
 //! The journal: where it should be, sound, and empty.
 
-use super::volume::Volume;
+use super::checker::Checker;
 use crate::ext4::format::*;
 use crate::ext4::journal::disk::Superblock as LogSuperblock;
 use nandscape_block::BlockError;
@@ -8,7 +8,7 @@ use nandscape_block::BlockError;
 /// Blocks that Linux wants of a log.
 const LOG_BLOCKS_MIN: u64 = 1_024;
 
-impl Volume {
+impl Checker {
     /// The journal's superblock and place.
     pub(super) async fn check_journal(&mut self) -> Result<(), BlockError> {
         if !self.sb.has(Feature::HAS_JOURNAL) {

@@ -1,7 +1,7 @@
 //! Connections: every file has the names that it says, every directory leads up to the root, orphans
-//! are in their list.
+//! are in their list, and the orphan file is one of whole blocks without holes that names no orphan.
 
-use super::volume::{InodeFacts, Volume};
+use super::checker::{Checker, InodeFacts};
 use crate::ext4::format::*;
 use nandscape_block::BlockError;
 use std::collections::{BTreeMap, BTreeSet};
@@ -9,7 +9,31 @@ use std::collections::{BTreeMap, BTreeSet};
 /// More links than a directory can count; it says 1 then.
 const DIR_LINKS_MAX: u32 = 65_000;
 
-impl Volume {
+impl Checker {
+    /// The orphan file.
+    pub(super) async fn check_orphan_file(
+        &mut self,
+        number: u32,
+        inode: &Inode,
+        extents: &[Extent],
+    ) -> Result<(), BlockError> {
+        let place = Place::Inode(number);
+        let mapped = extent_blocks(extents);
+        if inode.file_type() != mode::REGULAR || inode.size != mapped * BLOCK_BYTES as u64 {
+            let what = format!("the orphan file has {} bytes and {mapped} blocks", inode.size);
+            self.report.find(place, what);
+        }
+        let seed = inode.seed(number, &self.sb);
+        let blocks = extents.iter().flat_map(|run| run.start..run.end());
+        for block in blocks.filter(|block| *block < self.sb.blocks_count).collect::<Vec<_>>() {
+            let bytes = self.read(block).await?;
+            let place = Place::InodeBlock { inode: number, block };
+            let sound = check_orphan_block(&bytes, block, seed, place);
+            self.report.sound(place, sound);
+        }
+        Ok(())
+    }
+
     /// Follows the list of inodes that wait to be deleted or truncated.
     pub(super) async fn check_orphans(&mut self) -> Result<(), BlockError> {
         let (mut next, mut listed) = (self.sb.last_orphan, BTreeSet::new());

@@ -6,7 +6,7 @@
 //! of symbolic links, so a volume whose data are tags is checked like any other. A journal that still
 //! holds transactions is a finding: what was checked is the state before they are replayed.
 
-mod bad;
+mod checker;
 mod dirs;
 mod extents;
 mod groups;
@@ -14,20 +14,18 @@ mod index;
 mod inodes;
 mod journal;
 mod links;
-mod orphan_file;
-mod resize;
+mod reserved;
 mod space;
 mod superblock;
 mod symlinks;
-mod volume;
 mod xattrs;
 
 use super::format::{FormatError, Place};
 use super::raw::RawError;
 use crate::report::CheckReport;
+use checker::Checker;
 use nandscape_block::AsyncDevice;
 use nandscape_rt::BoxFuture;
-use volume::Volume;
 
 impl CheckReport {
     /// What a format error says is a finding; the value otherwise.
@@ -53,15 +51,15 @@ pub fn check(device: &AsyncDevice) -> BoxFuture<'_, Result<CheckReport, RawError
 }
 
 async fn check_all(device: &AsyncDevice) -> Result<CheckReport, RawError> {
-    let mut volume = Volume::open(device).await?;
-    volume.read_groups().await?;
-    volume.check_superblock();
-    volume.check_inodes().await?;
-    volume.check_resize_inode().await?;
-    volume.check_journal().await?;
-    volume.check_directories().await?;
-    volume.check_orphans().await?;
-    volume.check_links();
-    volume.check_bitmaps().await?;
-    Ok(volume.finish())
+    let mut checker = Checker::open(device).await?;
+    checker.read_groups().await?;
+    checker.check_superblock();
+    checker.check_inodes().await?;
+    checker.check_resize_inode().await?;
+    checker.check_journal().await?;
+    checker.check_directories().await?;
+    checker.check_orphans().await?;
+    checker.check_links();
+    checker.check_bitmaps().await?;
+    Ok(checker.finish())
 }

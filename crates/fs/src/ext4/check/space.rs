@@ -15,7 +15,7 @@ impl Space {
         Self { blocks_per_group: sb.blocks_per_group.into(), groups }
     }
 
-    /// Claims blocks of the volume. Gives the first that was claimed before, if any was.
+    /// Claims blocks of the checker. Gives the first that was claimed before, if any was.
     pub(super) fn claim(&mut self, blocks: Range<u64>) -> Option<u64> {
         let mut twice = None;
         let mut at = blocks.start;

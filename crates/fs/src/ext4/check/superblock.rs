@@ -1,13 +1,13 @@
 //! What the superblock says of how the file system was left, and that its fields agree with its features.
 //! What it takes to compute with it was looked at when it was read.
 
-use super::volume::Volume;
+use super::checker::Checker;
 use crate::ext4::format::*;
 
 /// Bytes of an inode that reach its whole checksum, counted from behind the old ones.
 const EXTRA_BYTES_MIN: u16 = 4;
 
-impl Volume {
+impl Checker {
     pub(super) fn check_superblock(&mut self) {
         let sb = &self.sb;
         let extra_fits = |bytes: u16| {

@@ -1,10 +1,10 @@
 //! Symbolic links: a target in the inode, or alone in one block, as long as the inode says.
 
-use super::volume::Volume;
+use super::checker::Checker;
 use crate::ext4::format::*;
 use nandscape_block::BlockError;
 
-impl Volume {
+impl Checker {
     /// Checks the target of a symbolic link that is mapped to these extents, of so many blocks with their
     /// tree.
     pub(super) async fn check_target(

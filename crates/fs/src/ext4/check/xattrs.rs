@@ -1,7 +1,7 @@
 //! Extended attributes, in inodes and in blocks that inodes may share: entries and values that fit, that do
 //! not lie over each other, and that have the hashes that they say.
 
-use super::volume::Volume;
+use super::checker::Checker;
 use crate::ext4::format::*;
 use nandscape_block::BlockError;
 use std::ops::Range;
@@ -9,7 +9,7 @@ use std::ops::Range;
 /// Bytes of zeroes behind the last entry.
 const END_BYTES: usize = 4;
 
-impl Volume {
+impl Checker {
     /// Attributes in the inode and in a block; how many blocks.
     pub(super) async fn check_xattrs(
         &mut self,

@@ -55,6 +55,15 @@ impl Superblock {
         (block / u64::from(self.blocks_per_group)) as u32
     }
 
+    /// The group of a range's first block, and those bits of the group's bitmap that are the range's.
+    #[must_use]
+    pub fn first_group_bits(&self, blocks: &Range<u64>) -> (u32, Range<u32>) {
+        let group = self.group_of(blocks.start);
+        let here = self.group_blocks(group);
+        let end = blocks.end.min(here.end);
+        (group, (blocks.start - here.start) as u32..(end - here.start) as u32)
+    }
+
     /// Groups in a flex group; 1 without `flex_bg`.
     #[must_use]
     pub fn flex_groups(&self) -> u32 {

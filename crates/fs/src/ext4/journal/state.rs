@@ -223,7 +223,7 @@ impl Shared {
     }
 
     /// What becomes of a buffer when the transaction that claimed it is committed.
-    pub(super) fn conclude(&self, tid: Tid, buffer: &Rc<Buffer>) -> bool {
+    pub(super) fn close_transaction(&self, tid: Tid, buffer: &Rc<Buffer>) -> bool {
         let mut state = buffer.state.borrow_mut();
         let claim = std::mem::take(&mut state.committing);
         (state.frozen, state.to_log) = (None, false);

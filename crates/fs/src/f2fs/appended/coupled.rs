@@ -5,7 +5,7 @@
 //!    discarded before the record is completed.
 //! 2. Sections of data and of nodes without a slot are discarded as a whole, and what was moved out of them meanwhile is
 //!    fetched: one that no record names can be written then, and the logs go on in such sections.
-//! 3. A checkpoint, which the volume writes after this ([`SpaceMount::finish_space`] follows it).
+//! 3. A checkpoint, which the volume writes after this ([`Appended::finish_space`] follows it).
 //! 4. All else that the SIT calls invalid is discarded, the device's own regions included: a power cut undoes discards that
 //!    no flush covered. There, the device knows which of its moves the volume has not heard of, and keeps these.
 //! 5. Batches are completed.
@@ -13,8 +13,8 @@
 //! So there is no discard journal: what it would say, the SIT says, and any valid block that a discard would hit is one
 //! that the SIT has, or one that the device protects.
 
+use super::Appended;
 use super::migrate::Migration;
-use super::mount::SpaceMount;
 use super::upcalls::Left;
 use super::void::Void;
 use crate::contract::Result;
@@ -25,7 +25,7 @@ use crate::f2fs::rules::OmittedRule;
 use crate::f2fs::segment::Segments;
 use std::collections::BTreeSet;
 
-impl SpaceMount<'_> {
+impl Appended<'_> {
     /// Learns of moved blocks, and has logs go on in fresh sections.
     pub(super) async fn align_coupled(&self) -> Result<()> {
         self.fetch_at_mount().await?;
@@ -71,7 +71,7 @@ impl SpaceMount<'_> {
     async fn fetch_at_mount(&self) -> Result<()> {
         let Some(upcalls) = &self.append.upcalls else { return Ok(()) };
         loop {
-            let (batches, left) = self.volume.fetch_batches(upcalls).await?;
+            let (batches, left) = self.append.fetch_batches(&self.volume.mount, upcalls).await?;
             Migration { volume: self.volume }.read_ahead(&batches).await?;
             for (id, batch) in batches {
                 Migration { volume: self.volume }.apply_batch(&batch).await?;
@@ -142,7 +142,7 @@ impl SpaceMount<'_> {
         if upcalls.note_drained() {
             upcalls.poke.notify_one();
         }
-        self.volume.complete_upcalls(ids).await;
+        self.append.complete_upcalls(&self.volume.segments, ids).await;
         Ok(())
     }
 }

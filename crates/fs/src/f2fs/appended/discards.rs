@@ -6,13 +6,15 @@
 //! what earlier ones did and was not discarded when it was built. What was discarded by then is made durable by the flush
 //! of the pack.
 
+use super::Appended;
 use crate::contract::Result;
 use crate::f2fs::append::AppendSpace;
 use crate::f2fs::error::corrupt;
 use crate::f2fs::format::{AppendMode, BlockAddr};
+use crate::f2fs::mount_info::MountInfo;
 use crate::f2fs::rules::OmittedRule;
 use crate::f2fs::segment::Block;
-use crate::f2fs::volume::Volume;
+use crate::f2fs::segment_manager::SegmentManager;
 use nandscape_block::{Bio, Lba};
 use nandscape_rt::Nanos;
 use nandscape_rt::combine::{join_all, select2};
@@ -24,135 +26,142 @@ const ROUND: Nanos = Nanos::from_ms(50);
 /// Requests of a round.
 const ROUND_REQUESTS: usize = 80_000;
 
-impl Volume {
+impl Appended<'_> {
     /// Takes what the checkpoint that is being written makes void.
-    pub(in crate::f2fs) async fn prepare_discards(self: &Rc<Self>) -> Result<()> {
-        let Some(append) = &self.append else { return Ok(()) };
-        let made = self.segments.borrow_mut().take_discards();
-        if append.is_mounting.get() {
+    pub(in crate::f2fs) async fn prepare_discards(&self) -> Result<()> {
+        let made = self.volume.segments.borrow_mut().take_discards();
+        if self.append.is_mounting.get() {
             // The mount finds by itself what is void, once it knows what the device has moved.
             return Ok(());
         }
-        append.discards.borrow_mut().prepare(made);
-        if self.mount.omits(OmittedRule::EarlyDiscard) {
-            append.discards.borrow_mut().release();
+        self.append.discards.borrow_mut().prepare(made);
+        if self.volume.mount.omits(OmittedRule::EarlyDiscard) {
+            self.append.discards.borrow_mut().release();
             self.start_discards();
-            self.drain_discards().await?;
+            self.append.drain_discards(&self.volume.mount).await?;
             // Long enough that a power cut can come before the checkpoint.
-            self.mount.env.rt.sleep(ROUND).await;
+            self.volume.mount.env.rt.sleep(ROUND).await;
             return Ok(());
         }
-        let room = self.mount.layout.discard_journal(0);
+        let room = self.volume.mount.layout.discard_journal(0);
         let room = (room.end.0 - room.start.0) as usize;
-        let is_full = append.discards.borrow().records().blocks() > room;
-        if is_full && append.mode == AppendMode::Interval {
+        let is_full = self.append.discards.borrow().records().blocks() > room;
+        if is_full && self.append.mode == AppendMode::Interval {
             // What this checkpoint makes void fits by itself.
             self.start_discards();
-            self.drain_discards().await?;
+            self.append.drain_discards(&self.volume.mount).await?;
         }
         Ok(())
     }
 
+    /// Has a task send what waits, unless one does.
+    pub(in crate::f2fs) fn start_discards(&self) {
+        if !self.append.is_sending.replace(true) {
+            let volume = Rc::clone(self.volume);
+            drop(self.volume.mount.env.rt.spawn_daemon("discard", async move {
+                if let Some(space) = Appended::of(&volume) {
+                    space.send_void().await;
+                }
+            }));
+        }
+    }
+
+    /// Sends what waits, a round at a time, until nothing does.
+    async fn send_void(&self) {
+        loop {
+            if !self.append.is_hurried.get() {
+                let _ =
+                    select2(self.volume.mount.env.rt.sleep(ROUND), self.append.hurry.notified())
+                        .await;
+            }
+            let ranges = self.append.discards.borrow_mut().take(ROUND_REQUESTS);
+            if ranges.is_empty() || self.volume.mount.stopped.get() {
+                break;
+            }
+            self.append.send_ranges(&self.volume.segments, &ranges).await;
+        }
+        let mut covered = Vec::new();
+        if let Some(upcalls) =
+            self.append.upcalls.as_ref().filter(|_| !self.append.is_mounting.get())
+        {
+            covered = upcalls.take_covered();
+            if upcalls.note_drained() {
+                upcalls.poke.notify_one();
+            }
+        }
+        self.append.is_sending.set(false);
+        self.append.is_hurried.set(false);
+        self.append.complete_upcalls(&self.volume.segments, covered).await;
+        self.append.drained.notify_waiters();
+    }
+
+    /// A checkpoint is durable: what it made void may be discarded.
+    pub(in crate::f2fs) fn release_discards(&self) {
+        self.append.discards.borrow_mut().release();
+        self.append.note_retired(&self.volume.segments);
+        if let Some(upcalls) = &self.append.upcalls {
+            upcalls.cover();
+            if self.volume.mount.omits(OmittedRule::UpcallDiscards) {
+                let (volume, batches) = (Rc::clone(self.volume), upcalls.take_covered());
+                let complete = async move {
+                    if let Some(append) = &volume.segments.append {
+                        append.complete_upcalls(&volume.segments, batches).await;
+                    }
+                };
+                drop(self.volume.mount.env.rt.spawn_daemon("early completion", complete));
+            }
+        }
+        self.start_discards();
+    }
+}
+
+impl AppendSpace {
     /// The blocks of the discard journal that belong to the checkpoint of this version, in this pack.
     ///
     /// # Errors
     /// [`FsError::Corrupt`](crate::contract::FsError::Corrupt) if they do not fit, which they do by the size of the area.
     pub(in crate::f2fs) fn discard_journal(
         &self,
+        mount: &MountInfo,
         version: u64,
         pack: u32,
     ) -> Result<Vec<(BlockAddr, Box<Block>)>> {
-        let is_kept = |append: &&AppendSpace| {
-            append.mode == AppendMode::Interval && !self.mount.omits(OmittedRule::DiscardJournal)
-        };
-        let Some(append) = self.append.as_ref().filter(is_kept) else { return Ok(Vec::new()) };
-        let blocks = append.discards.borrow().records().encode(version);
-        let area = self.mount.layout.discard_journal(pack);
+        if self.mode != AppendMode::Interval || mount.omits(OmittedRule::DiscardJournal) {
+            return Ok(Vec::new());
+        }
+        let blocks = self.discards.borrow().records().encode(version);
+        let area = mount.layout.discard_journal(pack);
         if blocks.len() as u32 > area.end.0 - area.start.0 {
             return Err(corrupt("discard journal", "more records than it has room for"));
         }
-        append.count(|counts| counts.journal_blocks += blocks.len() as u64);
+        self.count(|counts| counts.journal_blocks += blocks.len() as u64);
         Ok((area.start.0..).map(BlockAddr).zip(blocks).collect())
     }
 
-    /// Has a task send what waits, unless one does.
-    pub(in crate::f2fs) fn start_discards(self: &Rc<Self>) {
-        let Some(append) = &self.append else { return };
-        if !append.is_sending.replace(true) {
-            let volume = Rc::clone(self);
-            drop(
-                self.mount.env.rt.spawn_daemon("discard", async move { volume.send_void().await }),
-            );
-        }
-    }
-
-    /// Sends what waits, a round at a time, until nothing does.
-    async fn send_void(self: &Rc<Self>) {
-        let Some(append) = &self.append else { return };
-        loop {
-            if !append.is_hurried.get() {
-                let _ = select2(self.mount.env.rt.sleep(ROUND), append.hurry.notified()).await;
-            }
-            let ranges = append.discards.borrow_mut().take(ROUND_REQUESTS);
-            if ranges.is_empty() || self.mount.stopped.get() {
-                break;
-            }
-            self.send_ranges(append, &ranges).await;
-        }
-        let mut covered = Vec::new();
-        if let Some(upcalls) = append.upcalls.as_ref().filter(|_| !append.is_mounting.get()) {
-            covered = upcalls.take_covered();
-            if upcalls.note_drained() {
-                upcalls.poke.notify_one();
-            }
-        }
-        append.is_sending.set(false);
-        append.is_hurried.set(false);
-        self.complete_upcalls(covered).await;
-        append.drained.notify_waiters();
-    }
-
     /// Discards ranges, and waits for them. One that fails frees nothing on the device, and nothing else is lost.
-    async fn send_ranges(&self, append: &AppendSpace, ranges: &[Range<BlockAddr>]) {
+    async fn send_ranges(&self, segments: &SegmentManager, ranges: &[Range<BlockAddr>]) {
         let send = |range: &Range<BlockAddr>| {
             let blocks = range.end.0 - range.start.0;
-            append.count(|counts| counts.discarded_blocks += u64::from(blocks));
-            self.mount.env.device.submit(Bio::discard(Lba(range.start.0.into()), blocks))
+            self.count(|counts| counts.discarded_blocks += u64::from(blocks));
+            segments.mount.env.device.submit(Bio::discard(Lba(range.start.0.into()), blocks))
         };
         let replies: Vec<_> = ranges.iter().map(send).collect();
-        self.segments.discards.sent.set(self.segments.discards.sent.get() + replies.len() as u64);
+        segments.discards.sent.set(segments.discards.sent.get() + replies.len() as u64);
         drop(join_all(replies).await);
-        ranges.iter().for_each(|range| append.discards.borrow_mut().end(range));
+        ranges.iter().for_each(|range| self.discards.borrow_mut().end(range));
     }
 
     /// Waits until nothing that may be discarded waits for it.
     ///
     /// # Errors
     /// [`FsError::ReadOnly`](crate::contract::FsError::ReadOnly) if the volume was stopped.
-    pub(in crate::f2fs) async fn drain_discards(&self) -> Result<()> {
-        let Some(append) = &self.append else { return Ok(()) };
-        while append.is_sending.get() {
-            append.is_hurried.set(true);
-            append.hurry.notify_one();
-            append.drained.notified().await;
-            self.mount.check_running()?;
+    pub(in crate::f2fs) async fn drain_discards(&self, mount: &MountInfo) -> Result<()> {
+        while self.is_sending.get() {
+            self.is_hurried.set(true);
+            self.hurry.notify_one();
+            self.drained.notified().await;
+            mount.check_running()?;
         }
         Ok(())
-    }
-
-    /// A checkpoint is durable: what it made void may be discarded.
-    pub(in crate::f2fs) fn release_discards(self: &Rc<Self>) {
-        let Some(append) = &self.append else { return };
-        append.discards.borrow_mut().release();
-        self.note_retired();
-        if let Some(upcalls) = &append.upcalls {
-            upcalls.cover();
-            if self.mount.omits(OmittedRule::UpcallDiscards) {
-                let (volume, batches) = (Rc::clone(self), upcalls.take_covered());
-                let complete = async move { volume.complete_upcalls(batches).await };
-                drop(self.mount.env.rt.spawn_daemon("early completion", complete));
-            }
-        }
-        self.start_discards();
     }
 }

@@ -94,6 +94,7 @@ impl Migration<'_> {
         }
         let count = self.volume.nodes.read_nodes(nodes).await;
         self.volume
+            .segments
             .append
             .iter()
             .for_each(|append| append.count(|counts| counts.nodes_read += count));
@@ -105,7 +106,7 @@ impl Migration<'_> {
         self.volume.mount.pay(Work::Records(records.len() as u64)).await;
         for record in records {
             let outcome = self.apply(&op, *record).await?;
-            self.volume.append.iter().for_each(|append| {
+            self.volume.segments.append.iter().for_each(|append| {
                 append.count(|counts| match outcome {
                     Outcome::MovedData => counts.moved_data += 1,
                     Outcome::MovedNode => counts.moved_nodes += 1,

@@ -17,4 +17,19 @@ mod space;
 mod upcalls;
 mod void;
 
-pub(super) use mount::SpaceMount;
+use super::append::AppendSpace;
+use super::volume::Volume;
+use std::rc::Rc;
+
+/// A mounted volume with its append-only address space.
+pub(super) struct Appended<'a> {
+    pub(super) volume: &'a Rc<Volume>,
+    pub(super) append: &'a AppendSpace,
+}
+
+impl<'a> Appended<'a> {
+    /// A volume with its append-only address space, if it has one.
+    pub(super) fn of(volume: &'a Rc<Volume>) -> Option<Self> {
+        volume.segments.append.as_ref().map(|append| Self { volume, append })
+    }
+}

@@ -6,22 +6,14 @@
 //! for, since nothing is discarded meanwhile. Nothing of it is needed by the checkpoint, nor by an fsync after it; a cut in
 //! the midst leaves the same to the next mount. Then logs go on in fresh sections.
 
+use super::Appended;
 use super::void::Void;
 use crate::contract::Result;
-use crate::f2fs::append::AppendSpace;
 use crate::f2fs::format::{AppendMode, BlockAddr, SegmentType, SpaceSection};
 use crate::f2fs::rules::OmittedRule;
-use crate::f2fs::volume::Volume;
 use std::collections::BTreeSet;
-use std::rc::Rc;
 
-/// The mount of an append-only address space.
-pub(in crate::f2fs) struct SpaceMount<'a> {
-    pub(in crate::f2fs) volume: &'a Rc<Volume>,
-    pub(in crate::f2fs) append: &'a AppendSpace,
-}
-
-impl SpaceMount<'_> {
+impl Appended<'_> {
     /// Brings logs and regions together. `clean`: nothing was found beyond the checkpoint of an unmount.
     ///
     /// # Errors
@@ -36,8 +28,8 @@ impl SpaceMount<'_> {
     /// Each log has a dedicated region.
     async fn align_logs(&self, clean: bool) -> Result<()> {
         // What the discard journal has.
-        self.volume.start_discards();
-        self.volume.drain_discards().await?;
+        self.start_discards();
+        self.append.drain_discards(&self.volume.mount).await?;
         if !self.volume.mount.omits(OmittedRule::MountDiscard) {
             let nothing = BTreeSet::new();
             let mut void = Void::without(&nothing);

@@ -2,15 +2,14 @@
 //! one of them gets scarce (D2FS: less than 10 % of the sections of a region, less than 5 % of the slots), and writers wait
 //! when there is hardly any left.
 
+use super::Appended;
 use crate::contract::{FsError, Result};
 use crate::f2fs::append::{AppendSpace, Forced};
+use crate::f2fs::balance::Balance;
 use crate::f2fs::checkpoints::Reason;
 use crate::f2fs::counts::SpaceCounts;
-use crate::f2fs::format::BLOCKS_PER_SEGMENT;
 use crate::f2fs::segment::{LOGS, RegionFill};
-use crate::f2fs::volume::Volume;
-use crate::vfs::writeback::Room;
-use std::rc::Rc;
+use crate::f2fs::segment_manager::SegmentManager;
 
 /// Share of sections of a region below which a checkpoint is forced.
 const SECTIONS_PERCENT: u32 = 10;
@@ -25,13 +24,13 @@ const TRIES: u32 = 8;
 
 /// What there is too little of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Lack {
+pub(in crate::f2fs) struct Lack {
     what: Forced,
     /// Writers cannot go on.
     hard: bool,
 }
 
-impl Volume {
+impl Balance<'_> {
     /// Blocks that may be written before space is asked for again: a run of file data, those that found space before, and
     /// what is dirty.
     fn blocks_to_write(&self, append: &AppendSpace) -> u64 {
@@ -44,7 +43,7 @@ impl Volume {
     fn is_ample(&self, append: &AppendSpace) -> bool {
         let segments = self.segments.borrow();
         let inodes = self.inodes.lists.dirty.borrow().len() as u64;
-        // No fewer than [`Volume::blocks_to_write`] counts: all dirty pages are more than those of nodes and directories.
+        // No fewer than [`Balance::blocks_to_write`] counts: all dirty pages are more than those of nodes and directories.
         let blocks = append.blocks_of_runs() + MARGIN + 3 * self.mount.env.cache.dirty() + inodes;
         let sections =
             blocks.div_ceil(self.mount.layout.blocks_per_section().into()) as u32 + LOGS as u32;
@@ -59,7 +58,7 @@ impl Volume {
     }
 
     /// What there is too little of, hard lacks first.
-    fn lack(&self, append: &AppendSpace) -> Option<Lack> {
+    pub(in crate::f2fs) fn lack(&self, append: &AppendSpace) -> Option<Lack> {
         if self.is_ample(append) {
             return None;
         }
@@ -80,7 +79,7 @@ impl Volume {
             return hard;
         }
         let gain = (slots * GAIN_PERCENT / 100).max(1);
-        let waits = self.upcalls().is_some_and(|upcalls| upcalls.applied() > 0);
+        let waits = append.upcalls.as_ref().is_some_and(|upcalls| upcalls.applied() > 0);
         let prefree = segments.prefree_segments() / self.mount.layout.segments_per_section();
         if prefree < gain && !(waits && prefree > 0) {
             return None;
@@ -93,42 +92,33 @@ impl Volume {
         soft(Forced::Slots, few_slots)
             .or_else(|| soft(Forced::Sections, segments.host_fills().any(few_sections)))
     }
+}
 
+impl Appended<'_> {
     /// Makes room before an operation that makes pages dirty. The caller has no share of the checkpoint lock.
     ///
     /// # Errors
     /// [`FsError::NoSpace`] if there is none, whatever is discarded; those of checkpoints.
-    pub(in crate::f2fs) async fn balance_space(&self) -> Result<()> {
-        let Some(append) = self.append.as_ref().filter(|append| self.lack(append).is_some()) else {
-            return Ok(());
-        };
-        let Some(volume) = self.this() else { return Ok(()) };
-        let _alone = self.cleaner.lock.lock().await;
+    pub(in crate::f2fs) async fn make_room(self) -> Result<()> {
+        let Self { volume, append } = &self;
+        let _alone = volume.cleaner.lock.lock().await;
         for _ in 0..TRIES {
-            let Some(lack) = self.lack(append) else { return Ok(()) };
+            let Some(lack) = Balance::of(volume).lack(append) else { return Ok(()) };
             append.note_forced(lack.what);
-            Box::pin(volume.reclaim_space(lack.hard)).await?;
+            self.reclaim_space(lack.hard).await?;
         }
-        match self.lack(append) {
+        match Balance::of(volume).lack(append) {
             Some(Lack { hard: true, .. }) => Err(FsError::NoSpace),
             _ => Ok(()),
         }
     }
 
-    /// Room for a run of a segment's blocks. Nothing waits since it was found: who asks next finds these blocks taken.
-    pub(in crate::f2fs) fn room_for_run(&self) -> Room {
-        match &self.append {
-            Some(append) => Room::set_aside(BLOCKS_PER_SEGMENT.into(), &append.aside),
-            None => Room::new(BLOCKS_PER_SEGMENT.into()),
-        }
-    }
-
     /// Writes a checkpoint, which frees what it can; waits for its discards if no write can go on without them.
-    async fn reclaim_space(self: &Rc<Self>, waits: bool) -> Result<()> {
+    async fn reclaim_space(&self, waits: bool) -> Result<()> {
         self.fetch_upcalls().await?;
-        self.write_checkpoint(Reason::Space).await?;
+        self.volume.write_checkpoint(Reason::Space).await?;
         if waits {
-            self.drain_discards().await?;
+            self.append.drain_discards(&self.volume.mount).await?;
             // Sections of which all was discarded are free when the device has no migration left.
             self.fetch_upcalls().await?;
         }
@@ -136,16 +126,15 @@ impl Volume {
     }
 }
 
-impl Volume {
+impl AppendSpace {
     /// How much of the address space is in use.
-    pub(in crate::f2fs) fn space_counts(&self) -> SpaceCounts {
-        let Some(append) = &self.append else { return SpaceCounts::default() };
-        let segments = self.segments.borrow();
+    pub(in crate::f2fs) fn space_counts(&self, segments: &SegmentManager) -> SpaceCounts {
+        let segments = segments.borrow();
         let (used, slots) = segments.slots_used();
         let mut counts = SpaceCounts {
             slots: slots.into(),
             slots_used: used.into(),
-            void_blocks: segments.live_blocks().1 + append.discards.borrow().blocks(),
+            void_blocks: segments.live_blocks().1 + self.discards.borrow().blocks(),
             ..SpaceCounts::default()
         };
         for (used, fill) in counts.sections_used.iter_mut().zip(segments.fills()) {

@@ -1,10 +1,10 @@
 //! What was reached against the NAT, the SIT and the counts of the checkpoint (`fsck_verify` of
 //! fsck.f2fs).
 
-use super::volume::Volume;
+use super::checker::Checker;
 use crate::f2fs::format::*;
 
-impl Volume {
+impl Checker {
     /// Nothing is in use that nothing leads to, and the checkpoint counts what is.
     pub(super) fn check_counts(&mut self) {
         for (nid, entry) in &self.nat {

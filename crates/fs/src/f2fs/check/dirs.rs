@@ -1,7 +1,7 @@
 //! Names of directories (`__chk_dentries` of fsck.f2fs).
 
+use super::checker::{Checker, Waiting};
 use super::inodes::Named;
-use super::volume::{Volume, Waiting};
 use crate::f2fs::format::*;
 use crate::f2fs::raw::RawError;
 use nandscape_block::BlockError;
@@ -15,7 +15,7 @@ struct Names {
     names: BTreeSet<Vec<u8>>,
 }
 
-impl Volume {
+impl Checker {
     /// All names of a directory, and the inodes that they lead to.
     pub(super) async fn check_directory(&mut self, dir: Waiting) -> Result<(), BlockError> {
         let (inode, ino) = (&dir.inode.inode, dir.inode.node.nid);

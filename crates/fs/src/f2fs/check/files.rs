@@ -1,7 +1,7 @@
 //! Blocks of a file: addresses of all nodes of its tree, each claimed, with its summary; the largest extent
 //! beside them.
 
-use super::volume::Volume;
+use super::checker::Checker;
 use crate::f2fs::format::*;
 use crate::f2fs::raw::{RawInode, RawNode};
 use nandscape_block::BlockError;
@@ -31,7 +31,7 @@ struct Slot {
     addr: BlockAddr,
 }
 
-impl Volume {
+impl Checker {
     /// Everything that the addresses and node numbers of an inode lead to.
     pub(super) async fn check_content(
         &mut self,

@@ -1,7 +1,7 @@
 //! Inodes: their fields, and what they lead to (`fsck_chk_inode_blk` of fsck.f2fs).
 
+use super::checker::{Checker, Seen, Waiting};
 use super::files::Counted;
-use super::volume::{Seen, Volume, Waiting};
 use crate::f2fs::format::*;
 use crate::f2fs::raw::{RawError, RawInode, RawNode};
 use nandscape_block::BlockError;
@@ -17,7 +17,7 @@ pub(super) enum Named {
     Name { parent: Nid, file_type: u8, place: Place },
 }
 
-impl Volume {
+impl Checker {
     /// The orphans that the checkpoint lists.
     pub(super) async fn check_orphans(&mut self) -> Result<(), RawError> {
         let place = Place::Orphans(self.image.pack);

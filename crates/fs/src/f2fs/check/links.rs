@@ -1,9 +1,9 @@
 //! How many names lead to each inode.
 
-use super::volume::Volume;
+use super::checker::Checker;
 use crate::f2fs::format::{Place, mode};
 
-impl Volume {
+impl Checker {
     /// Each inode but a directory has as many names as it says.
     pub(super) fn check_links(&mut self) {
         for (ino, seen) in &self.inodes {

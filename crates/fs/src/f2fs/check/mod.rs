@@ -12,6 +12,7 @@
 //! Every node is entered once, and every directory block read once, whatever leads there: the check of a
 //! damaged volume ends.
 
+mod checker;
 mod counts;
 mod dirs;
 mod files;
@@ -19,14 +20,13 @@ mod inodes;
 mod links;
 mod nodes;
 mod tables;
-mod volume;
 
 use super::format::FormatError;
 use super::raw::RawError;
 use crate::report::CheckReport;
+use checker::Checker;
 use nandscape_block::AsyncDevice;
 use nandscape_rt::BoxFuture;
-use volume::Volume;
 
 impl CheckReport {
     /// What a format error says is a finding at its own place.
@@ -52,17 +52,17 @@ pub fn check(device: &AsyncDevice) -> BoxFuture<'_, Result<CheckReport, RawError
 }
 
 async fn check_all(device: &AsyncDevice) -> Result<CheckReport, RawError> {
-    let mut volume = Volume::open(device).await?;
-    if volume.waits_for_replay().await? {
-        return Ok(volume.finish());
+    let mut checker = Checker::open(device).await?;
+    if checker.waits_for_replay().await? {
+        return Ok(checker.finish());
     }
-    volume.load_sit().await?;
-    volume.load_nat().await?;
-    volume.check_logs();
-    volume.check_nat_bits().await?;
-    volume.check_orphans().await?;
-    volume.check_tree().await?;
-    volume.check_links();
-    volume.check_counts();
-    Ok(volume.finish())
+    checker.load_sit().await?;
+    checker.load_nat().await?;
+    checker.check_logs();
+    checker.check_nat_bits().await?;
+    checker.check_orphans().await?;
+    checker.check_tree().await?;
+    checker.check_links();
+    checker.check_counts();
+    Ok(checker.finish())
 }

@@ -1,12 +1,12 @@
 //! Nodes: what leads to one, what the NAT says of it, and what it says itself (`sanity_check_nid` of
 //! fsck.f2fs).
 
-use super::volume::Volume;
+use super::checker::Checker;
 use crate::f2fs::format::*;
 use crate::f2fs::raw::RawNode;
 use nandscape_block::BlockError;
 
-impl Volume {
+impl Checker {
     /// Enters a node for the first time: `from` leads to it, as the node at `offset` of the tree of `ino`.
     /// `None` if it is no such node, or was entered before.
     pub(super) async fn enter(

@@ -1,6 +1,6 @@
 //! SIT and NAT as they stand, the logs, and the NAT bits.
 
-use super::volume::Volume;
+use super::checker::Checker;
 use crate::f2fs::format::*;
 use crate::f2fs::raw::RawError;
 use std::collections::BTreeMap;
@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 /// own: they say block 1.
 const NO_BLOCK_OF_OWN: BlockAddr = BlockAddr(1);
 
-impl Volume {
+impl Checker {
     /// Reads the entries of all segments: the table's, then those of the journal over them.
     pub(super) async fn load_sit(&mut self) -> Result<(), RawError> {
         let segments = self.image.layout.main_segments();

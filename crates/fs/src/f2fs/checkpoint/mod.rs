@@ -13,24 +13,37 @@
 
 mod pack;
 
+use super::appended::Appended;
 use super::checkpoints::Reason;
 use super::cpu::Work;
 use super::format::{BlockAddr, NAT_ENTRIES_PER_BLOCK, NatEntry};
-use super::node::NodeSet;
+use super::node::{NodeSet, NodeWrite};
 use super::operations::Op;
 use super::rules::OmittedRule;
 use super::volume::Volume;
 use crate::contract::Result;
 use nandscape_block::{Flags, SectorData};
+use nandscape_rt::Nanos;
 use std::rc::Rc;
 use std::sync::Arc;
+
+/// How often the state is looked at.
+const PERIOD: Nanos = Nanos::from_secs(1);
+/// Share of all segments that may be prefree, and how many that is at most (`DEF_RECLAIM_PREFREE_SEGMENTS`).
+const PREFREE_PERCENT: u32 = 5;
+const PREFREE_MAX: u32 = 4096;
 
 impl Volume {
     /// Writes all data, then a checkpoint (`f2fs_sync_fs`).
     pub(crate) async fn sync_fs(self: &Rc<Self>) -> Result<()> {
-        self.fetch_upcalls().await?;
+        if let Some(space) = Appended::of(self) {
+            space.fetch_upcalls().await?;
+        }
         self.write_checkpoint(Reason::Sync).await?;
-        self.drain_discards().await
+        match &self.segments.append {
+            Some(append) => append.drain_discards(&self.mount).await,
+            None => Ok(()),
+        }
     }
 
     /// Whether the last checkpoint is not what memory has.
@@ -42,7 +55,7 @@ impl Volume {
             || self.checkpoints.orphans.changed()
             || !self.inodes.lists.dirty.borrow().is_empty()
             || !self.mount.dirty_dirs().is_empty()
-            || self.upcalls().is_some_and(|upcalls| upcalls.applied() > 0)
+            || self.segments.upcalls().is_some_and(|upcalls| upcalls.applied() > 0)
     }
 
     /// Writes a checkpoint, unless nothing has changed since the last one; whether it did.
@@ -67,102 +80,142 @@ impl Volume {
         self.mount.check_running()?;
         let is_needed = !matches!(reason, Reason::Sync) || self.is_dirty();
         if is_needed {
-            self.write_frozen(&op, reason).await.map_err(|error| self.writes.stop(error))?;
+            CheckpointWrite { volume: self, op: &op, reason }
+                .run()
+                .await
+                .map_err(|error| self.writes.stop(error))?;
         }
         then();
         Ok(is_needed)
     }
 
-    async fn write_frozen(self: &Rc<Self>, op: &Op, reason: Reason) -> Result<()> {
+    /// Writes a checkpoint when the last one is old or many segments wait for one, until the volume is unmounted.
+    pub(super) async fn checkpoint_in_background(self: &Rc<Self>) {
+        loop {
+            self.mount.env.rt.sleep(PERIOD.min(self.mount.options.checkpoint_interval)).await;
+            if self.mount.env.calls.check_open().is_err() || self.mount.stopped.get() {
+                return;
+            }
+            let age = self.mount.env.rt.now().saturating_sub(self.checkpoints.written_at.get());
+            let prefree = self.segments.borrow().prefree_segments();
+            let most = (self.segments.borrow().count() * PREFREE_PERCENT / 100).min(PREFREE_MAX);
+            let is_due = age >= self.mount.options.checkpoint_interval || prefree > most;
+            // An error stops the volume, which every call then says.
+            if is_due && self.write_checkpoint(Reason::Sync).await.is_err() {
+                return;
+            }
+        }
+    }
+}
+
+/// The writing of a checkpoint, while operations are kept out.
+struct CheckpointWrite<'a> {
+    volume: &'a Rc<Volume>,
+    op: &'a Op,
+    reason: Reason,
+}
+
+impl CheckpointWrite<'_> {
+    /// Writes it.
+    async fn run(&self) -> Result<()> {
         let before = self.blocks_of_metadata();
-        self.flush_files(op).await?;
-        let version = self.checkpoints.last.borrow().checkpoint_ver + 1;
-        let sit_in_place = self.mount.omits(OmittedRule::SitInPlace);
-        let nat_blocks = self.flush_nat(reason).await?;
-        let sit = self.segments.borrow_mut().flush_entries(sit_in_place);
-        self.prepare_discards().await?;
-        let metadata = sit.len() as u64;
-        for (at, bytes) in sit {
-            self.meta.write(at, bytes);
+        self.flush_files().await?;
+        let version = self.volume.checkpoints.last.borrow().checkpoint_ver + 1;
+        let sit_in_place = self.volume.mount.omits(OmittedRule::SitInPlace);
+        let nat_blocks = self.flush_nat().await?;
+        let metadata = {
+            let sit = self.volume.segments.borrow_mut().flush_entries(sit_in_place);
+            if let Some(space) = Appended::of(self.volume) {
+                space.prepare_discards().await?;
+            }
+            let metadata = sit.len() as u64;
+            for (at, bytes) in sit {
+                self.volume.segments.meta.write(at, bytes);
+            }
+            metadata
+        };
+        if self.volume.mount.omits(OmittedRule::EarlyDiscard) {
+            self.volume.segments.discard_prefree().await;
         }
-        if self.mount.omits(OmittedRule::EarlyDiscard) {
-            self.discard_prefree().await;
+        let mut pack = self.build_pack(version)?;
+        if let Some(append) = &self.volume.segments.append {
+            let number = 1 - self.volume.checkpoints.pack.get();
+            let journal = append.discard_journal(&self.volume.mount, version, number)?;
+            pack.bits.extend(journal);
         }
-        let mut pack = self.build_pack(version, reason)?;
-        pack.bits.extend(self.discard_journal(version, 1 - self.checkpoints.pack.get())?);
         let blocks = nat_blocks + metadata + (pack.blocks.len() + pack.bits.len()) as u64;
-        self.mount.pay(Work::Checkpoint(blocks)).await;
+        self.volume.mount.pay(Work::Checkpoint(blocks)).await;
         self.write_pack(&pack).await?;
-        self.checkpoints.blocks.set(self.checkpoints.blocks.get() + blocks);
-        if reason == Reason::Space {
-            self.checkpoints.of_cleaning.note(self.blocks_of_metadata() - before);
+        self.volume.checkpoints.blocks.set(self.volume.checkpoints.blocks.get() + blocks);
+        if self.reason == Reason::Space {
+            self.volume.checkpoints.of_cleaning.note(self.blocks_of_metadata() - before);
         }
         self.end_checkpoint(pack)?;
-        self.reset_freed().await;
+        self.volume.segments.reset_freed().await;
         Ok(())
     }
 
     /// Blocks of metadata that were written since mount; while operations are kept out, logs get no other ones.
     fn blocks_of_metadata(&self) -> u64 {
-        let logs: u64 = self.segments.borrow().written().iter().sum();
-        logs + self.checkpoints.blocks.get() + self.checkpoints.summary_blocks.get()
+        let logs: u64 = self.volume.segments.borrow().written().iter().sum();
+        logs + self.volume.checkpoints.blocks.get() + self.volume.checkpoints.summary_blocks.get()
     }
 
     /// Brings what files have in memory to its places: directory blocks, inodes, nodes (`block_operations`).
-    async fn flush_files(self: &Rc<Self>, op: &Op) -> Result<()> {
+    async fn flush_files(&self) -> Result<()> {
         loop {
-            if !self.mount.omits(OmittedRule::CheckpointDentries) {
-                for dir in self.mount.dirty_dirs() {
-                    self.send_dir(op, &dir).await?;
+            if !self.volume.mount.omits(OmittedRule::CheckpointDentries) {
+                for dir in self.volume.mount.dirty_dirs() {
+                    self.volume.send_dir(self.op, &dir).await?;
                 }
             }
-            self.update_dirty_inodes(op).await?;
-            self.send_nodes(op, NodeSet::All, None).await?;
-            if self.mount.omits(OmittedRule::CheckpointWait) {
+            self.volume.update_dirty_inodes(self.op).await?;
+            NodeWrite { volume: self.volume, op: self.op, marks: None }.send(NodeSet::All).await?;
+            if self.volume.mount.omits(OmittedRule::CheckpointWait) {
                 break;
             }
             // A page that is on its way and dirty again has its turn after that.
-            self.writes.metadata_in_flight.settle().await;
-            self.mount.check_running()?;
-            let dents = !self.mount.dirty_dirs().is_empty()
-                && !self.mount.omits(OmittedRule::CheckpointDentries);
-            if !dents && self.nodes.dirty.borrow().is_empty() {
+            self.volume.writes.metadata_in_flight.settle().await;
+            self.volume.mount.check_running()?;
+            let dents = !self.volume.mount.dirty_dirs().is_empty()
+                && !self.volume.mount.omits(OmittedRule::CheckpointDentries);
+            if !dents && self.volume.nodes.dirty.borrow().is_empty() {
                 break;
             }
         }
-        if self.mount.options.ordered_data {
-            self.writes.data_in_flight.settle().await;
+        if self.volume.mount.options.ordered_data {
+            self.volume.writes.data_in_flight.settle().await;
         }
         Ok(())
     }
 
     /// Writes changed NAT entries that find no room in the journal to NAT blocks. Returns how many blocks these are.
-    async fn flush_nat(&self, reason: Reason) -> Result<u64> {
-        let has_bits = self.nodes.nat.borrow().has_bits();
-        let all = has_bits && reason == Reason::Umount;
-        let sets = self.nodes.nat.borrow_mut().flush_entries(all);
+    async fn flush_nat(&self) -> Result<u64> {
+        let has_bits = self.volume.nodes.nat.borrow().has_bits();
+        let all = has_bits && self.reason == Reason::Umount;
+        let sets = self.volume.nodes.nat.borrow_mut().flush_entries(all);
         let blocks = sets.len() as u64;
-        let in_place = self.mount.omits(OmittedRule::NatInPlace);
+        let in_place = self.volume.mount.omits(OmittedRule::NatInPlace);
         for (block, set) in sets {
-            let from = self.nodes.nat.borrow().current_block(block);
+            let from = self.volume.nodes.nat.borrow().current_block(block);
             let mut bytes: Box<super::segment::Block> =
-                self.meta.read(from, |bytes| Box::new(*bytes)).await?;
+                self.volume.nodes.meta.read(from, |bytes| Box::new(*bytes)).await?;
             for (nid, entry) in set {
-                let (_, index) = self.mount.layout.nat_place(nid);
+                let (_, index) = self.volume.mount.layout.nat_place(nid);
                 NatEntry::write_at(&entry, &mut bytes[..], index);
             }
             if has_bits {
-                self.nodes.nat.borrow_mut().note_fill(block, taken_in(block, &bytes));
+                self.volume.nodes.nat.borrow_mut().note_fill(block, taken_in(block, &bytes));
             }
-            let to = self.nodes.nat.borrow_mut().flip_block(block, in_place);
-            self.meta.write(to, bytes);
+            let to = self.volume.nodes.nat.borrow_mut().flip_block(block, in_place);
+            self.volume.nodes.meta.write(to, bytes);
         }
-        self.nodes.nat.borrow_mut().end_flush();
+        self.volume.nodes.nat.borrow_mut().end_flush();
         Ok(blocks)
     }
 
     /// Writes a pack: all but its last block, then, when everything else is on the device, that one.
-    async fn write_pack(self: &Rc<Self>, pack: &pack::Pack) -> Result<()> {
+    async fn write_pack(&self, pack: &pack::Pack) -> Result<()> {
         let blocks = (pack.start..)
             .zip(&pack.blocks)
             .map(|(at, block)| (BlockAddr(at), SectorData::Bytes(Arc::new(**block))));
@@ -170,45 +223,56 @@ impl Volume {
         let Some(last) = blocks.pop() else { return Ok(()) };
         let bits = pack.bits.iter();
         blocks.extend(bits.map(|(at, block)| (*at, SectorData::Bytes(Arc::new(**block)))));
-        let written =
-            self.writes.write_blocks(&self.segments, blocks, None, (Flags::META, Flags::NONE));
-        self.send_meta();
+        let written = self.volume.writes.write_blocks(
+            &self.volume.segments,
+            blocks,
+            None,
+            (Flags::META, Flags::NONE),
+        );
+        self.volume.send_meta();
         // A page that is on its way and dirty again has its turn after that.
-        while self.meta.file.pages.is_busy() && !self.mount.omits(OmittedRule::CheckpointWait) {
-            self.writes.metadata_in_flight.settle().await;
-            self.send_meta();
+        while self.volume.segments.meta.file.pages.is_busy()
+            && !self.volume.mount.omits(OmittedRule::CheckpointWait)
+        {
+            self.volume.writes.metadata_in_flight.settle().await;
+            self.volume.send_meta();
         }
         written.await?;
-        self.mount.check_running()?;
-        if self.writes.data_in_flight.is_empty() {
+        self.volume.mount.check_running()?;
+        if self.volume.writes.data_in_flight.is_empty() {
             // All of it was on the device before the flush.
-            self.inodes.lists.appended.borrow_mut().clear();
-            self.inodes.lists.updated.borrow_mut().clear();
-            self.inodes.lists.moved.borrow_mut().clear();
+            self.volume.inodes.lists.appended.borrow_mut().clear();
+            self.volume.inodes.lists.updated.borrow_mut().clear();
+            self.volume.inodes.lists.moved.borrow_mut().clear();
         }
-        let preflush = !self.mount.omits(OmittedRule::CheckpointPreflush);
-        let durable = !self.mount.omits(OmittedRule::CheckpointFua);
-        self.writes.write_after_flush(&self.segments, vec![last], preflush, durable).await
+        let preflush = !self.volume.mount.omits(OmittedRule::CheckpointPreflush);
+        let durable = !self.volume.mount.omits(OmittedRule::CheckpointFua);
+        self.volume
+            .writes
+            .write_after_flush(&self.volume.segments, vec![last], preflush, durable)
+            .await
     }
 
     /// The checkpoint is durable.
-    fn end_checkpoint(self: &Rc<Self>, pack: pack::Pack) -> Result<()> {
-        let checkpoints = &self.checkpoints;
+    fn end_checkpoint(&self, pack: pack::Pack) -> Result<()> {
+        let checkpoints = &self.volume.checkpoints;
         checkpoints.pack.set(1 - checkpoints.pack.get());
         checkpoints.crc.set(pack.crc);
         *checkpoints.last.borrow_mut() = pack.checkpoint;
         checkpoints.count.set(checkpoints.count.get() + 1);
-        checkpoints.written_at.set(self.mount.env.rt.now());
+        checkpoints.written_at.set(self.volume.mount.env.rt.now());
         checkpoints.orphans.note_written();
         checkpoints.changed_dirs.borrow_mut().clear();
-        self.nodes.space.note_checkpoint();
-        self.nodes.free_removed();
-        if let Some(journal) = &self.gc_journal {
-            journal.note_checkpoint(self.mount.omits(OmittedRule::GcCheckpoint));
+        self.volume.nodes.space.note_checkpoint();
+        self.volume.nodes.free_removed();
+        if let Some(journal) = &self.volume.cleaner.journal {
+            journal.note_checkpoint(self.volume.mount.omits(OmittedRule::GcCheckpoint));
         }
-        let freed = self.segments.borrow_mut().release_prefree();
-        self.note_freed(freed);
-        self.release_discards();
+        let freed = self.volume.segments.borrow_mut().release_prefree();
+        self.volume.note_freed(freed);
+        if let Some(space) = Appended::of(self.volume) {
+            space.release_discards();
+        }
         Ok(())
     }
 }

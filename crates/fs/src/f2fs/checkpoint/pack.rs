@@ -1,5 +1,6 @@
 //! The blocks of a checkpoint pack (`do_checkpoint`).
 
+use super::CheckpointWrite;
 use crate::contract::Result;
 use crate::f2fs::checkpoints::Reason;
 use crate::f2fs::error::corrupt;
@@ -10,7 +11,6 @@ use crate::f2fs::format::{
 };
 use crate::f2fs::rules::OmittedRule;
 use crate::f2fs::segment::{Block, Segments};
-use crate::f2fs::volume::Volume;
 
 /// A pack that is to be written.
 pub(super) struct Pack {
@@ -31,34 +31,34 @@ const DATA_LOGS: [SegmentType; 3] =
 const NODE_LOGS: [SegmentType; 3] =
     [SegmentType::HotNode, SegmentType::WarmNode, SegmentType::ColdNode];
 
-impl Volume {
+impl CheckpointWrite<'_> {
     /// The pack that follows the last one. Nothing changes while it is written.
     ///
     /// # Errors
     /// [`FsError::Corrupt`](crate::contract::FsError::Corrupt) if the orphans do not fit, which are never so many.
-    pub(super) fn build_pack(&self, version: u64, reason: Reason) -> Result<Pack> {
-        let segments = self.segments.borrow();
-        let nat = self.nodes.nat.borrow();
-        let orphans: Vec<Nid> = match self.mount.omits(OmittedRule::CheckpointOrphans) {
+    pub(super) fn build_pack(&self, version: u64) -> Result<Pack> {
+        let segments = self.volume.segments.borrow();
+        let nat = self.volume.nodes.nat.borrow();
+        let orphans: Vec<Nid> = match self.volume.mount.omits(OmittedRule::CheckpointOrphans) {
             true => Vec::new(),
-            false => self.checkpoints.orphans.all().into_iter().map(Nid).collect(),
+            false => self.volume.checkpoints.orphans.all().into_iter().map(Nid).collect(),
         };
         let orphans = encode_orphans(&orphans);
         let written: u32 = DATA_LOGS.iter().map(|log| segments.log(*log).written()).sum();
         let compact = compact_blocks(written as usize);
-        let umount = reason == Reason::Umount;
-        let plan = PackPlan::new(&self.mount.layout, orphans.len() as u32, compact, umount);
+        let umount = self.reason == Reason::Umount;
+        let plan = PackPlan::new(&self.volume.mount.layout, orphans.len() as u32, compact, umount);
         let plan =
             plan.ok_or_else(|| corrupt("checkpoint pack", "more orphans than it has room for"))?;
         let mut checkpoint = self.next_checkpoint(&segments, version);
-        checkpoint.next_free_nid = Nid(self.nodes.free.borrow().peek().unwrap_or(0));
+        checkpoint.next_free_nid = Nid(self.volume.nodes.free.borrow().peek().unwrap_or(0));
         plan.note(&mut checkpoint, umount);
         if !orphans.is_empty() {
             checkpoint.ckpt_flags |= CP_ORPHAN_PRESENT;
         }
-        let number = 1 - self.checkpoints.pack.get();
+        let number = 1 - self.volume.checkpoints.pack.get();
         let has_bits = umount && nat.has_bits();
-        let bits_at = self.mount.layout.nat_bits(number, plan.blocks()).filter(|_| has_bits);
+        let bits_at = self.volume.mount.layout.nat_bits(number, plan.blocks()).filter(|_| has_bits);
         if bits_at.is_some() {
             checkpoint.ckpt_flags |= CP_NAT_BITS;
         }
@@ -75,10 +75,10 @@ impl Volume {
             segments.log(log).summary.encode(&mut block[..]);
         }
         let sit_bitmap = segments.version_bitmap().as_bytes();
-        put(&mut blocks, checkpoint.sit_bitmap(&self.mount.layout).start, sit_bitmap);
+        put(&mut blocks, checkpoint.sit_bitmap(&self.volume.mount.layout).start, sit_bitmap);
         put(
             &mut blocks,
-            checkpoint.nat_bitmap(&self.mount.layout).start,
+            checkpoint.nat_bitmap(&self.volume.mount.layout).start,
             nat.version_bitmap().as_bytes(),
         );
         let crc = checkpoint.encode(&mut blocks[0][..]);
@@ -88,24 +88,25 @@ impl Volume {
         }
         let bits = bits_at.zip(nat.bits_for(NatBits::version_of(version, crc)));
         let bits = bits.map_or_else(Vec::new, |(at, bits)| {
-            let bytes = bits.to_bytes(&self.mount.layout);
+            let bytes = bits.to_bytes(&self.volume.mount.layout);
             let blocks = bytes.as_chunks::<BLOCK_BYTES>().0.iter().map(|block| Box::new(*block));
             (at.0..).map(BlockAddr).zip(blocks).collect()
         });
-        let start = self.mount.layout.pack(number).0;
+        let start = self.volume.mount.layout.pack(number).0;
         Ok(Pack { checkpoint, crc, start, blocks, bits })
     }
 
     /// The checkpoint block, but for what the plan of its pack says.
     fn next_checkpoint(&self, segments: &Segments, version: u64) -> Checkpoint {
-        let mut checkpoint = self.checkpoints.last.borrow().clone();
+        let mut checkpoint = self.volume.checkpoints.last.borrow().clone();
         checkpoint.checkpoint_ver = version;
-        checkpoint.valid_block_count = self.nodes.space.valid_blocks();
-        checkpoint.valid_node_count = self.nodes.space.valid_nodes();
-        checkpoint.valid_inode_count = self.nodes.space.valid_inodes();
+        checkpoint.valid_block_count = self.volume.nodes.space.valid_blocks();
+        checkpoint.valid_node_count = self.volume.nodes.space.valid_nodes();
+        checkpoint.valid_inode_count = self.volume.nodes.space.valid_inodes();
         checkpoint.free_segment_count = segments.segments_without_blocks();
-        checkpoint.elapsed_time = self.checkpoints.mounted_time();
-        let stale = if self.mount.omits(OmittedRule::StaleNatBits) { 0 } else { CP_NAT_BITS };
+        checkpoint.elapsed_time = self.volume.checkpoints.mounted_time();
+        let stale =
+            if self.volume.mount.omits(OmittedRule::StaleNatBits) { 0 } else { CP_NAT_BITS };
         checkpoint.ckpt_flags &= !(CP_ORPHAN_PRESENT | CP_NOCRC_RECOVERY | CP_TRIMMED | stale);
         checkpoint.ckpt_flags |= CP_CRC_RECOVERY;
         checkpoint.alloc_type = [ALLOC_LFS; 16];
@@ -120,7 +121,7 @@ impl Volume {
 
     /// Summaries of the data logs, with the journals.
     fn encode_data_summaries(&self, segments: &Segments, compact: bool, blocks: &mut [Box<Block>]) {
-        let nat = self.nodes.nat.borrow();
+        let nat = self.volume.nodes.nat.borrow();
         if compact {
             let entries = DATA_LOGS.map(|log| {
                 let curseg = segments.log(log);

@@ -3,7 +3,7 @@
 //! "GC journaling" (ISCE 2015).
 //!
 //! - An area of 512 blocks, a segment as a whole, after the main area, whose blocks are written from its first
-//!   one on after each checkpoint; or two zones, which are written on and on, by turns. [`GcJournalRecord`] in both
+//!   one on after each checkpoint; or two zones, which are written on and on, by turns. [`GcJournalRecord`](super::GcJournalRecord) in both
 //!   copies of the superblock says where.
 //! - Two formats. A [`PaperBlock`] is what the paper prints: addresses and the version of the checkpoint
 //!   that the moves follow, neither checksum nor count. A [`SafeBlock`] has a checksum, its index, and of

@@ -3,26 +3,32 @@
 //! blocks of the journal count only if both have it.
 
 use crate::contract::Result;
+use crate::f2fs::cleaner::Cleaner;
 use crate::f2fs::format::{
     self, BlockAddr, FormatError, SUPERBLOCK_AT, SUPERBLOCK_BYTES, is_marked,
 };
 use crate::f2fs::moves::GcJournal;
 use crate::f2fs::rules::OmittedRule;
-use crate::f2fs::volume::Volume;
+use crate::f2fs::segment_manager::SegmentManager;
+use crate::f2fs::sending::Writes;
 use crate::image::ImageReader;
 use nandscape_block::{Flags, SectorData};
 use std::sync::Arc;
 
-impl Volume {
+impl Cleaner {
     /// Marks both copies durably, unless they are.
-    pub(super) async fn mark_volume(&self, journal: &GcJournal) -> Result<()> {
+    pub(super) async fn mark_volume(
+        &self,
+        journal: &GcJournal,
+        device: (&Writes, &SegmentManager),
+    ) -> Result<()> {
         if journal.is_marked.get() {
             return Ok(());
         }
         if !self.mount.omits(OmittedRule::GcMark) {
             for copy in [1, 0] {
                 let mark = |bytes: &mut [u8]| format::mark(bytes, copy, journal.format);
-                self.change_copy(copy, mark).await?;
+                self.change_copy(device, copy, mark).await?;
             }
         }
         journal.is_marked.set(true);
@@ -34,11 +40,11 @@ impl Volume {
     ///
     /// # Errors
     /// Those of the device.
-    pub(crate) async fn unmark_volume(&self) -> Result<()> {
+    pub(crate) async fn unmark_volume(&self, device: (&Writes, &SegmentManager)) -> Result<()> {
         for copy in [0, 1] {
-            self.change_copy(copy, |bytes| format::unmark(bytes, copy)).await?;
+            self.change_copy(device, copy, |bytes| format::unmark(bytes, copy)).await?;
         }
-        if let Some(journal) = &self.gc_journal {
+        if let Some(journal) = &self.journal {
             journal.is_marked.set(false);
         }
         Ok(())
@@ -46,12 +52,13 @@ impl Volume {
 
     /// Whether the mount has marked the volume.
     pub(crate) fn is_marked(&self) -> bool {
-        self.gc_journal.as_ref().is_some_and(|journal| journal.is_marked.get())
+        self.journal.as_ref().is_some_and(|journal| journal.is_marked.get())
     }
 
     /// Changes a copy, and makes it durable. One that is not sound stays as it is: nothing believes it.
     async fn change_copy(
         &self,
+        (writes, segments): (&Writes, &SegmentManager),
         copy: u32,
         change: impl FnOnce(&mut [u8]) -> Result<(), FormatError>,
     ) -> Result<()> {
@@ -62,8 +69,8 @@ impl Volume {
             return Ok(());
         }
         let block = vec![(BlockAddr(copy), SectorData::Bytes(Arc::from(block)))];
-        self.writes
-            .write_blocks(&self.segments, block, None, (Flags::META | Flags::SYNC, Flags::NONE))
+        writes
+            .write_blocks(segments, block, None, (Flags::META | Flags::SYNC, Flags::NONE))
             .await?;
         self.mount.env.device.flush().await?;
         Ok(())

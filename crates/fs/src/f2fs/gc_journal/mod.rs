@@ -17,26 +17,26 @@ pub(super) mod read;
 mod replay;
 
 use super::checkpoints::Reason;
+use super::cleaner::Cleaner;
 use super::format::{BlockAddr, MovedBlock, Nid, SafeEntry, SegmentType};
+use super::gc::Cleaning;
 use super::inode::Inode;
 use super::moves::GcJournal;
 use super::operations::Op;
 use super::rules::OmittedRule;
-use super::volume::Volume;
 use crate::contract::Result;
 use nandscape_block::SectorData;
-use std::rc::Rc;
 
-impl Volume {
+impl Cleaner {
     /// Whether a mount journals what cleaning moves.
     pub(super) const fn journals_moves(&self) -> bool {
-        self.gc_journal.is_some()
+        self.journal.is_some()
     }
 
     /// Cleaning has moved a block, or gives it a new place now. In the paper's format a block whose file's nodes were
     /// written since the checkpoint is not noted: a replay could not say which came first.
     pub(super) fn note_move(&self, old: BlockAddr, new: BlockAddr, moved: MovedBlock) {
-        let Some(journal) = &self.gc_journal else { return };
+        let Some(journal) = &self.journal else { return };
         if !journal.is_chained(moved) || self.mount.omits(OmittedRule::GcFsynced) {
             journal.moves.borrow_mut().push(SafeEntry { old, new, moved });
         }
@@ -49,48 +49,55 @@ impl Volume {
             self.note_move(old, new, moved);
         }
     }
+}
 
+impl Cleaning<'_> {
     /// Journals the moves that were noted, and makes free what they permit; writes a checkpoint instead if the area has
     /// no room for them. Only cleaning in the foreground does, one at a time.
     ///
     /// # Errors
     /// An error of a write stops the volume.
-    pub(super) async fn journal_moves(self: &Rc<Self>) -> Result<()> {
-        let Some(journal) = &self.gc_journal else { return Ok(()) };
+    pub(super) async fn journal_moves(&self) -> Result<()> {
+        let Some(journal) = &self.volume.cleaner.journal else { return Ok(()) };
         if journal.moves.borrow().is_empty() {
             return Ok(());
         }
-        self.mark_volume(journal).await.map_err(|error| self.writes.stop(error))?;
-        let op = self.operations.begin().await?;
+        self.volume
+            .cleaner
+            .mark_volume(journal, (&self.volume.writes, &self.volume.segments))
+            .await
+            .map_err(|error| self.volume.writes.stop(error))?;
+        let op = self.volume.operations.begin().await?;
         let moves = std::mem::take(&mut *journal.moves.borrow_mut());
         if moves.is_empty() {
             // A checkpoint came between, which has them.
             return Ok(());
         }
-        let chain = self.segments.borrow().next_block(SegmentType::WarmNode);
-        let version = self.checkpoints.last.borrow().checkpoint_ver;
-        if self.mount.omits(OmittedRule::GcFull) && journal.encode(&moves, version, chain).is_none()
+        let chain = self.volume.segments.borrow().next_block(SegmentType::WarmNode);
+        let version = self.volume.checkpoints.last.borrow().checkpoint_ver;
+        if self.volume.mount.omits(OmittedRule::GcFull)
+            && journal.encode(&moves, version, chain).is_none()
         {
             journal.used.set(0);
         }
         let Some(blocks) = journal.encode(&moves, version, chain) else {
             drop(op);
             journal.count(|counts| counts.full += 1);
-            return self.write_checkpoint(Reason::Space).await.map(drop);
+            return self.volume.write_checkpoint(Reason::Space).await.map(drop);
         };
-        if self.mount.omits(OmittedRule::GcReuse) {
+        if self.volume.mount.omits(OmittedRule::GcReuse) {
             self.free_moved(&op, journal, &moves);
-            self.reset_freed().await;
+            self.volume.segments.reset_freed().await;
         }
-        if self.mount.omits(OmittedRule::GcDiscard) {
-            self.discard_prefree().await;
+        if self.volume.mount.omits(OmittedRule::GcDiscard) {
+            self.volume.segments.discard_prefree().await;
         }
         let count = blocks.len();
-        if let Some(zones) = &self.zones {
-            let emptied = zones.empty_journal_zone(&self.mount, journal, count as u32).await;
-            emptied.map_err(|error| self.writes.stop(error))?;
+        if let Some(zones) = &self.volume.segments.zones {
+            let emptied = zones.empty_journal_zone(&self.volume.mount, journal, count as u32).await;
+            emptied.map_err(|error| self.volume.writes.stop(error))?;
         }
-        self.write_journal(blocks).await.map_err(|error| self.writes.stop(error))?;
+        self.write_journal(blocks).await.map_err(|error| self.volume.writes.stop(error))?;
         journal.used.set(journal.used.get() + count as u32);
         if let Some(ring) = &journal.ring {
             ring.advance(count as u32);
@@ -100,38 +107,39 @@ impl Volume {
             counts.entries += moves.len() as u64;
         });
         self.free_moved(&op, journal, &moves);
-        self.reset_freed().await;
+        self.volume.segments.reset_freed().await;
         Ok(())
     }
 
     /// Writes journal blocks: what they vouch for is durable before them, and they are when this returns.
     async fn write_journal(&self, blocks: Vec<(BlockAddr, SectorData)>) -> Result<()> {
-        if !self.mount.omits(OmittedRule::GcSettle) {
-            self.writes.metadata_in_flight.settle().await;
-            self.mount.check_running()?;
+        if !self.volume.mount.omits(OmittedRule::GcSettle) {
+            self.volume.writes.metadata_in_flight.settle().await;
+            self.volume.mount.check_running()?;
         }
-        let preflush = !self.mount.omits(OmittedRule::GcPreflush);
-        self.writes
+        let preflush = !self.volume.mount.omits(OmittedRule::GcPreflush);
+        self.volume
+            .writes
             .write_after_flush(
-                &self.segments,
+                &self.volume.segments,
                 blocks,
                 preflush,
-                !self.mount.omits(OmittedRule::GcFua),
+                !self.volume.mount.omits(OmittedRule::GcFua),
             )
             .await
     }
 
     /// A durable journal stands for these old places: segments of which nothing else is kept are free.
-    fn free_moved(self: &Rc<Self>, _op: &Op, journal: &GcJournal, moves: &[SafeEntry]) {
+    fn free_moved(&self, _op: &Op, journal: &GcJournal, moves: &[SafeEntry]) {
         let freed = {
-            let mut segments = self.segments.borrow_mut();
+            let mut segments = self.volume.segments.borrow_mut();
             segments.unkeep(moves.iter().map(|entry| entry.old));
-            if self.mount.omits(OmittedRule::GcKeepNew) {
+            if self.volume.mount.omits(OmittedRule::GcKeepNew) {
                 segments.unkeep(moves.iter().map(|entry| entry.new));
             }
             segments.release_unkept()
         };
         journal.count(|counts| counts.segments += freed.len() as u64);
-        self.note_freed(freed);
+        self.volume.note_freed(freed);
     }
 }

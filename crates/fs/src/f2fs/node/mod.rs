@@ -13,12 +13,12 @@ mod truncate;
 mod write;
 
 pub(crate) use dnode::{Dnode, Found};
-pub(crate) use write::{FsyncMarks, NodeSet};
+pub(crate) use write::{FsyncMarks, NodeSet, NodeWrite};
 
 use super::error::corrupt;
 use super::format::{
     BLOCK_BYTES, BlockAddr, NAT_ENTRIES_PER_BLOCK, NODE_FOOTER_AT, NatEntry, Nid, NodeFooter,
-    node_flag,
+    SegmentType, node_flag,
 };
 use super::inode::{Dirty, Inode, ROOT_INO};
 use super::nat::{BlockFill, Nodes, SEARCH_BLOCKS};
@@ -262,6 +262,23 @@ impl Nodes {
             inode.mark(Dirty::Content);
         }
         Ok(())
+    }
+
+    /// The log that a node page in memory belongs to.
+    fn log_of_node(&self, nid: u32) -> SegmentType {
+        let log = self.file.pages.with_bytes(nid.into(), |bytes| self.mount.node_log(bytes));
+        log.unwrap_or(SegmentType::ColdNode)
+    }
+
+    /// Waits until node pages are on the device.
+    ///
+    /// # Errors
+    /// [`FsError::ReadOnly`] if the device refused one.
+    pub(crate) async fn nodes_written(&self, nodes: &[u32]) -> Result<()> {
+        for &nid in nodes {
+            self.file.pages.written(nid.into()..u64::from(nid) + 1).await;
+        }
+        self.mount.check_running()
     }
 }
 

@@ -12,7 +12,6 @@ use crate::f2fs::format::{
     node_flag,
 };
 use crate::f2fs::inode::Inode;
-use crate::f2fs::nat::Nodes;
 use crate::f2fs::operations::Op;
 use crate::f2fs::rules::OmittedRule;
 use crate::f2fs::volume::Volume;
@@ -50,21 +49,32 @@ struct Batch {
     blocks: Vec<(BlockAddr, SectorData)>,
 }
 
-impl Volume {
+/// A write of node pages within an operation.
+pub(crate) struct NodeWrite<'a> {
+    pub(crate) volume: &'a Rc<Volume>,
+    #[allow(dead_code, reason = "held while nodes are placed")]
+    pub(crate) op: &'a Op,
+    /// Of an fsync.
+    pub(crate) marks: Option<FsyncMarks>,
+}
+
+impl NodeWrite<'_> {
     /// Numbers of dirty node pages, in the order in which they are written.
     fn dirty_nodes(&self, set: NodeSet) -> Vec<u32> {
-        let dirty = self.nodes.dirty.borrow();
+        let dirty = self.volume.nodes.dirty.borrow();
         let all = match set {
             NodeSet::All => dirty.iter(),
             NodeSet::Of(ino) => {
-                let xattrs = self.inodes.cache.get(ino).map(|inode| inode.raw.borrow().xattr_nid);
+                let xattrs =
+                    self.volume.inodes.cache.get(ino).map(|inode| inode.raw.borrow().xattr_nid);
                 let of_inode = dirty.range((ino, 0)..=(ino, u32::MAX)).map(|one| one.1);
                 let mut nodes: Vec<u32> = of_inode.collect();
                 nodes.sort_by_key(|nid| (*nid == ino, Some(*nid) == xattrs));
                 return nodes;
             }
         };
-        let mut nodes: Vec<_> = all.map(|&(_, nid)| (self.nodes.log_of_node(nid), nid)).collect();
+        let mut nodes: Vec<_> =
+            all.map(|&(_, nid)| (self.volume.nodes.log_of_node(nid), nid)).collect();
         nodes.sort_by_key(|(log, nid)| (write_order(*log), *nid));
         nodes.into_iter().map(|(_, nid)| nid).collect()
     }
@@ -74,35 +84,25 @@ impl Volume {
     ///
     /// # Errors
     /// [`FsError::NoSpace`](crate::contract::FsError::NoSpace) if a log finds no free segment, errors of reading the NAT.
-    pub(crate) async fn send_nodes(
-        self: &Rc<Self>,
-        op: &Op,
-        set: NodeSet,
-        marks: Option<FsyncMarks>,
-    ) -> Result<bool> {
+    pub(crate) async fn send(self, set: NodeSet) -> Result<bool> {
         let nodes = self.dirty_nodes(set);
-        self.send_node_list(op, &nodes, marks).await
+        self.send_list(&nodes).await
     }
 
     /// Submits those of some node pages that are dirty; does not wait for them.
     ///
     /// # Errors
-    /// As [`Volume::send_nodes`].
-    pub(crate) async fn send_node_list(
-        self: &Rc<Self>,
-        op: &Op,
-        nodes: &[u32],
-        marks: Option<FsyncMarks>,
-    ) -> Result<bool> {
+    /// As [`NodeWrite::send`].
+    pub(crate) async fn send_list(self, nodes: &[u32]) -> Result<bool> {
         let mut all = true;
         let last = nodes.last().copied();
         let mut left = nodes;
         while !left.is_empty() {
-            self.mount.pay(Work::NodeWrites(left.len().min(BATCH_NODES) as u64)).await;
+            self.volume.mount.pay(Work::NodeWrites(left.len().min(BATCH_NODES) as u64)).await;
             let mut batch = Batch::default();
-            let placed = self.place_nodes(&mut batch, &mut left, (last, marks)).await;
+            let placed = self.place_nodes(&mut batch, &mut left, last).await;
             // What has its blocks is written whatever became of the next: the log goes on after it.
-            self.submit_nodes(op, batch, marks);
+            self.submit(batch);
             all &= placed?;
         }
         Ok(all)
@@ -113,22 +113,23 @@ impl Volume {
         &self,
         batch: &mut Batch,
         left: &mut &[u32],
-        (last, marks): (Option<u32>, Option<FsyncMarks>),
+        last: Option<u32>,
     ) -> Result<bool> {
         let mut all = true;
         while let Some((&nid, rest)) = left.split_first() {
             *left = rest;
-            if self.mount.is_adaptive() {
-                self.prepare_log(self.nodes.log_of_node(nid), 1).await?;
+            if self.volume.mount.is_adaptive() {
+                self.volume.prepare_log(self.volume.nodes.log_of_node(nid), 1).await?;
             }
-            let known = self.nodes.node_entry(Nid(nid)).await?;
+            let known = self.volume.nodes.node_entry(Nid(nid)).await?;
             let page = u64::from(nid);
-            if let Some(run) = self.nodes.file.pages.take_run(page..page + 1, 1) {
-                let is_unmarked = last == Some(nid) && self.mount.omits(OmittedRule::FsyncMark);
-                let marks = marks.map(|marks| FsyncMarks { fsync: !is_unmarked, ..marks });
+            if let Some(run) = self.volume.nodes.file.pages.take_run(page..page + 1, 1) {
+                let is_unmarked =
+                    last == Some(nid) && self.volume.mount.omits(OmittedRule::FsyncMark);
+                let marks = self.marks.map(|marks| FsyncMarks { fsync: !is_unmarked, ..marks });
                 self.place_node(batch, run, known, marks)?;
             } else {
-                all &= !self.nodes.file.pages.waiting(&(page..page + 1)).0;
+                all &= !self.volume.nodes.file.pages.waiting(&(page..page + 1)).0;
             }
             if batch.runs.len() >= BATCH_NODES {
                 break;
@@ -148,12 +149,13 @@ impl Volume {
         let nid = Nid(run.first() as u32);
         let content = run.data().first().and_then(SectorData::expand);
         let mut bytes = content.unwrap_or_else(|| Box::new([0; BLOCK_BYTES]));
-        let log = self.mount.node_log(&bytes);
+        let log = self.volume.mount.node_log(&bytes);
         let summary = SummaryEntry { nid, version: 0, ofs_in_node: 0 };
-        let now = self.checkpoints.mounted_time();
-        let allocated = self.segments.borrow_mut().allocate(log, known.block_addr, summary, now)?;
+        let now = self.volume.checkpoints.mounted_time();
+        let allocated =
+            self.volume.segments.borrow_mut().allocate(log, known.block_addr, summary, now)?;
         let mut footer = NodeFooter::parse(&bytes);
-        if let Some(journal) = &self.gc_journal
+        if let Some(journal) = &self.volume.cleaner.journal
             && log == SegmentType::WarmNode
         {
             journal.note_chained(footer.ino);
@@ -163,75 +165,58 @@ impl Volume {
         footer.set(node_flag::FSYNC, marks.is_some_and(|marks| marks.fsync) && !is_part);
         footer
             .set(node_flag::DENTRY, marks.is_some_and(|marks| marks.dentry && nid.0 == marks.ino));
-        footer.cp_ver = self.checkpoints.node_version();
+        footer.cp_ver = self.volume.checkpoints.node_version();
         footer.next_blkaddr = allocated.next.0;
         let ino = Nid(footer.ino);
         footer.encode(&mut bytes);
-        self.mount.seal_inode(&mut bytes);
+        self.volume.mount.seal_inode(&mut bytes);
         let at = allocated.at;
         for (segment, summaries) in allocated.into_full() {
-            self.meta.keep_summaries(segment, &summaries);
+            self.volume.segments.meta.keep_summaries(segment, &summaries);
         }
-        self.nodes.nat.borrow_mut().set(nid, known, at, ino, marks.is_some());
-        self.nodes.dirty.borrow_mut().remove(&(ino.0, nid.0));
+        self.volume.nodes.nat.borrow_mut().set(nid, known, at, ino, marks.is_some());
+        self.volume.nodes.dirty.borrow_mut().remove(&(ino.0, nid.0));
         if marks.is_some() {
-            self.inodes.lists.appended.borrow_mut().insert(ino.0);
+            self.volume.inodes.lists.appended.borrow_mut().insert(ino.0);
         }
-        batch.id.get_or_insert_with(|| self.nodes.in_flight.send());
+        batch.id.get_or_insert_with(|| self.volume.nodes.in_flight.send());
         batch.runs.push(run);
-        let copy = self.nodes.copies.borrow_mut().next(nid.0, &bytes);
+        let copy = self.volume.nodes.copies.borrow_mut().next(nid.0, &bytes);
         batch.blocks.push((at, copy));
         Ok(())
     }
 
     /// Submits what has its blocks. Those of an fsync belong to its file, as a record of a file in ext4's log does; those
     /// of other writes to none, as ext4's metadata. A task finishes the pages.
-    fn submit_nodes(self: &Rc<Self>, _op: &Op, batch: Batch, fsync: Option<FsyncMarks>) {
+    fn submit(&self, batch: Batch) {
         let Some(id) = batch.id else { return };
-        let file = fsync.and_then(|marks| self.inodes.cache.get(marks.ino));
+        let fsync = self.marks;
+        let file = fsync.and_then(|marks| self.volume.inodes.cache.get(marks.ino));
         let owner = file.map(|inode| inode.pages.owner());
         let sync = if fsync.is_some() { Flags::SYNC } else { Flags::NONE };
         let is_ordered = fsync.is_some_and(|marks| self.follows_data(marks.ino));
         let first = if is_ordered { Flags::PREFLUSH } else { Flags::NONE };
-        let arrival = self.writes.write_blocks(
-            &self.segments,
+        let arrival = self.volume.writes.write_blocks(
+            &self.volume.segments,
             batch.blocks,
             owner,
             (Flags::META | sync, first),
         );
-        let volume = Rc::clone(self);
+        let volume = Rc::clone(self.volume);
         let arrival = async move {
             let ended = arrival.await;
             volume.nodes.in_flight.arrive(id);
             ended
         };
-        self.finish_runs(batch.runs, arrival);
+        self.volume.finish_runs(batch.runs, arrival);
     }
 
     /// Whether the nodes of a file's fsync must not be durable before its data: what cleaning moved was covered at its old
     /// place.
     fn follows_data(&self, ino: u32) -> bool {
-        let is_moved = self.inodes.lists.moved.borrow().contains(&ino);
-        self.mount.options.ordered_data || (is_moved && !self.mount.omits(OmittedRule::MovedFlush))
-    }
-}
-
-impl Nodes {
-    /// The log that a node page in memory belongs to.
-    fn log_of_node(&self, nid: u32) -> SegmentType {
-        let log = self.file.pages.with_bytes(nid.into(), |bytes| self.mount.node_log(bytes));
-        log.unwrap_or(SegmentType::ColdNode)
-    }
-
-    /// Waits until node pages are on the device.
-    ///
-    /// # Errors
-    /// [`FsError::ReadOnly`](crate::contract::FsError::ReadOnly) if the device refused one.
-    pub(crate) async fn nodes_written(&self, nodes: &[u32]) -> Result<()> {
-        for &nid in nodes {
-            self.file.pages.written(nid.into()..u64::from(nid) + 1).await;
-        }
-        self.mount.check_running()
+        let is_moved = self.volume.inodes.lists.moved.borrow().contains(&ino);
+        self.volume.mount.options.ordered_data
+            || (is_moved && !self.volume.mount.omits(OmittedRule::MovedFlush))
     }
 }
 

@@ -15,7 +15,7 @@ use std::rc::Weak;
 pub(crate) struct PageReader(Weak<Volume>);
 
 impl PageReader {
-    pub(super) fn new(volume: &Weak<Volume>) -> Self {
+    pub(in crate::f2fs) fn new(volume: &Weak<Volume>) -> Self {
         Self(volume.clone())
     }
 

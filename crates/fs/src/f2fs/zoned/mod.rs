@@ -2,7 +2,7 @@
 //! only.
 //!
 //! - *Order.* Blocks of a log are submitted in the order of their allocation. A write that comes before its turn waits
-//!   ([`Writes::send`]). Nothing that was allocated is left out, or the volume is stopped.
+//!   ([`Writes::send`](super::sending::Writes::send)). Nothing that was allocated is left out, or the volume is stopped.
 //! - *Reset in place of discard.* A section all of whose segments are free is reset as a whole, after the checkpoint, or
 //!   the block of the GC journal, that made the last of them free, and before it is written again.
 //! - *Mount* ([`mount`]) compares write pointers with what the checkpoint and roll-forward know, and leaves no section

@@ -48,7 +48,7 @@ const OURS_ALONE: &[Meant] = &[
     (&[Regular, Directory, Link, Special], "which is not supported"),
     (&[JournalSuperblock], "is not supported"),
     // Nothing uses them; e2fsck looks at some of their fields.
-    (&[Reserved], "is kept for the format, and not empty"),
+    (&[Reserved], "reserved inode is not empty"),
     (&[Reserved], "is a file, but lists bad blocks"),
     // A bad block that the format uses itself.
     (&[Reserved], "belongs to something else as well"),

@@ -27,7 +27,7 @@ use super::resolve::DESCRIPTORS;
 use super::tree::Tree;
 use crate::engine::LatencyTotals;
 use content::Contents;
-use nandscape_fs::contract::{CallCost, Caller, FileSystem, Ino};
+use nandscape_fs::contract::{Caller, FileSystem, Ino, SyscallCost};
 use nandscape_rt::sync::Notify;
 use nandscape_rt::{Handle, Host, JoinHandle, Nanos, Stream};
 use pool::Pool;
@@ -46,7 +46,7 @@ pub struct Settings {
     /// The host on whose cores threads run.
     pub host: Host,
     /// What calls of the file system take of a core.
-    pub cost: CallCost,
+    pub cost: SyscallCost,
 }
 
 /// A fileset at work.
@@ -75,7 +75,7 @@ struct Shared {
     fs: Rc<dyn FileSystem>,
     workload: Rc<Workload>,
     host: Host,
-    cost: CallCost,
+    cost: SyscallCost,
     seed: u64,
     sets: Vec<Set>,
     contents: Contents,

@@ -240,7 +240,7 @@ impl Runner {
 
     /// The same for a call that reads or writes so many bytes.
     pub(super) async fn enter_to_move(&self, bytes: u64, io: Io) {
-        self.work(self.shared.cost.of_moving(bytes, io)).await;
+        self.work(self.shared.cost.for_bytes(bytes, io)).await;
     }
 
     pub(super) async fn work(&self, cost: Nanos) {

@@ -139,10 +139,7 @@ impl Allocator {
     ) -> Result<()> {
         let mut from = blocks.start;
         while from < blocks.end {
-            let group = meta.sb.borrow().group_of(from);
-            let here = meta.sb.borrow().group_blocks(group);
-            let end = blocks.end.min(here.end);
-            let bits = (from - here.start) as u32..(end - here.start) as u32;
+            let (group, bits) = meta.sb.borrow().first_group_bits(&(from..blocks.end));
             let bitmap = self.block_bitmap(meta, tx, group).await?;
             tx.access(&bitmap).await?;
             let mut at = bits.start;
@@ -151,7 +148,7 @@ impl Allocator {
                 at = free.end;
                 self.change_block_bits(meta, tx, group, &bitmap, free, true).await?;
             }
-            from = end;
+            from += bits.len() as u64;
         }
         Ok(())
     }
@@ -161,10 +158,7 @@ impl Allocator {
         self.system_zone.check(blocks.clone(), Place::Block(blocks.start))?;
         let mut from = blocks.start;
         while from < blocks.end {
-            let group = meta.sb.borrow().group_of(from);
-            let here = meta.sb.borrow().group_blocks(group);
-            let end = blocks.end.min(here.end);
-            let bits = (from - here.start) as u32..(end - here.start) as u32;
+            let (group, bits) = meta.sb.borrow().first_group_bits(&(from..blocks.end));
             let bitmap = self.block_bitmap(meta, tx, group).await?;
             tx.access(&bitmap).await?;
             if !bitmap.with(|bytes| bits::all(bytes, bits.clone(), true)) {
@@ -173,8 +167,8 @@ impl Allocator {
             if !meta.omits(OmittedRule::ReuseBeforeCommit) {
                 self.hold(tx, group, bits.clone());
             }
+            from += bits.len() as u64;
             self.change_block_bits(meta, tx, group, &bitmap, bits, false).await?;
-            from = end;
         }
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! The volume under check: what was read of it, and what was reached so far.
+//! The checker of a volume: what it has read of it, and what it has reached so far.
 
 use crate::f2fs::format::*;
 use crate::f2fs::raw::{F2fsImage, RawError, RawInode};
@@ -36,7 +36,8 @@ pub(super) struct Waiting {
     pub(super) inode: RawInode,
 }
 
-pub(super) struct Volume {
+/// Checks one volume.
+pub(super) struct Checker {
     pub(super) image: F2fsImage,
     pub(super) segments: Vec<Segment>,
     /// Entries of nodes in use.
@@ -51,7 +52,7 @@ pub(super) struct Volume {
     unsound_summaries: BTreeSet<SegNo>,
 }
 
-impl Volume {
+impl Checker {
     /// Opens the volume; what opening passes over is found.
     pub(super) async fn open(device: &AsyncDevice) -> Result<Self, RawError> {
         let image = F2fsImage::open(device).await?;

@@ -1,4 +1,4 @@
-//! The volume under check: what was read of it, and what was found so far.
+//! The checker of a volume: what it has read of it, and what it has found so far.
 
 use super::space::Space;
 use crate::ext4::format::*;
@@ -43,7 +43,8 @@ pub(super) struct Directory {
     pub(super) runs: Vec<Extent>,
 }
 
-pub(super) struct Volume {
+/// Checks one volume.
+pub(super) struct Checker {
     raw: Ext4Image,
     pub(super) sb: Superblock,
     pub(super) groups: Vec<GroupDescriptor>,
@@ -63,7 +64,7 @@ pub(super) struct Volume {
     pub(super) report: CheckReport,
 }
 
-impl Volume {
+impl Checker {
     /// Reads the superblock.
     pub(super) async fn open(device: &AsyncDevice) -> Result<Self, RawError> {
         let raw = Ext4Image::open(device).await?;
@@ -88,7 +89,7 @@ impl Volume {
         })
     }
 
-    /// Reads a block that is known to be inside the volume.
+    /// Reads a block that is known to be inside the checker.
     pub(super) async fn read(&self, block: u64) -> Result<BlockBytes, BlockError> {
         self.raw.reader().block(block).await
     }
