@@ -1,4 +1,4 @@
-//! Tidy: the house rules of CONTRIBUTING.md as checks. Each rule reads the [`Tree`] and returns
+//! Tidy: the coding rules of CONTRIBUTING.md as checks. Each rule reads the [`Tree`] and returns
 //! findings; a finding that [`allow`] names is dropped, and an entry there that drops nothing is a
 //! finding itself. Every rule has a test in which it catches a bad sample.
 
