@@ -60,7 +60,7 @@ impl<M: OpenChannel> Pblk<M> {
     }
 
     /// Where lines are quarantined that garbage collection needs, and what their erase waits for sits in a buffer
-    /// that is too empty to write by itself, drains that buffer (DESIGN decision 7b). With one buffer
+    /// that is too empty to write by itself, drains that buffer. With one buffer
     /// new data always moves the old along.
     fn drain_idle(&mut self) -> bool {
         let quarantined = self.flash.lines.quarantined();
