@@ -20,9 +20,8 @@ struct Wider {
     files: usize,
 }
 
-const WIDER: &[Wider] = &[
-    Wider { path: "crates/fs/src/ext4/volume.rs", name: "Volume", files: 13 },
-];
+const WIDER: &[Wider] =
+    &[Wider { path: "crates/fs/src/ext4/volume.rs", name: "Volume", files: 13 }];
 
 /// Where [`WIDER`] is.
 const HERE: &str = "xtask/src/tidy/spread.rs";

@@ -54,6 +54,12 @@ impl<M: OpenChannel> Flash<M> {
         }
     }
 
+    /// Whether a line or a copy waits until what superseded it is durable.
+    #[inline]
+    pub(super) fn awaits_durability(&self) -> bool {
+        !self.dead.is_empty() || self.lines.quarantined() > 0
+    }
+
     /// Drops what superseded copies hold, given that everything before `durable` is durable. A line is erased later, so
     /// that each is still in its place.
     pub(super) fn drop_dead(&mut self, durable: u64) {

@@ -118,29 +118,27 @@ pub(super) enum NextUnit {
 }
 
 impl Frontiers {
-    /// The next usable unit of a frontier's open line.
-    #[inline]
+    /// The next usable unit of a frontier's open line. Inlined where the answer is taken apart: one per write unit.
+    #[inline(always)]
     pub(super) fn next_unit<M: OpenChannel>(
         &mut self,
         flash: &Flash<M>,
         f: FrontierId,
     ) -> NextUnit {
-        loop {
-            let Some(open) = self.all[usize::from(f)].open else { return NextUnit::NoLine };
-            if open.at >= open.end {
-                return NextUnit::Full;
-            }
+        let Some(open) = &mut self.get_mut(f).open else { return NextUnit::NoLine };
+        while open.at < open.end {
             let (chunk, sector) = (flash.chunk_at(open.id, open.at.chunk), flash.sector(open.at));
             if flash.busy[chunk.unit.0 as usize] {
                 return NextUnit::Busy;
             }
-            self.step_open(flash.layout.width, f);
+            open.at.step(flash.layout.width);
             if flash.is_usable(chunk, sector) {
                 let at = flash.layout.format.ppa(chunk, sector);
                 let (line, pu) = (open.id, chunk.unit.0);
                 return NextUnit::At(WritePosition { frontier: f, line, pu, at });
             }
         }
+        NextUnit::Full
     }
 
     /// Units of padding after which the device serves whatever was written before.
@@ -180,16 +178,10 @@ impl Frontiers {
         let found = self.all.get(usize::from(f))?;
         (found.buffer != MAP_ORIGIN).then_some((f, found.buffer))
     }
+
     #[inline]
     pub(super) fn get_mut(&mut self, f: FrontierId) -> &mut Frontier {
         &mut self.all[usize::from(f)]
-    }
-
-    #[inline]
-    fn step_open(&mut self, width: u32, f: FrontierId) {
-        if let Some(open) = &mut self.get_mut(f).open {
-            open.at.step(width);
-        }
     }
 
     /// Whether a chore could have something to do.

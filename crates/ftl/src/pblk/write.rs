@@ -354,7 +354,9 @@ impl<M: OpenChannel> Pblk<M> {
             self.buffers.all[buffer].rl.out(u32::from(unit.user), u32::from(unit.gc));
             self.serve_waiters(at, id, &unit, self.buffers.all[buffer].rb.sync);
         }
-        self.supply().release_durable_lines();
+        if self.flash.awaits_durability() {
+            self.supply().release_durable_lines();
+        }
     }
 
     /// The entries of a unit whose program failed go elsewhere.
