@@ -154,17 +154,26 @@ impl<M: OpenChannel> Pblk<M> {
         Ok(None)
     }
 
-    /// Where a buffer's next unit goes: to the frontier whose turn it is, or the next that is ready.
+    /// Where a buffer's next unit goes.
     #[inline]
     pub(super) fn write_position_for(
         &mut self,
         id: BufferId,
     ) -> Result<Option<WritePosition>, FtlError> {
         let frontiers = &self.buffers.all[usize::from(id)].frontiers;
-        if frontiers.len() == 1 {
-            return self.next_write_position(frontiers.start);
+        match frontiers.len() {
+            1 => self.next_write_position(frontiers.start),
+            count => self.write_position_of_several(id, count as u32),
         }
-        let frontiers = frontiers.len() as u32;
+    }
+
+    /// The same of several frontiers: the one whose turn it is, or the next that is ready.
+    #[inline(never)]
+    fn write_position_of_several(
+        &mut self,
+        id: BufferId,
+        frontiers: u32,
+    ) -> Result<Option<WritePosition>, FtlError> {
         for skipped in 0..frontiers {
             let frontier = self.buffers.all[usize::from(id)].frontier(skipped);
             if let Some(spot) = self.next_write_position(frontier)? {
@@ -176,8 +185,9 @@ impl<M: OpenChannel> Pblk<M> {
         Ok(None)
     }
 
-    /// The next usable unit of a frontier, unless its parallel unit is busy or no line is ready.
-    #[inline]
+    /// The next usable unit of a frontier, unless its parallel unit is busy or no line is ready. Inlined, because a
+    /// position that is returned in memory costs more than to find it.
+    #[inline(always)]
     fn next_write_position(&mut self, f: FrontierId) -> Result<Option<WritePosition>, FtlError> {
         match self.frontiers.next_unit(&self.flash, f) {
             NextUnit::At(position) => Ok(Some(position)),
