@@ -199,7 +199,14 @@ impl Counts for Detail {
             (Self::Zoned(sum), Self::Zoned(more)) => sum.add(more),
             (Self::Interval(sum), Self::Interval(more)) => sum.add(more),
             (Self::Coupled(sum), Self::Coupled(more)) => sum.add(more),
-            _ => debug_assert!(false, "reports of different kinds"),
+            (
+                Self::Pblk(_)
+                | Self::Device(_)
+                | Self::Zoned(_)
+                | Self::Interval(_)
+                | Self::Coupled(_),
+                _,
+            ) => debug_assert!(false, "reports of different kinds"),
         }
     }
 
@@ -210,7 +217,14 @@ impl Counts for Detail {
             (Self::Zoned(now), Self::Zoned(before)) => Self::Zoned(now.since(before)),
             (Self::Interval(now), Self::Interval(before)) => Self::Interval(now.since(before)),
             (Self::Coupled(now), Self::Coupled(before)) => Self::Coupled(now.since(before)),
-            _ => self.clone(),
+            (
+                Self::Pblk(_)
+                | Self::Device(_)
+                | Self::Zoned(_)
+                | Self::Interval(_)
+                | Self::Coupled(_),
+                _,
+            ) => self.clone(),
         }
     }
 }

@@ -29,13 +29,7 @@ const RANDOM_MAX: u64 = 128;
 
 /// The choices, if they are a coupled SSD's.
 pub(crate) const fn of(config: &FtlConfig) -> Option<&Config> {
-    match config {
-        FtlConfig::Coupled(config) => Some(config),
-        FtlConfig::Pblk(_)
-        | FtlConfig::Device(_)
-        | FtlConfig::Zoned(_)
-        | FtlConfig::Interval(_) => None,
-    }
+    if let FtlConfig::Coupled(config) = config { Some(config) } else { None }
 }
 
 /// The draw of a coupled SSD.

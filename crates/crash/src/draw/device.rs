@@ -18,13 +18,7 @@ const UNIT_SECTORS_MAX: u32 = 16;
 
 /// The choices, if they are a conventional SSD's.
 pub(crate) const fn of(config: &FtlConfig) -> Option<&Config> {
-    match config {
-        FtlConfig::Device(config) => Some(config),
-        FtlConfig::Pblk(_)
-        | FtlConfig::Zoned(_)
-        | FtlConfig::Coupled(_)
-        | FtlConfig::Interval(_) => None,
-    }
+    if let FtlConfig::Device(config) = config { Some(config) } else { None }
 }
 
 /// The draw of a conventional SSD.

@@ -26,12 +26,7 @@ const PARTITION_BITS_MIN: u32 = 8;
 
 /// The choices, if they are those of an SSD with interval maps.
 pub(crate) const fn of(config: &FtlConfig) -> Option<&Config> {
-    match config {
-        FtlConfig::Interval(config) => Some(config),
-        FtlConfig::Pblk(_) | FtlConfig::Device(_) | FtlConfig::Zoned(_) | FtlConfig::Coupled(_) => {
-            None
-        }
-    }
+    if let FtlConfig::Interval(config) = config { Some(config) } else { None }
 }
 
 /// The draw of an SSD with interval maps.

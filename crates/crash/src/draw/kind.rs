@@ -37,13 +37,13 @@ pub(crate) fn draw_of(
 
 /// The choices on one line, with a space before each.
 pub(crate) fn describe(config: &FtlConfig, run: &FtlRun) -> String {
-    let pblk = pblk::of(config).map(|config| pblk::describe(config, run));
-    let device = || device::of(config).map(|config| device::describe(config, run));
-    let zoned = || zoned::of(config).map(|config| zoned::describe(config, run));
-    let interval = || interval::of(config).map(|config| interval::describe(config, run));
-    let coupled = || coupled::of(config).map(|config| coupled::describe(config, run));
-    let others = || interval().or_else(coupled);
-    pblk.or_else(device).or_else(zoned).or_else(others).unwrap_or_default()
+    match config {
+        FtlConfig::Pblk(config) => pblk::describe(config, run),
+        FtlConfig::Device(config) => device::describe(config, run),
+        FtlConfig::Zoned(config) => zoned::describe(config, run),
+        FtlConfig::Interval(config) => interval::describe(config, run),
+        FtlConfig::Coupled(config) => coupled::describe(config, run),
+    }
 }
 
 /// Cores of the host that an FTL runs on; 1 where it does not.

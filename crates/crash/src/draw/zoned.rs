@@ -101,13 +101,7 @@ impl ZonesWanted {
 
 /// The choices, if they are a zoned SSD's.
 pub(crate) const fn of(config: &FtlConfig) -> Option<&Config> {
-    match config {
-        FtlConfig::Zoned(config) => Some(config),
-        FtlConfig::Pblk(_)
-        | FtlConfig::Device(_)
-        | FtlConfig::Coupled(_)
-        | FtlConfig::Interval(_) => None,
-    }
+    if let FtlConfig::Zoned(config) = config { Some(config) } else { None }
 }
 
 /// The draw of a zoned SSD.

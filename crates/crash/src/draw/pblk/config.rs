@@ -23,13 +23,7 @@ pub(crate) const KIND: FtlKind = FtlKind::Pblk;
 
 /// The choices, if they are a pblk's.
 pub(crate) const fn of(config: &FtlConfig) -> Option<&Config> {
-    match config {
-        FtlConfig::Pblk(config) => Some(config),
-        FtlConfig::Device(_)
-        | FtlConfig::Zoned(_)
-        | FtlConfig::Coupled(_)
-        | FtlConfig::Interval(_) => None,
-    }
+    if let FtlConfig::Pblk(config) = config { Some(config) } else { None }
 }
 
 /// The draw of a pblk, after its composition was drawn.
@@ -83,13 +77,8 @@ impl KindDraw for ConfigDraw {
     }
 
     fn with_edge_cases(&self, config: FtlConfig, rng: &mut Stream) -> FtlConfig {
-        match config {
-            FtlConfig::Pblk(config) => FtlConfig::Pblk(with_edge_cases(config, rng)),
-            other @ (FtlConfig::Device(_)
-            | FtlConfig::Zoned(_)
-            | FtlConfig::Coupled(_)
-            | FtlConfig::Interval(_)) => other,
-        }
+        let FtlConfig::Pblk(config) = config else { return config };
+        FtlConfig::Pblk(with_edge_cases(config, rng))
     }
 }
 

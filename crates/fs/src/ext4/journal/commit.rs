@@ -100,7 +100,7 @@ async fn commit_running(shared: &Rc<Shared>, hook: &impl CommitHook) -> Result<(
         freed = shared.tail_to_move();
     }
     let tid = work.tid;
-    shared.close_all(work).await?;
+    shared.refile_buffers(work).await?;
     hook.committed(tid);
     shared.finish(tid);
     match freed {
@@ -282,13 +282,13 @@ impl Shared {
     }
 
     /// The buffers now wait to be written home; those that were freed leave.
-    async fn close_all(&self, work: Work) -> Result<(), JournalError> {
+    async fn refile_buffers(&self, work: Work) -> Result<(), JournalError> {
         let Work { tid, start, mut dirty, forgotten, .. } = work;
-        dirty.retain(|buffer| self.close_transaction(tid, buffer));
+        dirty.retain(|buffer| self.refile_buffer(tid, buffer));
         let live = dirty.len();
         self.state.borrow_mut().logged.push_back(Logged { tid, start, live, buffers: dirty });
         for buffer in forgotten {
-            self.close_transaction(tid, &buffer);
+            self.refile_buffer(tid, &buffer);
             // The block may be used for something else soon, over which this must not be written.
             let waits = !self.omits(OmittedRule::HomeInFlight);
             while waits && buffer.state.borrow().going_home {

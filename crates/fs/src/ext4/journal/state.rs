@@ -222,8 +222,9 @@ impl Shared {
         state.committed.reached(tid) || (committing != Some(tid) && running != Some(tid))
     }
 
-    /// What becomes of a buffer when the transaction that claimed it is committed.
-    pub(super) fn close_transaction(&self, tid: Tid, buffer: &Rc<Buffer>) -> bool {
+    /// Moves a buffer of a committed transaction to the checkpoint list, or drops it from the journal (jbd2
+    /// `__jbd2_journal_refile_buffer`). Whether it is to be checkpointed.
+    pub(super) fn refile_buffer(&self, tid: Tid, buffer: &Rc<Buffer>) -> bool {
         let mut state = buffer.state.borrow_mut();
         let claim = std::mem::take(&mut state.committing);
         (state.frozen, state.to_log) = (None, false);

@@ -77,7 +77,7 @@ impl Checker {
         let sb = &self.image.sb;
         if nid == sb.node_ino || nid == sb.meta_ino {
             if entry.block_addr != NO_BLOCK_OF_OWN {
-                self.report.find(place, "is kept for the format, and does not say block 1");
+                self.report.find(place, "reserved node is not at block address 1");
             }
             return;
         }
