@@ -156,7 +156,7 @@ impl CampaignReport {
 
     /// Whether there was no violation.
     #[must_use]
-    pub fn held(&self) -> bool {
+    pub fn passed(&self) -> bool {
         self.violations.is_empty()
     }
 }

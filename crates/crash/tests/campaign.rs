@@ -13,7 +13,7 @@ use nandscape_media::{Delays, DeviceTiming, Geometry};
 #[test]
 fn pblk_keeps_every_promise() {
     let report = run_campaign(&Options::default(), 0..300, |_| {});
-    assert!(report.held(), "{report}");
+    assert!(report.passed(), "{report}");
     let counts = report.counts;
     assert!(counts.cuts > 900 && counts.cuts_in_recovery > 50, "{report}");
     assert!(counts.erases > 0 && counts.program_failures > 0 && counts.erase_failures > 0);
@@ -25,7 +25,7 @@ fn pblk_keeps_every_promise() {
 fn odd_devices_keep_every_promise() {
     let options = Options { edge_cases: true, ..Options::default() };
     let report = run_campaign(&options, 0..400, |_| {});
-    assert!(report.held(), "{report}");
+    assert!(report.passed(), "{report}");
     let counts = report.counts;
     assert!(counts.cuts > 1_500 && counts.cuts_in_recovery > 200, "{report}");
     assert!(counts.program_failures > 1_000 && counts.erase_failures > 1_000, "{report}");
@@ -38,7 +38,7 @@ fn odd_devices_keep_every_promise() {
 fn lost_sectors_are_errors_and_cost_no_others() {
     let options = Options { unreadable: Some(100), ..Options::default() };
     let report = run_campaign(&options, 0..150, |_| {});
-    assert!(report.held(), "{report}");
+    assert!(report.passed(), "{report}");
     assert!(report.counts.cuts > 450 && report.counts.unreadable > 1_000, "{report}");
 }
 
@@ -92,7 +92,7 @@ fn a_given_stack_is_scaled_down() {
         assert_eq!(config.victim, Victim::Greedy);
     }
     let report = run_campaign(&options, 0..20, |_| {});
-    assert!(report.held() && report.counts.cuts >= 40, "{report}");
+    assert!(report.passed() && report.counts.cuts >= 40, "{report}");
 }
 
 fn assert_caught(rule: OmittedRule, seeds: u64) {
@@ -106,7 +106,7 @@ fn pins(name: &str) -> Pins {
 fn assert_caught_with(options: &Options, seeds: u64) {
     let options = Options { violations_max: 1, ..options.clone() };
     let report = run_campaign(&options, 0..seeds, |_| {});
-    assert!(!report.held(), "{options:?} was never caught\n{report}");
+    assert!(!report.passed(), "{options:?} was never caught\n{report}");
     let violation = &report.violations[0];
     assert!(violation.lba.is_some(), "caught by its content, not by accident: {violation}");
     let cut = violation.event_log.iter().any(|line| line.contains("power cut"));
@@ -165,7 +165,7 @@ fn resets_of_promised_copies_are_caught_without_a_cut() {
 fn delayed_media_keep_every_promise() {
     let delays = Some(Delays { usual_max_ns: 1 << 20, stall_one_in: 50, stall_max_ns: 50_000_000 });
     let report = run_campaign(&Options { delays, ..Options::default() }, 0..150, |_| {});
-    assert!(report.held() && report.counts.cuts > 450, "{report}");
+    assert!(report.passed() && report.counts.cuts > 450, "{report}");
     let delayed = |seed: &u64| {
         Scenario::draw(*seed, Vec::new(), &Options::default()).to_string().contains(" delays=")
     };

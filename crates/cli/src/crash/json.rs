@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 /// A campaign whose first seed was `first`.
 pub(super) fn campaign(report: &CampaignReport, first: u64) -> Value {
-    joined(head(first, report.held()), findings(report))
+    joined(head(first, report.passed()), findings(report))
 }
 
 /// A campaign on a file system.
