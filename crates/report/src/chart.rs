@@ -184,8 +184,13 @@ impl Chart<'_> {
             let levels = self.levels(facet, marks);
             courses(&self.id(facet), &self.name(facet), key, rows, levels)
         };
-        let dashed = if marks.is_empty() { "" } else { "; dashed: what the paper states" };
-        self.one_line_each(results, &format!("{key} over time{dashed}"), line, plot)
+        let dashed = if marks.is_empty() { "" } else { " Dashed: what the paper states." };
+        let plots = self.one_line_each(results, &format!("{key} over time"), line, plot);
+        let captioned = |plot: Plot| {
+            let caption = format!("{}{dashed}", plot.caption);
+            plot.captioned(&caption)
+        };
+        plots.into_iter().map(captioned).collect()
     }
 
     /// A level for each published value of each line.
