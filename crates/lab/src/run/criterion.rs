@@ -204,8 +204,7 @@ fn level(sectors: &SectorCounts, (from, to): (u64, u64)) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::run::counts::Sample;
-    use nandscape_rt::Nanos;
+    use crate::run::series::tests::run;
 
     fn ground(fresh: bool) -> Ground {
         let size = DeviceSize {
@@ -256,16 +255,6 @@ mod tests {
         assert!(check(1_000, 9_000, (60, 100)).unwrap_err().contains("rose from 60 to 100"));
         assert_eq!(check(1_000, 9_000, (100, 70)), Ok(()));
         assert_eq!(check(1_000, 0, (100, 0)), Ok(()), "without copies nothing is saved");
-    }
-
-    fn run(ms: u64, ios_until: impl Fn(u64) -> u64) -> Vec<Totals> {
-        let totals = |at| {
-            let ios = ios_until(at);
-            let sectors = SectorCounts { user: ios, gc: ios, ..SectorCounts::default() };
-            let sample = Sample { sectors, ..Sample::default() };
-            Totals { at: Nanos::from_ms(7 + at), ios, sample, ..Totals::default() }
-        };
-        (0..=ms).map(totals).collect()
     }
 
     /// A constant rate is steady; a ramp, a cliff and a burst are not; five points are too few.

@@ -185,10 +185,11 @@ pub(super) fn amplification_parts(sectors: &SectorCounts) -> [(&'static str, f64
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
-    fn run(ms: u64, ios_until: impl Fn(u64) -> u64) -> Vec<Totals> {
+    /// Totals each millisecond of a run with so many I/Os until then.
+    pub(in crate::run) fn run(ms: u64, ios_until: impl Fn(u64) -> u64) -> Vec<Totals> {
         let totals = |at| {
             let ios = ios_until(at);
             let sectors = SectorCounts { user: ios, gc: ios, ..SectorCounts::default() };
