@@ -109,7 +109,7 @@ fn ram() -> Result<(), Failure> {
         ];
         let outcome = measure("randwrite", IOS, &set)?;
         print(&format!(
-            "ram     512 GiB, payload {payload}: {} in all; FTL {}, media {}\n",
+            "ram     512 GiB, payload {payload}: {} total; FTL {}, media {}\n",
             bytes((outcome.memory.total() + outcome.media_bytes) as f64),
             bytes(outcome.memory.total() as f64),
             bytes(outcome.media_bytes as f64),

@@ -41,7 +41,7 @@ fn save(args: &StateSaveArgs) -> Result<(), Failure> {
     write(&args.output, &state)?;
     let size = std::fs::metadata(&args.output).map_err(Failure::run)?.len();
     print(&format!(
-        "{}: {} in {:.2} s, {made_s:.2} s of preconditioning before; state {}\n",
+        "{}: {} in {:.2} s, after {made_s:.2} s of preconditioning; state {}\n",
         args.output.display(),
         bytes(size as f64),
         watch.wall_s() - made_s,

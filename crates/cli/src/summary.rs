@@ -113,7 +113,7 @@ impl Page {
         let resets = zones
             .filter(|_| direction == Direction::Write)
             .map_or_else(String::new, |zones| format!("; {} zone resets", grouped(zones.resets)));
-        self.line(&first, &format!("{rates}, {} in all{resets}", bytes(all as f64)));
+        self.line(&first, &format!("{rates}, {} total{resets}", bytes(all as f64)));
     }
 
     /// What a job did to zones.
@@ -153,7 +153,7 @@ impl Page {
         self.gap();
         for set in &report.filesets {
             let text = format!(
-                "{}: {}, {} of them there at the beginning, in {}, {}; {}",
+                "{}: {}, {} preallocated, in {}, {}; {}",
                 set.name,
                 counted(set.files, ["file", "files"]),
                 grouped(set.preallocated),
@@ -183,7 +183,7 @@ impl Page {
         let mut text = format!("{requests} in the trace");
         if fit.widened > 0 {
             let added = bytes(fit.widened_bytes as f64);
-            text += &format!("; {} widened to whole sectors, {added} in all", grouped(fit.widened));
+            text += &format!("; {} widened to whole sectors, {added} total", grouped(fit.widened));
         }
         if fit.narrowed + fit.dropped > 0 {
             let (narrowed, dropped) = (grouped(fit.narrowed), grouped(fit.dropped));
@@ -391,9 +391,9 @@ impl Page {
         let zones = outcome.zones.as_ref().map(zones);
         let lines = [("device", Some(shape)), ("", Some(sizes)), ("zones", zones)];
         for (first, text) in
-            lines.into_iter().chain([("before", Some(before)), ("memory", Some(memory))])
+            lines.into_iter().chain([("preconditioning", Some(before)), ("memory", Some(memory))])
         {
-            text.into_iter().for_each(|text| self.line(&format!("  {first:<8}"), &text));
+            text.into_iter().for_each(|text| self.line(&format!("  {first:<17}"), &text));
         }
     }
 
@@ -406,8 +406,7 @@ impl Page {
             self.line("  ", &format!("{word} {warning}"));
         }
         let program = format!(
-            "nandscape {VERSION} ({commit}): {:.2} s of virtual time in {:.2} s, {:.2} s of \
-             preconditioning before",
+            "nandscape {VERSION} ({commit}): {:.2} s of virtual time in {:.2} s, after {:.2} s of preconditioning",
             outcome.virtual_time.as_secs_f64(),
             outcome.wall.measured_s,
             outcome.wall.precondition_s

@@ -119,7 +119,7 @@ fn what_a_replay_leaves_is_kept() {
     assert_ne!(whole, short);
     let on = ["run", "job.fio", "--stack", "small.toml", "--state", "left.state"];
     let text = out(&folder.run(&on));
-    assert!(text.contains("  before  121.50 MiB, as a run left it\n"), "{text}");
+    assert!(text.contains("  preconditioning  121.50 MiB, as a run left it\n"), "{text}");
 }
 
 /// Results go to standard output where their file is called -; nothing else does.
