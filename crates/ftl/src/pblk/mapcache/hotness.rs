@@ -20,7 +20,7 @@ const HOTTEST: u64 = 1 << 60;
 
 /// One block: `base + scans * touched_us - sum_us` is its hotness, if positive.
 #[derive(Clone, Copy, Default, Debug)]
-struct Heat {
+struct HotnessEntry {
     base: u64,
     touched_us: u64,
 }
@@ -28,7 +28,7 @@ struct Heat {
 /// Hotness of all blocks, loaded or not.
 #[derive(Debug)]
 pub(super) struct Hotness {
-    blocks: Box<[Heat]>,
+    blocks: Box<[HotnessEntry]>,
     /// Victims sought so far.
     scans: u64,
     /// Sum over scans of their time and the decay of a scan; wraps.
@@ -70,7 +70,7 @@ impl Points {
 impl Hotness {
     pub(super) fn new(config: &HotnessConfig, blocks: u32) -> Self {
         Self {
-            blocks: vec![Heat::default(); blocks as usize].into_boxed_slice(),
+            blocks: vec![HotnessEntry::default(); blocks as usize].into_boxed_slice(),
             scans: 0,
             sum_us: 0,
             scanned_us: 0,
@@ -87,7 +87,7 @@ impl Hotness {
     /// Hotness of a block; zero is coldest.
     #[inline]
     pub(super) fn of(&self, block: u32) -> u64 {
-        let Heat { base, touched_us } = self.blocks[block as usize];
+        let HotnessEntry { base, touched_us } = self.blocks[block as usize];
         // What it can have lost at most. Beyond 63 bits the difference below would mean nothing,
         // and the block has idled for hours.
         let idle_us = self.scanned_us.saturating_sub(touched_us) + self.points.scan_us;
@@ -105,7 +105,7 @@ impl Hotness {
         let touched_us = self.clock_us(now);
         let taken = self.scans.wrapping_mul(touched_us);
         let base = hotness.wrapping_add(self.sum_us).wrapping_sub(taken);
-        self.blocks[block as usize] = Heat { base, touched_us };
+        self.blocks[block as usize] = HotnessEntry { base, touched_us };
     }
 
     /// A look-up of a sector of the block.
