@@ -199,10 +199,8 @@ pub(crate) fn lines(
 /// `plot` of [`lines`] with a dashed line across at the `y` of each level, in the colour of its `series`; `label` is
 /// shown at the pointer.
 pub(crate) fn with_levels(mut plot: Plot, levels: Vec<Value>) -> Plot {
-    if levels.is_empty() {
-        return plot;
-    }
-    let (mark, encoding) = (plot.spec["mark"].take(), plot.spec["encoding"].take());
+    let Some(spec) = plot.spec.as_object_mut().filter(|_| !levels.is_empty()) else { return plot };
+    let [mark, encoding] = ["mark", "encoding"].map(|key| spec.remove(key).unwrap_or_default());
     let value = json!({ "field": "y", "type": "quantitative", "format": ".4~r",
                         "title": encoding["y"]["axis"]["title"] });
     let across = json!({
@@ -210,13 +208,11 @@ pub(crate) fn with_levels(mut plot: Plot, levels: Vec<Value>) -> Plot {
         "tooltip": [{ "field": "label", "title": "stated" }, value],
     });
     let rule = json!({ "type": "rule", "strokeDash": [7, 4], "strokeWidth": 1.25 });
-    plot.spec["layer"] = json!([
+    let layers = json!([
         { "mark": mark, "encoding": encoding },
         { "data": { "values": levels }, "mark": rule, "encoding": across },
     ]);
-    if let Some(spec) = plot.spec.as_object_mut() {
-        spec.retain(|_, part| !part.is_null());
-    }
+    spec.insert("layer".to_owned(), layers);
     plot
 }
 

@@ -120,3 +120,18 @@ pub(super) fn of_extension(one: &Reproduction, extension: &Extension) -> Vec<Plo
     };
     extension.metric.iter().enumerate().flat_map(plot).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Only means of a whole run are lines in the figure of a number over time.
+    #[test]
+    fn means_of_whole_runs_belong_to_a_course() {
+        let of = |text: &str, key| is_mean_of(&text.parse().unwrap(), key);
+        assert!(of("iops", "iops") && of("write.iops", "iops") && of("read.iops", "iops"));
+        assert!(!of("second_half.iops", "iops"), "a part of the run");
+        assert!(!of("write.iops / stack=a", "iops"), "a ratio");
+        assert!(!of("write.iops", "waf"), "another number");
+    }
+}

@@ -104,7 +104,7 @@ impl<S> Engine<S> {
         }
     }
 
-    /// Does what the job wishes, in one of its free slots; whether it may have more wishes.
+    /// Does what the job is to do next, in one of its free slots; whether it may have more to do.
     fn issue_one<T: IoTarget>(&mut self, target: &mut T, index: usize, next_io: NextIo) -> bool {
         let (kind, lba) = match next_io {
             NextIo::Io(next) => (next.direction.into(), next.lba),
@@ -372,7 +372,7 @@ impl<S> Engine<S> {
         }
     }
 
-    /// Gives the slot back, and does what its job wishes instead of an I/O.
+    /// Gives the slot back, and does what its job is to do instead of an I/O.
     #[cold]
     fn retire<T: IoTarget>(&mut self, target: &mut T, index: usize, next_io: NextIo) {
         let owner = self.give_back(index);

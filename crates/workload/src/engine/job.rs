@@ -65,7 +65,7 @@ pub(super) struct Job {
     /// Its unused slots.
     pub(super) free: Vec<u32>,
     pub(super) in_flight: u32,
-    /// Length of the I/O that it wished for last.
+    /// Length of the I/O that was taken last.
     pub(super) sectors: u32,
     /// What `write_iolog` asks for.
     pub(super) log: Option<WrittenLog>,

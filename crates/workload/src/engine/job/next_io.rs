@@ -101,7 +101,7 @@ impl Job {
         self.next_io_open_or_not(target, shadow, shared, now)
     }
 
-    /// What it wishes where not only its draws decide.
+    /// What it issues next where not only its draws decide.
     pub(super) fn next_io_open_or_not(
         &mut self,
         target: &impl IoTarget,

@@ -1,4 +1,4 @@
-//! What a job with `zonemode=zbd` wishes, and how its passes end.
+//! What a job with `zonemode=zbd` issues next, and how its passes end.
 
 use super::{Job, NextIo, State};
 use crate::engine::kind::Kind;
@@ -10,7 +10,7 @@ use crate::target::IoTarget;
 use nandscape_rt::Nanos;
 
 impl Job {
-    /// What it wishes; a zone for which it waited, and which it does not take, goes back.
+    /// What it issues next; a zone for which it waited, and which it does not take, goes back.
     pub(super) fn next_io_around_zones(
         &mut self,
         target: &impl IoTarget,
