@@ -15,6 +15,8 @@ const COSTS: CostTable<CpuCosts> = CostTable {
         ("node_page_ns", |costs| &mut costs.node_page_ns),
         ("allocation_ns", |costs| &mut costs.allocation_ns),
         ("move_ns", |costs| &mut costs.move_ns),
+        ("upcall_ns", |costs| &mut costs.upcall_ns),
+        ("record_ns", |costs| &mut costs.record_ns),
         ("checkpoint_ns", |costs| &mut costs.checkpoint_ns),
         ("checkpoint_block_ns", |costs| &mut costs.checkpoint_block_ns),
     ],
