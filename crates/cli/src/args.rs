@@ -3,6 +3,7 @@
 mod crash;
 mod fs;
 mod length;
+mod listing;
 mod output;
 mod paper;
 mod report;
@@ -15,6 +16,7 @@ pub(crate) use fs::{
     KindChoice, MkfsArgs,
 };
 pub(crate) use length::{RuntimeArgs, SteadyArgs};
+pub(crate) use listing::{KeysArgs, ListFormat};
 pub(crate) use output::{OutputArgs, OutputFormat, ResultArgs, ResultFormat, STDIO, TimelineArgs};
 pub(crate) use paper::PaperArgs;
 pub(crate) use report::{HtmlArgs, ReportArgs};
@@ -52,6 +54,7 @@ Examples:
   nandscape trace run my.trace --stack pblk --fold  replay it on a stack
   nandscape stacks show pblk > mine.toml            a stack to change
   nandscape run --stack mine.toml                   and to run
+  nandscape keys ftl.gc                             the keys of stack files, described
   nandscape compare pblk rflush --device pblk --seeds 3   two FTLs on one device
   nandscape sweep examples/op-vs-victim.toml        a grid of runs, on all cores
   nandscape run --until-steady                      measure at SNIA's steady state
@@ -84,6 +87,8 @@ pub(crate) enum Command {
     Report(ReportArgs),
     /// List the built-in stacks, or print one
     Stacks(StacksArgs),
+    /// Describe the keys of stack files: values, defaults, meaning
+    Keys(KeysArgs),
     /// Save preconditioned devices to files, or show their contents
     State(StatesArgs),
     /// Power-loss testing: cut the power at random instants and verify what is recovered

@@ -13,6 +13,8 @@ mod hdr;
 mod image;
 mod interrupt;
 mod job;
+mod keys;
+mod listing;
 mod logs;
 mod manual;
 mod outcome;
@@ -61,6 +63,7 @@ fn dispatch(command: Command, color: ColorChoice) -> Result<(), Failure> {
         Command::Paper(args) => paper::paper(&args, color),
         Command::Report(args) => report::report(&args),
         Command::Stacks(args) => stacks::stacks(&args),
+        Command::Keys(args) => keys::keys(&args, color),
         Command::State(args) => state::state(&args),
         Command::Crash(args) => crash::crash(&args),
         Command::Mkfs(args) => fs::make(&args),

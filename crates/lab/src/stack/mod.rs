@@ -11,6 +11,7 @@ pub mod document;
 mod fs;
 mod ftl;
 mod grammar;
+pub mod keys;
 mod link;
 mod on_device;
 mod place;
