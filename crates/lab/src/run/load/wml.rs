@@ -239,6 +239,7 @@ fn point(at: Nanos, rig: &Rig, session: &Session) -> Point<Sample> {
         ios: [sums.reads, sums.writes, 0],
         bytes: [sums.read_bytes, sums.written_bytes, 0],
         latency: session.latencies(),
+        in_flight: None,
         sample: rig.sample(),
     }
 }
