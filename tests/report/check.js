@@ -42,7 +42,8 @@
     return (high + 0.05) / (low + 0.05);
   };
 
-  const MARKS = ".mark-line path, .mark-rect path, .mark-symbol path";
+  const MARKS = ".mark-line path, .mark-area path, .mark-rect path, .mark-symbol path";
+  const TEXT_MIN = 11;
   const seen = (mark) => {
     const box = mark.getBBox();
     return mark.closest(".mark-line") === null ? box.width > 0 && box.height > 0 : box.width > 0;
@@ -72,6 +73,37 @@
     const background = getComputedStyle(svg.closest("figure")).backgroundColor;
     const faint = texts.filter((text) => contrast(getComputedStyle(text).fill, background) < 4.5);
     check(faint.length === 0, `${name}: faint text "${faint[0]?.textContent}"`);
+    const small = texts.filter((text) => parseFloat(getComputedStyle(text).fontSize) < TEXT_MIN);
+    check(small.length === 0, `${name}: small text "${small[0]?.textContent}"`);
+  };
+
+  // What is behind an element: the first of its ancestors that is painted.
+  const paper = (element) => {
+    const colour = getComputedStyle(element).backgroundColor;
+    const painted = !colour.endsWith(", 0)") || element === root;
+    return painted ? colour : paper(element.parentElement);
+  };
+  const says = (element) => [...element.childNodes].some((node) =>
+    node.nodeType === Node.TEXT_NODE && node.textContent.trim() !== "");
+  const readableWords = (theme) => {
+    const elements = [...document.body.querySelectorAll("*:not(svg *, script, style)")];
+    const shown = elements.filter((element) => says(element) && element.checkVisibility() && element.closest("summary svg") === null);
+    check(shown.length > 0, `${theme}: no words`);
+    for (const element of shown) {
+      const style = getComputedStyle(element);
+      const name = `${theme} ${element.tagName} "${element.textContent.trim().slice(0, 40)}"`;
+      check(parseFloat(style.fontSize) >= TEXT_MIN, `${name}: ${style.fontSize}`);
+      check(contrast(style.color, paper(element)) >= 4.5, `${name}: ${style.color} on ${paper(element)}`);
+      const box = element.getBoundingClientRect();
+      const fits = element.closest(".scroll") !== null || (box.left >= -1 && box.right <= innerWidth + 1);
+      check(fits, `${name}: cut off at ${Math.round(box.right)} of ${innerWidth}`);
+    }
+  };
+  const links = () => {
+    for (const link of document.querySelectorAll("a[href^='#']")) {
+      const id = link.getAttribute("href").slice(1);
+      if (id !== "") check(document.getElementById(id) !== null, `no place "${id}"`);
+    }
   };
 
   // Tables of numbers may go beyond their card, which scrolls; what is to be read in lines may not.
@@ -115,7 +147,9 @@
       }
       check(root.dataset.theme === theme, `no ${theme} theme`);
       figures.forEach((figure) => look(figure, theme));
+      readableWords(theme);
     }
+    links();
     if (innerWidth >= 800) readable();
     for (const figure of figures) {
       const svg = await saved(figure, "SVG");

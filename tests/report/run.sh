@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Makes a report of a run, of a comparison, of a sweep and of a paper, opens each in headless Chromium without a
-# network, wide and narrow, and lets check.js look at it. Needs Debian's package `chromium`; SHOTS=DIR
+# Makes a report of every kind: of a run on a block device, of one on files, of a Filebench workload, of a trace, of a
+# comparison, of sweeps along numbers and along names, and of a paper. Opens each in headless Chromium without a
+# network, wide and narrow, and lets check.js look at it in both themes. Needs Debian's package `chromium`; SHOTS=DIR
 # keeps pictures of all of them, light and dark.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -55,14 +56,18 @@ picture() {
 
 small=(--set media.chunks=60 --set media.sectors=256 --set precondition.random_overwrite=1.0)
 nandscape run "$here/mixed.fio" "${small[@]}" --report "$work/run.html"
+nandscape run "$here/files.fio" --stack ext4-pblk --report "$work/files.html"
+nandscape run examples/varmail.f --stack ext4-pblk --runtime 500ms --report "$work/filebench.html"
+nandscape trace run crates/workload/tests/traces/mqsim/tpcc-small.trace --fold "${small[@]}" --report "$work/trace.html"
 nandscape compare pblk-4.13 pblk pblk-5.11 --job "$here/mixed.fio" "${small[@]}" --set ftl.op_percent=40 \
     --seeds 2 --report "$work/compare.html"
 nandscape sweep "$here/sweep.toml" --output "$work/sweep.jsonl" --report "$work/sweep.html"
+nandscape sweep "$here/names.toml" --output "$work/names.jsonl" --report "$work/names.html"
 nandscape paper crates/paper/tests/tiny --out "$work/paper"
 cp "$work/paper/index.html" "$work/paper.html"
 
-for name in run compare sweep paper; do
-    for width in 1280 800 420; do
+for name in run files filebench trace compare sweep names paper; do
+    for width in 1400 800 420; do
         check "$name" "$width"
         if [[ -n ${SHOTS:-} ]]; then
             picture "$name" "$width" 0

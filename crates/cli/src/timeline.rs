@@ -31,6 +31,13 @@ impl TimelineFile {
     pub(crate) fn finish(self) -> Result<(), Failure> {
         let written = with_path(&self.path, self.timeline.finish())?;
         with_path(&self.path, self.part.map_or(Ok(()), Part::take_place))?;
+        if let Some((window, ended)) = written.missed {
+            let (path, start) = (self.path.display(), window.start);
+            complain(&format!(
+                "{path} has no events: its window starts at {start}, after the end of the run at {ended}; see \
+                 --trace-window"
+            ));
+        }
         if let Some(at) = written.cut_at {
             let (path, events) = (self.path.display(), written.events);
             complain(&format!("{path} is cut at {at}, after {events} events; see --trace-window"));

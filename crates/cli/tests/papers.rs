@@ -126,7 +126,7 @@ fn nonsense_is_exit_code_1() {
     assert_eq!(output.status.code(), Some(1));
     let text = out(&output);
     assert!(text.contains("makes no sense: sectors: space: small.toml, overwrite.fio, seed 1: the causes add up to"), "{text}");
-    assert!(read(&folder, "out/index.html").contains("Results that make no physical sense"));
+    assert!(read(&folder, "out/index.html").contains("Sanity checks that failed"));
 }
 
 /// A paper is looked at without running anything; what ships can be listed.

@@ -352,6 +352,10 @@ impl<M: OpenChannel> Ftl for AnyFtl<M> {
         of_each!(self, ftl => ftl.erase_units())
     }
 
+    fn free_erase_units(&self) -> u64 {
+        of_each!(self, ftl => ftl.free_erase_units())
+    }
+
     fn mapped_sectors(&self) -> u64 {
         of_each!(self, ftl => ftl.mapped_sectors())
     }

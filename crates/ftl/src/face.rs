@@ -38,6 +38,12 @@ pub trait Ftl: BlockDevice {
     /// Every erase unit's state and counts, in the order of their numbers.
     fn erase_units(&self) -> Vec<EraseUnit>;
 
+    /// How many of them are free. Sampled often: those that have many lines count them as they change.
+    fn free_erase_units(&self) -> u64 {
+        let units = self.erase_units();
+        units.iter().filter(|unit| unit.state == EraseUnitState::Free).count() as u64
+    }
+
     /// Logical sectors that hold something, in its buffers or on media. Reads the whole map.
     fn mapped_sectors(&self) -> u64;
 

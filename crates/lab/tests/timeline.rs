@@ -240,7 +240,7 @@ fn requests_are_slices_of_their_job() {
         .filter(|event| event["name"] == "process_name")
         .map(|event| event["args"]["name"].as_str().unwrap())
         .collect();
-    assert_eq!(names, ["parallel units", "links", "job 0: readers", "job 1: writers"]);
+    assert_eq!(names, ["parallel units", "links", "counters", "job 0: readers", "job 1: writers"]);
 }
 
 /// A window shows what happens in it and nothing else, and what lasts beyond its ends is cut there.
@@ -264,11 +264,43 @@ fn events_lie_in_the_window() {
     assert_eq!(slices.len(), whole.values().flatten().filter(within).count());
 }
 
+/// Levels of device and load at each pause: what is in flight is what the jobs have, and lines are used and freed.
+#[test]
+fn counters_have_the_levels() {
+    let (outcome, document, _) = trace(&[], ALL);
+    let counters = events(&document, "C");
+    let of = |name: &str| -> Vec<f64> {
+        let own = counters.iter().filter(|event| event["name"] == name);
+        own.map(|event| event["args"]["value"].as_f64().unwrap()).collect()
+    };
+    let in_flight = of("requests in flight");
+    assert!(in_flight.len() > 20, "{}", in_flight.len());
+    let [first, last] = [in_flight[1], in_flight[in_flight.len() - 1]];
+    assert!((4.0..=7.0).contains(&first) && last <= 1.0, "{first} {last}");
+    assert!(in_flight.iter().all(|count| *count <= 7.0), "2 + 4 and a flush");
+    let free = of("free lines");
+    assert!(free.iter().any(|lines| *lines != free[0]), "{free:?}");
+    assert_eq!(*free.last().unwrap(), outcome.series.last().unwrap().free_lines as f64);
+    let valid = of("valid sectors of full lines (%)");
+    assert!(valid.iter().all(|percent| (20.0..100.0).contains(percent)), "{valid:?}");
+}
+
+/// A window that begins after the end of the run is reported.
+#[test]
+fn a_window_beyond_the_run_is_reported() {
+    let window = Window { start: Nanos::from_secs(900), ..Window::default() };
+    let (_, document, written) = trace(&[], window);
+    assert!(written.events == 0 && events(&document, "X").is_empty());
+    let (missed, ended) = written.missed.unwrap();
+    assert!(missed == window && ended < window.start);
+    assert_eq!(trace(&[], ALL).2.missed, None);
+}
+
 /// There are never more events than allowed, and the file says where it was cut.
 #[test]
 fn a_timeline_is_bounded_and_says_so() {
     let (_, document, written) = trace(&[], Window { events_max: 501, ..ALL });
-    let counted = ["X", "b", "e"].map(|phase| events(&document, phase).len()).iter().sum::<usize>();
+    let counted = ["X", "b", "e", "C"].map(|phase| events(&document, phase).len()).iter().sum::<usize>();
     assert!((500..=501).contains(&counted), "{counted}");
     assert_eq!(written.events, counted as u64);
     assert!(written.cut_at.is_some());

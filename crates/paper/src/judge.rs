@@ -200,7 +200,7 @@ fn judge_numbers(statement: &Statement, measure: &Measure, seeds: &[f64]) -> Jud
 
 /// How numbers of a measure are shown.
 fn shower(measure: &Measure) -> impl Fn(f64) -> String {
-    |number| measure.metric.show(&Mean { mean: number, half_width: None })
+    |number| measure.metric.show(&Mean::exactly(number))
 }
 
 /// The statement at all values of an assumption.

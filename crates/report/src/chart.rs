@@ -3,8 +3,11 @@
 //! what is neither across nor shown by colour.
 
 use crate::column::Column;
-use crate::plot::{Plot, Scale, ScaleKind, colour, in_lines, slug};
-use crate::plots::{cdf, cdf_points, course, courses, marks as along, title, tooltip, with_ends};
+use crate::plot::{Plot, Scale, ScaleKind, colour, slug};
+use crate::plots::{
+    bars, cdf, cdf_points, course, course_name, courses, marks as along, named, request_name, strokes, title, tooltip,
+    upright, with_ends,
+};
 use crate::point::{Axis, Point, axes, each_once, in_words, label};
 use serde_json::{Value, json};
 
@@ -157,7 +160,7 @@ impl Chart<'_> {
             caption.push_str(&format!(", coloured by {colour}"));
         }
         if repeated {
-            caption.push_str("; thin lines are 95 % confidence intervals over the seeds");
+            caption.push_str("; thin lines are 95 % confidence intervals over the seeds (the range of two seeds)");
         }
         caption.push('.');
         if !marks.is_empty() {
@@ -170,7 +173,7 @@ impl Chart<'_> {
     #[must_use]
     pub fn distributions(&self, kind: &str, results: &[Option<&Value>]) -> Vec<Plot> {
         let line = |result: &Value, name: &str| cdf_points(result, kind, name);
-        let what = format!("Distribution of {kind} latency");
+        let what = format!("Distribution of {} latency", request_name(kind));
         let plot = |facet: &Facet, rows| cdf(&self.id(facet), &self.name(facet), rows);
         self.one_line_each(results, &what, line, plot)
     }
@@ -185,7 +188,7 @@ impl Chart<'_> {
             courses(&self.id(facet), &self.name(facet), key, rows, levels)
         };
         let dashed = if marks.is_empty() { "" } else { " Dashed: what the paper states." };
-        let plots = self.one_line_each(results, &format!("{key} over time"), line, plot);
+        let plots = self.one_line_each(results, &format!("{} over time", course_name(key)), line, plot);
         let captioned = |plot: Plot| {
             let caption = format!("{}{dashed}", plot.caption);
             plot.captioned(&caption)
@@ -236,63 +239,6 @@ impl Chart<'_> {
 fn names(rows: &[Value]) -> Vec<String> {
     let names = each_once(rows.iter().filter_map(|row| row["series"].as_str()));
     names.into_iter().map(str::to_owned).collect()
-}
-
-/// Values that lie across, in the order in which they come.
-fn across(rows: &[Value]) -> Value {
-    json!(each_once(rows.iter().map(|row| &row["x"])))
-}
-
-/// Letters that the name of an axis may have in a line.
-const AXIS_MAX: usize = 34;
-
-/// The axis of numbers, and the same for another field.
-fn upright(axis: &str, kind: ScaleKind, rows: &[Value]) -> impl Fn(&str) -> Value {
-    let mut y = Scale::new(axis, kind).encoding("mean", rows);
-    y["axis"]["title"] = in_lines(axis, AXIS_MAX);
-    move |field| {
-        let mut y = y.clone();
-        y["field"] = field.into();
-        y
-    }
-}
-
-/// Names that lie across, level.
-fn named(rows: &[Value]) -> Value {
-    json!({ "field": "x", "type": "nominal", "sort": across(rows), "title": null,
-            "axis": { "labelAngle": 0, "labelLimit": 120 } })
-}
-
-/// What published values look like; none without any.
-fn strokes(published: Vec<Value>, mark: Value, mut encoding: Value, axis: &str) -> Option<Value> {
-    encoding["color"] = Value::Null;
-    encoding["tooltip"] = json!([
-        { "field": "label", "title": "stated" },
-        { "field": "published", "type": "quantitative", "format": ".4~r", "title": axis },
-    ]);
-    let drawn = !published.is_empty();
-    drawn.then(|| json!({ "data": { "values": published }, "mark": mark, "encoding": encoding }))
-}
-
-/// Bars from zero, each with its interval, and strokes across them where something was published.
-fn bars(axis: &str, rows: &[Value], names: &[String], published: Vec<Value>) -> Value {
-    let y = upright(axis, ScaleKind::FromZero, rows);
-    let tooltip = tooltip(axis, &[("series", "series"), ("x", "x")]);
-    let mut length = y("mean");
-    length["axis"]["grid"] = true.into();
-    let ends = json!({ "y": y("low"), "y2": { "field": "high" }, "color": Value::Null });
-    let stroke = json!({ "y": y("published"), "y2": { "field": "published" } });
-    let mark = json!({ "type": "bar", "style": "published" });
-    let mut layers = vec![
-        json!({ "mark": "bar", "encoding": { "y": length, "tooltip": tooltip } }),
-        json!({ "mark": { "type": "rule", "style": "interval" }, "encoding": ends }),
-    ];
-    layers.extend(strokes(published, mark, stroke, axis));
-    let offset = json!({ "field": "series", "type": "nominal", "sort": names, "scale": { "domain": names } });
-    json!({
-        "encoding": { "x": named(rows), "xOffset": offset, "color": colour("series", names) },
-        "layer": layers,
-    })
 }
 
 /// Lines as sweeps have them, and strokes where something was published.
@@ -348,8 +294,8 @@ mod tests {
         assert_eq!(plots[0].spec["data"]["values"][1]["mean"], 0.5);
         assert_eq!(plots[1].spec["data"]["values"][1]["mean"], 0.25);
         let layers = |plot: &Plot| plot.spec["layer"].as_array().unwrap().clone();
-        assert_eq!(layers(&plots[0]).len(), 2, "nothing was published of x");
-        let stroke = &layers(&plots[1])[2]["data"]["values"];
+        assert_eq!(layers(&plots[0]).len(), 3, "nothing was published of x");
+        let stroke = &layers(&plots[1])[3]["data"]["values"];
         assert_eq!(
             stroke,
             &json!([{ "x": "b", "series": "", "published": 0.3, "label": "stated" }])

@@ -2,8 +2,8 @@
 //! the order in which they are added, in the same dress as every report.
 
 use crate::escape::escape;
-use crate::page::{boxed, cards, copyable, facts_of, shell};
-use crate::plot::Plot;
+use crate::page::{begin, boxed, cards, contents, copyable, facts_of, nav, shell};
+use crate::plot::{Plot, slug};
 use std::fmt::Write;
 
 /// What a word stands for; colour and word show it.
@@ -41,6 +41,8 @@ pub enum Cell {
     Head(String),
     /// A number.
     Number(String),
+    /// The same, as a link to a place of the page: its id, and what it says.
+    Link(String, String),
     /// Words, which may take several lines.
     Words(String),
     /// A word with a meaning.
@@ -69,6 +71,8 @@ pub struct Document {
     subtitle: String,
     main: String,
     in_section: bool,
+    /// The current chapter: its id, where the links to its sections belong, and its sections.
+    chapter: Option<(String, usize, Vec<(String, String)>)>,
     plots: Vec<Plot>,
 }
 
@@ -77,20 +81,37 @@ impl Document {
     #[must_use]
     pub fn new(title: &str, subtitle: &str) -> Self {
         let (title, subtitle) = (title.to_owned(), subtitle.to_owned());
-        Self { title, subtitle, main: String::new(), in_section: false, plots: Vec::new() }
+        Self { title, subtitle, main: String::new(), in_section: false, chapter: None, plots: Vec::new() }
     }
 
     /// Begins a chapter, which links lead to under `id`.
     pub fn chapter(&mut self, id: &str, title: &str) {
-        self.end_section();
+        self.end_chapter();
         let _ =
             write!(self.main, "<h1 class=\"chapter\" id=\"{}\">{}</h1>", escape(id), escape(title));
+        self.chapter = Some((id.to_owned(), self.main.len(), Vec::new()));
+    }
+
+    /// The links to the sections of a chapter stand below its title.
+    fn end_chapter(&mut self) {
+        self.end_section();
+        if let Some((_, at, sections)) = self.chapter.take() {
+            self.main.insert_str(at, &nav("", &sections));
+        }
     }
 
     /// Begins a section.
     pub fn section(&mut self, title: &str) {
         self.end_section();
-        let _ = write!(self.main, "<section><h2>{}</h2>", escape(title));
+        let section = match &mut self.chapter {
+            None => begin(&slug(title), title),
+            Some((chapter, _, sections)) => {
+                let id = slug(&format!("{chapter} {title}"));
+                sections.push((id.clone(), title.to_owned()));
+                begin(&id, title)
+            }
+        };
+        self.main.push_str(&section);
         self.in_section = true;
     }
 
@@ -109,13 +130,14 @@ impl Document {
         let _ = write!(self.main, "<p class=\"note\">{}</p>", escape(text));
     }
 
-    /// Links to chapters: id, and what it says.
+    /// Links to chapters, which stay in sight: id, and what it says.
     pub fn links(&mut self, links: &[(String, String)]) {
-        let link = |(id, text): &(String, String)| {
-            format!("<a href=\"#{}\">{}</a>", escape(id), escape(text))
-        };
-        let links: Vec<String> = links.iter().map(link).collect();
-        let _ = write!(self.main, "<nav>{}</nav>", links.join(" · "));
+        self.main.push_str(&contents(links));
+    }
+
+    /// A place that links lead to.
+    pub fn anchor(&mut self, id: &str) {
+        let _ = write!(self.main, "<span id=\"{}\"></span>", escape(id));
     }
 
     /// Facts, each with its name.
@@ -134,7 +156,7 @@ impl Document {
         self.main.push_str("<div class=\"scroll\"><table><thead><tr>");
         let first = rows.first().map_or(&[][..], |row| &row.cells);
         for (at, header) in headers.iter().enumerate() {
-            let words = matches!(first.get(at), Some(Cell::Words(_) | Cell::Head(_)));
+            let words = matches!(first.get(at), Some(Cell::Words(_) | Cell::Head(_) | Cell::Link(..)));
             let class = if words { " class=\"words\"" } else { "" };
             let _ = write!(self.main, "<th scope=\"col\"{class}>{}</th>", escape(header));
         }
@@ -157,6 +179,10 @@ impl Document {
     fn cell(&mut self, cell: &Cell) {
         let _ = match cell {
             Cell::Head(text) => write!(self.main, "<th scope=\"row\">{}</th>", escape(text)),
+            Cell::Link(id, text) => {
+                let (id, text) = (escape(id), escape(text));
+                write!(self.main, "<th scope=\"row\"><a href=\"#{id}\">{text}</a></th>")
+            }
             Cell::Number(text) => write!(self.main, "<td>{}</td>", escape(text)),
             Cell::Words(text) => write!(self.main, "<td class=\"words\">{}</td>", escape(text)),
             Cell::Badge(tone, text) => {
@@ -194,7 +220,7 @@ impl Document {
     /// The page.
     #[must_use]
     pub fn html(mut self) -> String {
-        self.end_section();
+        self.end_chapter();
         shell(&self.title, &self.subtitle, &self.main, &self.plots.iter().collect::<Vec<_>>())
     }
 }
@@ -212,6 +238,10 @@ mod tests {
         let cells = vec![Cell::Number("1".into())];
         page.table(&["h"], [Row { cells, below: Some("<b>".into()) }]);
         page.section("two");
+        page.anchor("place");
+        page.chapter("one", "One");
+        page.section("three");
+        page.table(&["h"], [vec![Cell::Link("place".into(), "there".into())]]);
         page.text("<script>");
         let html = page.html();
         assert!(html.contains("<title>a &lt; b</title>") && html.contains("<p>c &amp; d</p>"));
@@ -219,6 +249,8 @@ mod tests {
         assert!(html.contains("<p>&lt;script&gt;</p>"));
         let row = "</tr><tr class=\"below\"><td class=\"words\" colspan=\"1\">&lt;b&gt;</td></tr>";
         assert!(html.contains(row));
-        assert_eq!(html.matches("<section>").count(), html.matches("</section>").count());
+        assert!(html.contains("<nav><a href=\"#one-three\">three</a></nav>"));
+        assert!(html.contains("<span id=\"place\">") && html.contains("<a href=\"#place\">there</a>"));
+        assert_eq!(html.matches("<section ").count(), html.matches("</section>").count());
     }
 }

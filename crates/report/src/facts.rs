@@ -51,7 +51,7 @@ fn distinct(values: impl Iterator<Item = String>, shown: usize) -> String {
 
 fn measured(run: &Run) -> Option<String> {
     let seconds = run.ours()["virtual_s"].as_f64()?;
-    Some(format!("{} of virtual time", time(seconds * 1e9)))
+    Some(format!("{} (virtual time)", time(seconds * 1e9)))
 }
 
 fn geometry(run: &Run) -> Option<String> {
@@ -158,9 +158,9 @@ fn tile(name: &str, value: String, detail: String) -> (String, String, String) {
 fn request(run: &Run, key: &str) -> Option<(String, String, String)> {
     let rate = |of: &str| look_up(&run.result, &format!("all.{key}.{of}")).flatten();
     let tail = tail(run, key)?;
-    let name = format!("{}{} throughput", key[..1].to_uppercase(), &key[1..]);
+    let name = format!("{}{} IOPS", key[..1].to_uppercase(), &key[1..]);
     let shown = |rate: Option<String>| rate.unwrap_or_else(|| "n/a".to_owned());
-    let value = shown(rate("iops").map(|iops| format!("{} /s", number(iops))));
+    let value = shown(rate("iops").map(number));
     let bandwidth = shown(rate("bw_bytes").map(|rate| format!("{}/s", bytes(rate))));
     Some(tile(&name, value, format!("{bandwidth}, p99 {}", time(tail))))
 }
@@ -168,7 +168,7 @@ fn request(run: &Run, key: &str) -> Option<(String, String, String)> {
 fn flushes(run: &Run) -> Option<(String, String, String)> {
     let count: f64 = jobs(run).filter_map(|job| job["sync"]["total_ios"].as_f64()).sum();
     let tail = tail(run, "sync")?;
-    Some(tile("Flush p99", time(tail), format!("{} flushes", grouped(count as u64))))
+    Some(tile("fsync p99", time(tail), format!("{} fsyncs", grouped(count as u64))))
 }
 
 /// The 99th percentile over all jobs, from the distribution.
@@ -182,7 +182,7 @@ fn own(run: &Run) -> Vec<(String, String, String)> {
     if let Some(gc) = ours["waf"]["gc"].as_f64() {
         let way = |key: &str| ours["waf"][key].as_f64().map_or_else(|| "–".to_owned(), number);
         let detail =
-            format!("{} with padding, {} of all media writes", way("gc_pad"), way("media"));
+            format!("user + GC; {} with padding, {} all media writes", way("gc_pad"), way("media"));
         tiles.push(tile("Write amplification", number(gc), detail));
     }
     if let (Some(erases), Some(valid)) =
@@ -194,8 +194,8 @@ fn own(run: &Run) -> Vec<(String, String, String)> {
     if let Some(ftl) = ours["memory"]["ftl_bytes"].as_f64() {
         let map = ours["map"]["bytes"]
             .as_f64()
-            .map_or_else(String::new, |map| format!("{} of it the map", bytes(map)));
-        tiles.push(tile("RAM of the FTL", bytes(ftl), map));
+            .map_or_else(String::new, |map| format!("mapping table {}", bytes(map)));
+        tiles.push(tile("FTL memory", bytes(ftl), map));
     }
     tiles.extend(map_cache(&ours["map"]));
     tiles.extend(journal(ours));
@@ -208,7 +208,7 @@ fn journal(ours: &Value) -> Option<(String, String, String)> {
     let (factor, journal) = (ours["waf"]["fs"].as_f64()?, &ours["fs"]["journal"]);
     let of = |key: &str| journal[key].as_u64().map(grouped);
     let detail = format!("{} commits, {} blocks to the journal", of("commits")?, of("blocks")?);
-    Some(tile("Sectors written a file sector", number(factor), detail))
+    Some(tile("FS write amplification", number(factor), detail))
 }
 
 fn page_cache(cache: &Value) -> Option<(String, String, String)> {
@@ -224,5 +224,5 @@ fn map_cache(map: &Value) -> Option<(String, String, String)> {
     let shown = hits < 1.0 || loads > 0;
     let writebacks = map["writebacks"].as_u64().unwrap_or(0);
     let detail = format!("{} loads, {} written back", grouped(loads), grouped(writebacks));
-    shown.then(|| tile("Map hits", format!("{} %", number(100.0 * hits)), detail))
+    shown.then(|| tile("Map cache hits", format!("{} %", number(100.0 * hits)), detail))
 }

@@ -3,6 +3,7 @@
 //! the point of that value, seed by seed, and what is `/ PATH @ AXIS=VALUE` to another number there.
 
 use crate::path::look_up;
+use crate::point::{in_words, stem};
 use crate::student::Mean;
 use crate::units::show;
 use serde_json::Value;
@@ -109,6 +110,15 @@ impl fmt::Display for Reference {
     }
 }
 
+impl Reference {
+    /// The point that it names, as plots show it.
+    pub(crate) fn in_words(&self) -> String {
+        let value = stem(&self.value);
+        let point = in_words(&self.axis, value);
+        self.path.iter().map(|path| format!("{path} of ")).collect::<String>() + &point
+    }
+}
+
 impl fmt::Display for Figure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.path)?;
@@ -193,7 +203,7 @@ pub struct Line {
 impl Line {
     /// Its value, to four digits.
     pub(crate) fn shown(&self) -> String {
-        self.figure.show(&Mean { mean: self.value, half_width: None })
+        self.figure.show(&Mean::exactly(self.value))
     }
 }
 
@@ -293,7 +303,7 @@ mod tests {
     /// A ratio of times is no time.
     #[test]
     fn only_times_have_units() {
-        let mean = Mean { mean: 1_500.0, half_width: None };
+        let mean = Mean::exactly(1_500.0);
         assert_eq!(figure("write.clat_ns.p99").show(&mean), "1.500 µs");
         assert_eq!(figure("write.clat_ns.p99 / stack=pblk").show(&mean), "1,500");
         let line =

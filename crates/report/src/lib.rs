@@ -21,6 +21,7 @@ mod plot;
 mod plots;
 mod point;
 mod read;
+mod results;
 mod student;
 mod table;
 mod theme;

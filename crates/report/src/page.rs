@@ -3,8 +3,9 @@
 
 use crate::escape::escape;
 use crate::facts::{facts, headlines, warnings};
-use crate::plot::Plot;
+use crate::plot::{Plot, slug};
 use crate::plots::{Section, sections};
+use crate::results::tables;
 use crate::table::table;
 use crate::theme::{FONT, Theme};
 use crate::{Kind, Report};
@@ -34,20 +35,59 @@ const WARNINGS_MAX: usize = 5;
 /// The whole page.
 pub(crate) fn page(report: &Report) -> String {
     let sections = sections(report);
-    let mut out = warning_box(report);
+    let summary = summary(report);
+    let own = [("Summary", !summary.is_empty())].into_iter().filter(|(_, has)| *has);
+    let titles = own.map(|(title, _)| title).chain(sections.iter().map(|section| section.title));
+    let places = titles.chain([REPRODUCE]).map(|title| (slug(title), title.to_owned()));
+    let mut out = contents(&places.collect::<Vec<_>>());
+    out.push_str(&warning_box(report));
     out.push_str(&fact_list(report));
     if report.kind() == Kind::Run {
         out.push_str(&tiles(report));
     }
+    if !summary.is_empty() {
+        let _ = write!(out, "{}{summary}</section>", begin("summary", "Summary"));
+    }
     for section in &sections {
         section_of_plots(&mut out, section);
-    }
-    if report.kind() != Kind::Run || report.cases.seeds() > 1 {
-        let _ = write!(out, "<section><h2>Table</h2>{}</section>", table(report));
     }
     out.push_str(&again(report));
     let plots: Vec<&Plot> = sections.iter().flat_map(|section| &section.plots).collect();
     shell(&report.title, &subtitle(report), &out, &plots)
+}
+
+/// The heading of the section that says how to make the page again.
+const REPRODUCE: &str = "Reproduce";
+
+/// The numbers of a run, and the figures of cases that are compared or repeated.
+fn summary(report: &Report) -> String {
+    let first = report.cases.list.first().filter(|_| report.kind() == Kind::Run);
+    let mut out = first.map_or_else(String::new, |case| tables(case.first()));
+    if report.kind() != Kind::Run || report.cases.seeds() > 1 {
+        if let Some(case) = first {
+            let _ = write!(out, "<p class=\"note\">Seed {} shown.</p>", case.first().seed);
+        }
+        out.push_str(&table(report));
+    }
+    out
+}
+
+/// Begins a section that links lead to under `id`.
+pub(crate) fn begin(id: &str, title: &str) -> String {
+    format!("<section id=\"{id}\"><h2>{}</h2>", escape(title))
+}
+
+/// Links: id, and what it says.
+pub(crate) fn nav(class: &str, links: &[(String, String)]) -> String {
+    let link =
+        |(id, text): &(String, String)| format!("<a href=\"#{}\">{}</a>", escape(id), escape(text));
+    format!("<nav{class}>{}</nav>", links.iter().map(link).collect::<String>())
+}
+
+/// Links that stay in sight, to the top of the page and to these places.
+pub(crate) fn contents(links: &[(String, String)]) -> String {
+    let top = ("top".to_owned(), "Top".to_owned());
+    nav(" class=\"contents\"", &[&[top], links].concat())
 }
 
 /// A page around what stands in its middle, with these plots in it.
@@ -69,7 +109,7 @@ fn head(out: &mut String, title: &str, subtitle: &str) {
          <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\
          <meta name=\"color-scheme\" content=\"light dark\">\
-         <title>{title}</title><style>{style}</style></head><body>\
+         <title>{title}</title><style>{style}</style></head><body id=\"top\">\
          <header><div><h1>{title}</h1><p>{subtitle}</p></div>\
          <button id=\"theme\" type=\"button\">Dark</button></header>"
     );
@@ -78,15 +118,15 @@ fn head(out: &mut String, title: &str, subtitle: &str) {
 fn subtitle(report: &Report) -> String {
     let (cases, runs) = (report.cases.list.len(), report.cases.runs().count());
     match report.kind() {
-        Kind::Run if runs == 1 => "One run on the virtual clock".to_owned(),
-        Kind::Run => format!("One case, {runs} seeds, on the virtual clock"),
-        Kind::Comparison => format!("{cases} cases compared, {runs} runs on the virtual clock"),
-        Kind::Sweep => format!("{cases} points, {runs} runs on the virtual clock"),
+        Kind::Run if runs == 1 => "Single run".to_owned(),
+        Kind::Run => format!("Single configuration, {runs} seeds"),
+        Kind::Comparison => format!("Comparison of {cases} configurations, {runs} runs"),
+        Kind::Sweep => format!("Sweep of {cases} points, {runs} runs"),
     }
 }
 
 fn warning_box(report: &Report) -> String {
-    boxed("warnings", "Before you believe a figure", &warnings(report))
+    boxed("warnings", "Warnings", &warnings(report))
 }
 
 /// What a reader has to see first, the first few of it unfolded; nothing if there is nothing.
@@ -139,7 +179,7 @@ fn tiles(report: &Report) -> String {
 }
 
 fn section_of_plots(out: &mut String, section: &Section) {
-    let _ = write!(out, "<section><h2>{}</h2>", section.title);
+    out.push_str(&begin(&slug(section.title), section.title));
     cards(out, &section.plots);
     out.push_str("</section>");
 }
@@ -159,7 +199,7 @@ pub(crate) fn cards(out: &mut String, plots: &[Plot]) {
 
 /// How to make it again: the command, and the resolved stacks.
 fn again(report: &Report) -> String {
-    let mut out = String::from("<section><h2>Make it again</h2>");
+    let mut out = begin(&slug(REPRODUCE), REPRODUCE);
     let cases = &report.cases.list;
     let own =
         cases.iter().take(STACKS_MAX).filter_map(|case| case.first().ours()["command"].as_str());

@@ -22,7 +22,7 @@ const LATENCIES: [&str; 2] = ["clat_ns", "lat_ns"];
 const ENDS: [(&str, f64); 2] = [("second_half.", 0.5), ("last_tenth.", 0.9)];
 
 /// Numbers of a point of the series: a figure over time is of one of them, and one of an end of the phase of a rate.
-pub const COURSES: [&str; 24] = [
+pub const COURSES: [&str; 26] = [
     "iops",
     "waf",
     "waf_gc_pad",
@@ -38,6 +38,8 @@ pub const COURSES: [&str; 24] = [
     "sync.p99_ns",
     "map_hit_ratio",
     "gc_sectors_per_s",
+    "free_lines",
+    "in_flight",
     "fs.gc_blocks_per_s",
     "fs.gc_share",
     "fs.checkpoints_per_s",

@@ -17,6 +17,8 @@ const LETTER_WIDTH: usize = 7;
 const SYMBOL_WIDTH: usize = 40;
 /// Letters that a line of a title may have: what fits a narrow window.
 const TITLE_MAX: usize = 32;
+/// Letters that a line of an axis's title may have.
+const AXIS_MAX: usize = 34;
 /// Fewer points than this along a line are marked, for a line alone would hide how few they are.
 const MARKED_POINTS: usize = 25;
 
@@ -101,13 +103,15 @@ impl<'a> Scale<'a> {
             ScaleKind::Log => json!({ "type": "log", "nice": false }),
             ScaleKind::Share => json!({ "domain": [0, 1] }),
         };
-        let mut axis = json!({ "title": self.title, "tickCount": 6, "format": ",~r" });
+        let mut axis = json!({ "title": axis_title(self.title), "tickCount": 6, "format": ",~r" });
         match self.kind {
             ScaleKind::Share => axis["format"] = ".0%".into(),
             ScaleKind::Log => {
                 let ticks = log_ticks(rows.iter().filter_map(|row| row[field].as_f64()));
                 scale["domain"] = json!([ticks.first(), ticks.last()]);
                 axis["values"] = ticks.into();
+                // Vega leaves out some of the values if they are more than this.
+                axis["tickCount"] = Value::Null;
                 axis["labelOverlap"] = "greedy".into();
             }
             ScaleKind::FromZero | ScaleKind::Time | ScaleKind::Free => {}
@@ -117,7 +121,7 @@ impl<'a> Scale<'a> {
 }
 
 /// Decades at which an axis has more than their beginnings, at most.
-const FINE_DECADES: i32 = 3;
+const FINE_DECADES: i32 = 1;
 
 /// Round numbers on both sides of all positive `numbers` and between them: powers of ten, and 2 and 5
 /// of each if they are few.
@@ -145,13 +149,36 @@ fn power(decade: i32) -> f64 {
     format!("1e{decade}").parse().unwrap_or(1.0)
 }
 
+/// What each colour of a theme means, in their order: the same colour has one of these meanings in every plot.
+const MEANINGS: [&[&str]; 9] = [
+    &["Write", "user data", "waiting for user data"],
+    &["GC copies", "waiting for GC copies"],
+    &["Read"],
+    &["fsync", "programming data"],
+    &["padding", "programming padding"],
+    &["mapping blocks"],
+    &["Trim"],
+    &["metadata"],
+    &["stale GC copies"],
+];
+
+/// `names` at the places of their colours, and at the others what they would mean; `None` if a name has no meaning of
+/// its own. What is drawn is of one kind, so no two of `names` share a place.
+fn meanings(names: &[String]) -> Option<Vec<&str>> {
+    let meant = |name: &String| MEANINGS.iter().any(|all| all.contains(&name.as_str()));
+    let is_drawn = |name: &&&str| names.iter().any(|drawn| drawn == **name);
+    let place = |all: &&[&'static str]| *all.iter().find(is_drawn).unwrap_or(&all[0]);
+    names.iter().all(meant).then(|| MEANINGS.iter().map(place).collect())
+}
+
 /// The encoding of what a line or bar stands for, by colour, in this order.
 pub(crate) fn colour(field: &str, names: &[String]) -> Value {
     let legend = match names.len() {
         0 | 1 => Value::Null,
-        _ => json!({ "title": null, "columns": legend_columns(names) }),
+        _ => json!({ "title": null, "columns": legend_columns(names), "values": names }),
     };
-    json!({ "field": field, "type": "nominal", "sort": names, "scale": { "domain": names }, "legend": legend })
+    let domain = meanings(names).map_or_else(|| json!(names), |domain| json!(domain));
+    json!({ "field": field, "type": "nominal", "sort": names, "scale": { "domain": domain }, "legend": legend })
 }
 
 /// Columns of a legend that is no wider than a plot.
@@ -187,7 +214,12 @@ pub(crate) fn lines(
     interpolate: &str,
 ) -> Option<Plot> {
     let names = names(&rows, "series");
-    let marked = rows.len() < MARKED_POINTS * names.len();
+    let drawn = rows.iter().filter(|row| row["y"].is_number()).count();
+    // Points between gaps have no line to be seen by.
+    let marked = match drawn < MARKED_POINTS * names.len() || drawn < rows.len() / 2 {
+        true => json!({ "size": 18 }),
+        false => false.into(),
+    };
     let mark = json!({ "type": "line", "interpolate": interpolate, "point": marked, "clip": true });
     let encoding = json!({
         "x": x.encoding("x", &rows), "y": y.encoding("y", &rows), "color": colour("series", &names),
@@ -197,12 +229,12 @@ pub(crate) fn lines(
 }
 
 /// `plot` of [`lines`] with a dashed line across at the `y` of each level, in the colour of its `series`; `label` is
-/// shown at the pointer.
-pub(crate) fn with_levels(mut plot: Plot, levels: Vec<Value>) -> Plot {
+/// shown at the pointer, as is the value under the title of the axis.
+pub(crate) fn with_levels(mut plot: Plot, levels: Vec<Value>, axis: &str) -> Plot {
     let Some(spec) = plot.spec.as_object_mut().filter(|_| !levels.is_empty()) else { return plot };
     let [mark, encoding] = ["mark", "encoding"].map(|key| spec.remove(key).unwrap_or_default());
     let value = json!({ "field": "y", "type": "quantitative", "format": ".4~r",
-                        "title": encoding["y"]["axis"]["title"] });
+                        "title": axis });
     let across = json!({
         "y": encoding["y"], "color": encoding["color"],
         "tooltip": [{ "field": "label", "title": "stated" }, value],
@@ -221,17 +253,41 @@ pub(crate) fn part(bar: &str, name: &str, value: f64) -> Value {
     json!({ "bar": bar, "series": name, "x": value })
 }
 
+/// `rows` with the rank of their `series` among `parts`.
+fn ranked(mut rows: Vec<Value>, parts: &[String]) -> Vec<Value> {
+    for row in &mut rows {
+        row["rank"] = parts.iter().position(|part| row["series"] == part.as_str()).into();
+    }
+    rows
+}
+
+/// Areas over x, of [`point`]s stacked in the order in which their series come; each lasts until its point from the one
+/// before. `None` without any.
+pub(crate) fn areas(
+    id: &str,
+    title: &str,
+    rows: Vec<Value>,
+    x: Scale<'_>,
+    y: Scale<'_>,
+) -> Option<Plot> {
+    let parts = names(&rows, "series");
+    let rows = ranked(rows, &parts);
+    let mut up = y.encoding("y", &rows);
+    up["stack"] = "zero".into();
+    let body = json!({
+        "mark": { "type": "area", "interpolate": "step-before", "clip": true },
+        "encoding": {
+            "x": x.encoding("x", &rows), "y": up, "color": colour("series", &parts),
+            "order": { "field": "rank", "type": "quantitative" },
+        },
+    });
+    (!rows.is_empty()).then(|| Plot::new(id, title, rows, body))
+}
+
 /// Bars to the right, of [`part`]s stacked in the order in which they come; `None` without any.
 pub(crate) fn bars(id: &str, title: &str, rows: Vec<Value>, x: Scale<'_>) -> Option<Plot> {
     let (bars, parts) = (names(&rows, "bar"), names(&rows, "series"));
-    let rank = |row: &Value| parts.iter().position(|part| row["series"] == part.as_str());
-    let rows: Vec<Value> = rows
-        .into_iter()
-        .map(|mut row| {
-            row["rank"] = rank(&row).into();
-            row
-        })
-        .collect();
+    let rows = ranked(rows, &parts);
     let mut across = x.encoding("x", &rows);
     across["stack"] = "zero".into();
     across["axis"]["grid"] = true.into();
@@ -253,8 +309,16 @@ pub(crate) fn bars(id: &str, title: &str, rows: Vec<Value>, x: Scale<'_>) -> Opt
     (!rows.is_empty()).then(|| Plot::new(id, title, rows, body))
 }
 
+/// The title of an axis, in lines that fit beside a plot and below a narrow one.
+fn axis_title(title: &str) -> Value {
+    match in_lines(title, AXIS_MAX) {
+        Value::Array(lines) if lines.len() == 1 => title.into(),
+        lines => lines,
+    }
+}
+
 /// Text in lines of at most so many letters, broken between words.
-pub(crate) fn in_lines(text: &str, letters: usize) -> Value {
+fn in_lines(text: &str, letters: usize) -> Value {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split(' ') {
         match lines.last_mut() {
@@ -292,12 +356,27 @@ mod tests {
         assert_eq!(colour("series", &["one".to_owned()])["legend"], Value::Null);
     }
 
+    /// A meaning has its colour whatever else is drawn, and what has no meaning takes the colours in order.
+    #[test]
+    fn colours_have_meanings() {
+        let of = |names: &[&str], name: &str| {
+            let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+            let domain = colour("series", &names)["scale"]["domain"].clone();
+            domain.as_array().unwrap().iter().position(|other| other == name).unwrap()
+        };
+        assert_eq!(of(&["GC copies"], "GC copies"), of(&["user data", "GC copies"], "GC copies"));
+        assert_eq!(of(&["padding", "metadata"], "padding"), 4);
+        assert_eq!((of(&["Read", "Write"], "Write"), of(&["user data"], "user data")), (0, 0));
+        assert_eq!((of(&["pblk", "Write"], "pblk"), of(&["pblk", "Write"], "Write")), (0, 1));
+    }
+
     /// Ticks are round, and enclose what is drawn.
     #[test]
     fn log_ticks_are_round() {
         let ticks = |numbers: &[f64]| log_ticks(numbers.iter().copied());
         assert_eq!(ticks(&[1.3, 4.0]), [1.0, 2.0, 5.0]);
-        assert_eq!(ticks(&[0.3, 60.0]), [0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0]);
+        assert_eq!(ticks(&[3.0, 6.0]), [2.0, 5.0, 10.0]);
+        assert_eq!(ticks(&[0.3, 60.0]), [0.1, 1.0, 10.0, 100.0]);
         assert_eq!(ticks(&[0.005, 90.0]), [0.001, 0.01, 0.1, 1.0, 10.0, 100.0]);
         assert_eq!(ticks(&[10.0]), [10.0, 20.0]);
         assert_eq!(ticks(&[0.0]), [1.0, 10.0]);

@@ -107,7 +107,7 @@ pub fn label(points: &[Point], axis: &str, point: &Point) -> String {
 }
 
 /// `stacks/pblk.toml` as `pblk`; what is no name of a file stays.
-fn stem(name: &str) -> &str {
+pub(crate) fn stem(name: &str) -> &str {
     let file = name.rsplit('/').next().unwrap_or(name);
     let ends = [".toml", ".fio", ".f"];
     ends.iter().find_map(|end| file.strip_suffix(end)).unwrap_or(name)

@@ -16,7 +16,15 @@ pub struct Mean {
     pub mean: f64,
     /// Half the width of the 95 % confidence interval; `None` for a single sample.
     pub half_width: Option<f64>,
+    /// What is shown around it: the interval, or the range of samples that are too few for one. It does not go below
+    /// zero where no sample does.
+    pub ends: [f64; 2],
+    /// How many samples it is of.
+    pub samples: usize,
 }
+
+/// Samples at which an interval says something: that of two is 18 times as wide as their distance.
+const INTERVAL_MIN: usize = 3;
 
 impl Mean {
     /// Of `samples`; `None` without any.
@@ -29,13 +37,37 @@ impl Mean {
         let mean = samples.iter().sum::<f64>() / n;
         let squares: f64 = samples.iter().map(|x| (x - mean) * (x - mean)).sum();
         let half = |freedom: usize| t(freedom) * (squares / freedom as f64 / n).sqrt();
-        Some(Self { mean, half_width: (samples.len() > 1).then(|| half(samples.len() - 1)) })
+        let half_width = (samples.len() > 1).then(|| half(samples.len() - 1));
+        let (low, high) = samples
+            .iter()
+            .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), x| (low.min(*x), high.max(*x)));
+        let ends = match half_width.filter(|_| samples.len() >= INTERVAL_MIN) {
+            Some(half) if low >= 0.0 => [(mean - half).max(0.0), mean + half],
+            Some(half) => [mean - half, mean + half],
+            None => [low, high],
+        };
+        Some(Self { mean, half_width, ends, samples: samples.len() })
+    }
+
+    /// A number that is known as it is.
+    #[must_use]
+    pub const fn exactly(number: f64) -> Self {
+        Self { mean: number, half_width: None, ends: [number; 2], samples: 1 }
+    }
+
+    /// Whether its ends are those of its samples, because there are too few for an interval.
+    pub(crate) const fn is_range(&self) -> bool {
+        self.samples > 1 && self.samples < INTERVAL_MIN
     }
 
     /// The same in units of `scale`.
     pub(crate) fn in_units_of(self, scale: f64) -> Self {
-        let Self { mean, half_width } = self;
-        Self { mean: mean / scale, half_width: half_width.map(|half| half / scale) }
+        Self {
+            mean: self.mean / scale,
+            half_width: self.half_width.map(|half| half / scale),
+            ends: self.ends.map(|end| end / scale),
+            samples: self.samples,
+        }
     }
 }
 
@@ -60,9 +92,20 @@ mod tests {
         let mean = Mean::of(&[1.0, 2.0, 3.0, 4.0, 5.0]).unwrap();
         assert_eq!(mean.mean, 3.0);
         assert!((mean.half_width.unwrap() - 1.963).abs() < 1e-3, "{mean:?}");
-        assert_eq!(Mean::of(&[7.0]), Some(Mean { mean: 7.0, half_width: None }));
+        assert_eq!(Mean::of(&[7.0]), Some(Mean::exactly(7.0)));
         assert_eq!(Mean::of(&[7.0, 7.0]).unwrap().half_width, Some(0.0));
         assert_eq!(Mean::of(&[]), None);
+    }
+
+    /// Two samples are shown as they are, and no band goes below zero unless a sample does.
+    #[test]
+    fn ends_say_what_samples_say() {
+        let two = Mean::of(&[8.0, 9.0]).unwrap();
+        assert!(two.is_range() && two.half_width.unwrap() > 6.0, "{two:?}");
+        assert_eq!(two.ends, [8.0, 9.0]);
+        let low = |samples: &[f64]| Mean::of(samples).unwrap().ends[0];
+        assert_eq!(low(&[0.0, 1.0, 9.0]), 0.0);
+        assert!(low(&[-1.0, 1.0, 9.0]) < -1.0 && low(&[8.0, 9.0, 10.0]) > 6.0);
     }
 
     /// Table and expansion meet, and the expansion ends at the normal distribution.

@@ -17,26 +17,41 @@ pub(crate) fn table(report: &Report) -> String {
     let cases = &report.cases.list;
     let columns: Vec<&Column> = report.visible_columns().collect();
     let figures = columns.iter().map(|column| column.figure().to_string());
-    let mut out = String::from("<div class=\"scroll\"><table><thead><tr>");
-    for header in headers(report).into_iter().chain(figures) {
-        out.push_str(&format!("<th scope=\"col\">{}</th>", escape(&header)));
-    }
-    out.push_str("</tr></thead><tbody>");
-    for (at, case) in cases.iter().enumerate().take(LINES_MAX) {
-        out.push_str("<tr>");
-        for label in labels(case) {
-            let _ = write!(out, "<th scope=\"row\">{}</th>", escape(&label));
-        }
-        for column in &columns {
-            let _ = write!(out, "<td>{}</td>", cell(report, column, at));
-        }
-        out.push_str("</tr>");
-    }
-    out.push_str("</tbody></table></div>");
+    let headers: Vec<String> = headers(report).into_iter().chain(figures).collect();
+    let headers: Vec<&str> = headers.iter().map(String::as_str).collect();
+    let row = |(at, case): (usize, &Case)| {
+        let cells = columns.iter().map(|column| cell(report, column, at));
+        labels(case).into_iter().chain(cells).collect()
+    };
+    let rows: Vec<Vec<String>> = cases.iter().enumerate().take(LINES_MAX).map(row).collect();
+    let heads = headers.len() - columns.len();
+    let mut out = grid(&headers, &rows, heads);
     let _ = write!(out, "<p class=\"note\">{}</p>", note(report));
     for line in &report.lines {
         let _ = write!(out, "<p class=\"note\">{}</p>", escape(&line.to_string()));
     }
+    out
+}
+
+/// A table of text, which scrolls where it is too wide; the first `heads` cells of a row name it.
+pub(crate) fn grid(headers: &[&str], rows: &[Vec<String>], heads: usize) -> String {
+    let mut out = String::from("<div class=\"scroll\"><table><thead><tr>");
+    for (at, header) in headers.iter().enumerate() {
+        let class = if at < heads { " class=\"words\"" } else { "" };
+        out.push_str(&format!("<th scope=\"col\"{class}>{}</th>", escape(header)));
+    }
+    out.push_str("</tr></thead><tbody>");
+    for row in rows {
+        out.push_str("<tr>");
+        for (at, cell) in row.iter().enumerate() {
+            let _ = match at < heads {
+                true => write!(out, "<th scope=\"row\">{}</th>", escape(cell)),
+                false => write!(out, "<td>{}</td>", escape(cell)),
+            };
+        }
+        out.push_str("</tr>");
+    }
+    out.push_str("</tbody></table></div>");
     out
 }
 
@@ -61,7 +76,7 @@ fn cell(report: &Report, column: &Column, at: usize) -> String {
     let compared = report.kind() == Kind::Comparison && !column.figure().is_relative();
     let first = column.mean(0).filter(|first| first.mean != 0.0 && compared);
     first.map_or(text.clone(), |first| {
-        format!("{text} <span class=\"ratio\">×{}</span>", number(mean.mean / first.mean))
+        format!("{text} (×{})", number(mean.mean / first.mean))
     })
 }
 
@@ -69,6 +84,7 @@ fn note(report: &Report) -> String {
     let cases = report.cases.list.len();
     let mut note = match report.cases.seeds() {
         0 | 1 => String::new(),
+        2 => "Means over two seeds, with their range in brackets. ".to_owned(),
         seeds => format!(
             "Means over {seeds} seeds, ± half the width of the 95 % confidence interval (Student’s t). "
         ),

@@ -1,7 +1,7 @@
 //! How plots look: the Vega-Lite configuration for light and for dark paper.
 //!
 //! Colours keep a contrast of at least 3:1 to their background and differ in lightness as well as in
-//! hue, after Okabe and Ito, "Color Universal Design" (2008).
+//! hue, after Okabe and Ito, "Color Universal Design" (2008). Which colour means what: `plot.rs`, `MEANINGS`.
 
 use serde_json::{Value, json};
 
@@ -18,7 +18,9 @@ struct Colours {
     ink: &'static str,
     soft: &'static str,
     line: &'static str,
-    series: [&'static str; 8],
+    series: [&'static str; 9],
+    /// From few to many, on the paper.
+    heat: [&'static str; 4],
 }
 
 const LIGHT: Colours = Colours {
@@ -28,7 +30,9 @@ const LIGHT: Colours = Colours {
     line: "#e3e7ec",
     series: [
         "#0067a8", "#d2540b", "#008560", "#a63d86", "#a87400", "#3591c4", "#6a4fb3", "#5d6878",
+        "#7a2e12",
     ],
+    heat: ["#cfe0ee", "#6aa6d3", "#0067a8", "#06263f"],
 };
 
 const DARK: Colours = Colours {
@@ -38,7 +42,9 @@ const DARK: Colours = Colours {
     line: "#2c343f",
     series: [
         "#56a9e8", "#f08d49", "#34c79b", "#e08cc3", "#e5b84a", "#9ad0f0", "#b29ae6", "#a5b0bd",
+        "#c4694c",
     ],
+    heat: ["#22384c", "#2f6796", "#56a9e8", "#e3f2fd"],
 };
 
 /// System fonts, as the page has them.
@@ -55,7 +61,7 @@ impl Theme {
 
     /// The configuration of a plot.
     pub(crate) fn config(self) -> Value {
-        let Colours { paper, ink, soft, line, series } = self.colours();
+        let Colours { paper, ink, soft, line, series, heat } = self.colours();
         json!({
             "background": paper,
             "font": FONT,
@@ -79,7 +85,7 @@ impl Theme {
             },
             "header": { "labelColor": soft, "titleColor": soft },
             "view": { "stroke": null },
-            "range": { "category": series },
+            "range": { "category": series, "heatmap": heat },
             "line": { "strokeWidth": 1.7, "strokeJoin": "round", "strokeCap": "round" },
             "point": { "filled": true, "size": 45 },
             "bar": { "cornerRadiusEnd": 1.5 },
@@ -89,6 +95,8 @@ impl Theme {
                 "interval": { "color": ink, "strokeWidth": 1, "opacity": 0.75 },
                 "published": { "fill": ink, "fillOpacity": 0, "stroke": ink, "strokeWidth": 2.5, "opacity": 1 },
                 "reference-text": { "color": soft, "fontSize": 11 },
+                "name": { "color": soft, "fontSize": 11.5 },
+                "number": { "color": ink, "fontSize": 11.5, "fontWeight": 550 },
             },
         })
     }

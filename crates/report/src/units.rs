@@ -35,13 +35,17 @@ pub(crate) fn number(number: f64) -> String {
     digits(number, decimals(number))
 }
 
-/// A mean to four digits, a time in the unit that fits: `8.818 ± 0.012`, `1.812 ± 0.021 ms`.
+/// A mean to four digits, a time in the unit that fits: `8.818 ± 0.012`, `1.812 ± 0.021 ms`. Of two samples with their
+/// range: `8.401 (8.395..8.407)`.
 pub(crate) fn show(is_time: bool, mean: &Mean) -> String {
     let unit = Some(time_unit(mean.mean)).filter(|_| is_time && mean.mean != 0.0);
     let scale = unit.map_or(1.0, |(_, ns)| ns);
     let decimals = decimals(mean.mean / scale);
     let mut text = digits(mean.mean / scale, decimals);
-    if let Some(half) = mean.half_width {
+    if mean.is_range() {
+        let [low, high] = mean.ends.map(|end| digits(end / scale, decimals));
+        text.push_str(&format!(" ({low}..{high})"));
+    } else if let Some(half) = mean.half_width {
         text.push_str(&format!(" ± {}", digits(half / scale, decimals)));
     }
     unit.map_or(text.clone(), |(name, _)| format!("{text} {name}"))
@@ -80,12 +84,16 @@ mod tests {
     /// Figures have four digits, and an interval has as many decimals as its mean.
     #[test]
     fn figures_are_readable() {
-        let show = |is_time, mean, half_width| show(is_time, &Mean { mean, half_width });
+        let show = |is_time, mean, half_width| {
+            show(is_time, &Mean { half_width, samples: 3, ..Mean::exactly(mean) })
+        };
         assert_eq!(show(false, 8.8179, Some(0.0123)), "8.818 ± 0.012");
         assert_eq!(show(false, 8.8179, None), "8.818");
         assert_eq!(show(false, 17_812.3, Some(99.8)), "17,812 ± 100");
         assert_eq!(show(true, 1_812_345.0, Some(21_000.0)), "1.812 ± 0.021 ms");
         assert_eq!(show(true, 0.0, None), "0.000");
+        let two = Mean::of(&[1_800_000.0, 1_900_000.0]).unwrap();
+        assert_eq!(super::show(true, &two), "1.850 (1.800..1.900) ms");
     }
 
     /// Units fit what they show.

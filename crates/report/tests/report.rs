@@ -8,12 +8,17 @@ const BYTES_MAX: usize = 3_000_000;
 
 /// A result with everything that reports draw, and `points` intervals.
 fn result(stack: &str, seed: u64, points: u64) -> Value {
-    let latency = |ns: u64| json!({ "ios": 100, "mean_ns": ns, "p50_ns": ns, "p99_ns": 3 * ns, "max_ns": 9 * ns });
+    let latency = |ns: u64| json!({
+        "ios": 100, "mean_ns": ns, "p50_ns": ns, "p99_ns": 3 * ns, "max_ns": 9 * ns, "bytes_per_s": 409_600_000,
+        "histogram": { "first_ns": 1024, "ios": [90, 0, 10] },
+    });
     let interval = |at: u64| {
         json!({
             "t_s": 0.001 * (at + 1) as f64, "iops": 20_000.0, "waf": 1.5, "waf_gc_pad": 1.6,
             "waf_media": 1.7, "map_hit_ratio": 0.9, "read": latency(70_000 + at),
             "write": latency(20_000 + at), "trim": latency(1_000), "sync": latency(900_000),
+            "sectors": { "user": 100, "gc": 50 + at, "stale": 1, "pad": 1, "meta": 2, "map": 3 },
+            "free_lines": 7, "in_flight": 32,
         })
     };
     let cdf = |ns: u64| json!({ "ns": [ns, 2 * ns, 5 * ns], "share": [0.1, 0.5, 1.0] });
@@ -110,7 +115,7 @@ fn check(plot: &Plot) {
         assert!(drawn.into_iter().all(|(_, value)| !value.is_null()), "{id}: {row}");
     }
     for encoding in encodings(&spec) {
-        let title = encoding.get("axis").map(|axis| axis["title"].as_str().unwrap_or_default());
+        let title = encoding.get("axis").map(|axis| axis["title"].to_string());
         let quantitative = encoding["type"] == "quantitative" && title.is_some();
         assert!(!quantitative || title.unwrap().contains('('), "{id}: {encoding} has no unit");
         if let Some(field) = encoding["field"].as_str() {
@@ -142,12 +147,20 @@ fn plots_can_be_drawn() {
 #[test]
 fn reports_draw_what_they_are_there_for() {
     let of_run = [
-        "throughput",
+        "iops",
+        "bandwidth",
+        "media-bandwidth",
         "waf",
+        "free-lines",
+        "in-flight",
         "latency-read",
         "latency-write",
         "latency-trim",
         "latency-sync",
+        "heat-read",
+        "heat-write",
+        "heat-trim",
+        "heat-sync",
         "map-hits",
         "cdf",
         "percentiles",
@@ -162,8 +175,11 @@ fn reports_draw_what_they_are_there_for() {
     let compared = ids(&comparison(2, 40));
     let of_comparison = [
         "figure-waf-gc",
-        "throughput-write",
+        "iops-write",
+        "bandwidth-write",
+        "media-bandwidth",
         "waf",
+        "free-lines",
         "latency-write-p99",
         "cdf-write",
         "flush",
@@ -207,9 +223,9 @@ fn relative_figures_are_ratios() {
     let plots = report.plots();
     plots.iter().for_each(check);
     let spec = plots[0].standalone();
-    assert_eq!(spec["title"], json!(["Write throughput, victim x"]));
+    assert_eq!(spec["title"], json!(["Write IOPS, victim x"]));
     let title = &spec["layer"][0]["encoding"]["y"]["axis"]["title"];
-    assert_eq!(title, "Relative to ftl.op_percent=10 (ratio)");
+    assert_eq!(title, "Relative to op_percent 10 (ratio)");
     let means: Vec<_> =
         spec["data"]["values"].as_array().unwrap().iter().map(|row| &row["mean"]).collect();
     assert_eq!(means, [1.0, 1.0]);
@@ -293,6 +309,65 @@ fn what_a_result_lacks_is_left_out() {
     assert!(Report::new("nothing", Vec::new()).html().contains("<h1>nothing</h1>"));
 }
 
+/// The table of a run has each direction of each job, those of all jobs first, and the flowops of a workload.
+#[test]
+fn runs_have_tables() {
+    let mut run = run("pblk", &[], 1, 3);
+    let mut second = run.result["jobs"][0].clone();
+    second["jobname"] = json!("<second>");
+    second["write"]["total_ios"] = json!(300);
+    run.result["jobs"].as_array_mut().unwrap().push(second);
+    run.result["nandscape"]["wml"] = json!({ "flowops": [{
+        "name": "open-old", "type": "openfile", "ops": 1_234, "ops_per_s": 617.0, "bytes_per_s": 0.0,
+        "latency_ns": { "mean": 4_500.0, "max": 9_000, "percentile": { "50": 4_000, "99": 8_000 } },
+    }] });
+    let html = Report::new("tables", vec![run]).html();
+    let row = |cells: &[&str]| {
+        let cells = cells.iter().map(|cell| format!("<td>{cell}</td>"));
+        cells.collect::<String>()
+    };
+    let of = |job: &str, way: &str| {
+        format!("<th scope=\"row\">{job}</th><th scope=\"row\">{way}</th>")
+    };
+    assert!(html.contains(&(of("all jobs", "write") + &row(&["400", "800.0"]))), "over 0.5 s");
+    assert!(html.contains(&(of("&lt;second&gt;", "write") + &row(&["300", "20,001", "76.29 MiB/s"]))));
+    assert!(html.contains(&of("job", "fsync")) && html.contains("60.00 µs"));
+    let flowop = ["1,234", "617.0", "–", "4.500 µs", "4.000 µs", "8.000 µs", "9.000 µs"];
+    assert!(html.contains(&(of("open-old", "openfile") + &row(&flowop))));
+}
+
+/// Every section of a page can be reached by a link that stays in sight.
+#[test]
+fn sections_are_linked() {
+    for report in [one(), comparison(2, 9), sweep()] {
+        let html = report.html();
+        let ids = html.split("<section id=\"").skip(1).filter_map(|rest| rest.split('"').next());
+        let ids: Vec<&str> = ids.collect();
+        assert!(ids.len() > 2 && ids.iter().all(|id| html.contains(&format!("<a href=\"#{id}\">"))));
+    }
+}
+
+/// Write amplification is that of a window of writes, so a stall of users is no peak of it; and causes are stacked in
+/// the colours of their meanings.
+#[test]
+fn amplification_is_over_writes() {
+    let mut stalled = run("pblk", &[], 1, 40);
+    let sectors = &mut stalled.result["nandscape"]["series"][20]["sectors"];
+    *sectors = json!({ "user": 1, "gc": 500, "stale": 0, "pad": 0, "meta": 0, "map": 0 });
+    let plots = Report::new("stall", vec![stalled]).plots();
+    let spec = |id: &str| plots.iter().find(|plot| plot.id == id).unwrap().standalone();
+    let highest = |spec: &Value| {
+        let rows = spec["data"]["values"].as_array().unwrap();
+        rows.iter().filter_map(|row| row["y"].as_f64()).fold(0.0, f64::max)
+    };
+    let waf = highest(&spec("waf"));
+    assert!((3.0..6.0).contains(&waf), "{waf} and not 501");
+    let areas = spec("media-bandwidth");
+    let domain = &areas["encoding"]["color"]["scale"]["domain"];
+    assert_eq!((&domain[0], &domain[1], &domain[4]), (&json!("user data"), &json!("GC copies"), &json!("padding")));
+    assert_eq!(areas["encoding"]["y"]["stack"], "zero");
+}
+
 /// A run on files tells of its file system, and of what became of writes and reads in it.
 #[test]
 fn file_systems_are_described() {
@@ -305,7 +380,7 @@ fn file_systems_are_described() {
     });
     let html = Report::new("files", vec![on_files]).html();
     assert!(html.contains("<dt>File system</dt><dd>ext4, data=ordered, commit=jbd2</dd>"));
-    assert!(html.contains("1.25") && html.contains("12 commits, 3,456 blocks to the journal"));
+    assert!(html.contains("1.25") && html.contains("FS write amplification") && html.contains("12 commits, 3,456 blocks to the journal"));
     assert!(html.contains("Page cache hits") && html.contains("75.00 %"));
     assert!(!one().html().contains("File system"));
 }

@@ -259,6 +259,11 @@ impl Lines {
         self.quarantine.iter().copied().filter(of_stripe)
     }
 
+    /// Lines that hold nothing: free ones, those kept for mapping blocks included, and quarantined ones.
+    pub(crate) fn empty_lines(&self) -> u64 {
+        u64::from(self.free_lines) + self.quarantine.len() as u64
+    }
+
     /// Free lines of a stripe.
     #[inline]
     pub(crate) fn free_lines_of(&self, stripe: u32) -> u32 {

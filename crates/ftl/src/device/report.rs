@@ -93,6 +93,10 @@ impl<M: OpenChannel, P: RegionMap> Ftl for DeviceFtl<M, P> {
         self.flash.lines.iter().map(|(_, line)| erase_unit(line)).collect()
     }
 
+    fn free_erase_units(&self) -> u64 {
+        self.flash.lines.empty_lines()
+    }
+
     fn mapped_sectors(&self) -> u64 {
         self.flash.map.mapped() * u64::from(self.flash.rules.sizes.unit)
     }

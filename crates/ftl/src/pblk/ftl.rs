@@ -89,6 +89,10 @@ impl<M: OpenChannel> Ftl for Pblk<M> {
         self.flash.lines.iter().map(|(_, line)| report(line)).collect()
     }
 
+    fn free_erase_units(&self) -> u64 {
+        self.flash.lines.empty_lines()
+    }
+
     fn mapped_sectors(&self) -> u64 {
         self.flash.l2p.mapped()
     }

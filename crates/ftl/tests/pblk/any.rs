@@ -59,6 +59,8 @@ fn any_ftl_is_the_ftl_itself() {
     assert_eq!(any.sectors(), report.sectors);
     assert_eq!(any.link().counts(), plain.link().counts());
     assert_eq!((any.memory(), any.erase_units()), (plain.memory(), plain.erase_units()));
+    let free = any.erase_units().iter().filter(|unit| unit.state == EraseUnitState::Free).count();
+    assert_eq!((any.free_erase_units(), plain.free_erase_units()), (free as u64, free as u64));
     assert_eq!((any.now(), any.mapped_sectors()), (plain.now(), plain.mapped_sectors()));
     assert_eq!(any.size(), choices.check(&GEOMETRY).expect("fits"));
     assert_eq!((any.kind(), any.memory().side), (FtlKind::Pblk, Side::Host));

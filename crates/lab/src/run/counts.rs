@@ -50,6 +50,8 @@ counts! {
         pub(super) cleaning: Option<Cleaning>,
         /// Of a coupled SSD.
         pub(super) migrations: Option<CoupledCounts>,
+        /// Erase units that are free now.
+        pub(super) free_lines: u64 = last,
     }
 }
 
@@ -80,7 +82,8 @@ impl Sample {
             }),
             _ => None,
         });
-        Self { sectors: ftl.sectors(), cleaning, migrations: migrations(ftl) }
+        let (migrations, free_lines) = (migrations(ftl), ftl.free_erase_units());
+        Self { sectors: ftl.sectors(), cleaning, migrations, free_lines }
     }
 }
 

@@ -10,7 +10,7 @@ use super::error::RunError;
 use super::hang::{describe_waiting, is_hang, run_with_timeout};
 use super::observer::Observer;
 use crate::stack::Stack;
-use crate::timeline::{LOG_ROOM, Request, Requests};
+use crate::timeline::{LOG_ROOM, Levels, Request, Requests};
 use nandscape_block::{AsyncDevice, Bio, BlockDevice, Completion, DeviceCaps, Submit, Token};
 use nandscape_fs::contract::SyscallCost;
 use nandscape_ftl::{Detail, Ftl, SectorCounts};
@@ -336,7 +336,8 @@ impl Rig {
         let Some(timeline) = observer.timeline().filter(|_| self.is_logged()) else { return };
         self.with(|ftl, requests| {
             timeline.write_host(ftl.cpu_spans(Some(LOG_ROOM)));
-            timeline.sample(now, ftl.media_mut().inner_mut(), requests);
+            let levels = Levels::of(ftl);
+            timeline.sample(now, levels, ftl.media_mut().inner_mut(), requests);
             if requests.is_none() {
                 ftl.cpu_spans(None);
             }

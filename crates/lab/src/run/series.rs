@@ -18,6 +18,8 @@ pub(super) struct Totals {
     pub(super) bytes: [u64; 3],
     /// Their latencies, by direction, and those of flushes.
     pub(super) latency: [LatencyTotals; 4],
+    /// I/Os in flight, if the load counts them.
+    pub(super) in_flight: Option<u32>,
     /// What was sampled.
     pub(super) sample: Sample,
 }
@@ -29,6 +31,7 @@ impl From<&Counted<Sample>> for Totals {
             ios: point.ios.iter().sum(),
             bytes: point.bytes,
             latency: point.latency.clone(),
+            in_flight: point.in_flight,
             sample: point.sample,
         }
     }
@@ -45,9 +48,14 @@ impl Totals {
         if seconds > 0.0 { count as f64 / seconds } else { 0.0 }
     }
 
+    /// Sectors written to media since `earlier`.
+    fn sectors_since(&self, earlier: &Self) -> SectorCounts {
+        self.sample.sectors.since(&earlier.sample.sectors)
+    }
+
     /// Write amplification since `earlier`.
     pub(super) fn waf_since(&self, earlier: &Self) -> WriteAmplification {
-        WriteAmplification::of(&self.sample.sectors.since(&earlier.sample.sectors))
+        WriteAmplification::of(&self.sectors_since(earlier))
     }
 
     /// Garbage collection since `earlier`.
@@ -125,6 +133,12 @@ pub struct Point {
     pub waf: WriteAmplification,
     /// Latencies of the I/Os that completed in it, by direction, and of flushes.
     pub latency: [Option<IntervalLatency>; 4],
+    /// Sectors written to media in it.
+    pub sectors: SectorCounts,
+    /// Erase units that are free at its end.
+    pub free_lines: u64,
+    /// I/Os in flight at its end; `None`: the load does not count them.
+    pub in_flight: Option<u32>,
     /// Collection of garbage in it.
     pub garbage: GarbagePoint,
 }
@@ -141,6 +155,9 @@ pub(super) fn points(totals: &[Totals]) -> Vec<Point> {
             bytes_per_s: std::array::from_fn(|at| to.per_second(from, bytes(at))),
             waf: to.waf_since(from),
             latency: std::array::from_fn(|at| to.latency[at].since(&from.latency[at])),
+            sectors: to.sectors_since(from),
+            free_lines: to.sample.free_lines,
+            in_flight: to.in_flight,
             garbage: to.garbage_since(from),
         }
     };
@@ -173,15 +190,19 @@ impl WriteAmplification {
 /// What media were written for, in media sectors per user sector; the parts add up to
 /// [`WriteAmplification::media`]. Copies that became stale count as padding in the factor that pblk reports.
 pub(super) fn amplification_parts(sectors: &SectorCounts) -> [(&'static str, f64); 6] {
-    let parts = [
+    written_parts(sectors).map(|(name, part)| (name, part as f64 / sectors.user.max(1) as f64))
+}
+
+/// The sectors of these parts, whose sum is all that was written to media.
+pub(super) fn written_parts(sectors: &SectorCounts) -> [(&'static str, u64); 6] {
+    [
         ("user", sectors.user),
         ("gc", sectors.gc),
         ("stale", sectors.stale),
         ("pad", sectors.pad.saturating_sub(sectors.stale)),
         ("meta", sectors.line_meta + sectors.trim),
         ("map", sectors.map),
-    ];
-    parts.map(|(name, part)| (name, part as f64 / sectors.user.max(1) as f64))
+    ]
 }
 
 #[cfg(test)]
@@ -197,6 +218,20 @@ pub(super) mod tests {
             Totals { at: Nanos::from_ms(7 + at), ios, sample, ..Totals::default() }
         };
         (0..=ms).map(totals).collect()
+    }
+
+    /// A point has the levels at its end, and the sectors written within it.
+    #[test]
+    fn points_have_levels_at_their_ends() {
+        let mut totals = run(3, |at| 5 * at);
+        for (at, totals) in totals.iter_mut().enumerate() {
+            totals.sample.free_lines = 10 - at as u64;
+            totals.in_flight = Some(at as u32);
+        }
+        let points = points(&totals);
+        let levels: Vec<_> = points.iter().map(|p| (p.free_lines, p.in_flight)).collect();
+        assert_eq!(levels, [(9, Some(1)), (8, Some(2)), (7, Some(3))]);
+        assert!(points.iter().all(|p| (p.sectors.user, p.sectors.gc) == (5, 5)));
     }
 
     /// Points are rates within intervals, on a clock that begins with the measured phase.

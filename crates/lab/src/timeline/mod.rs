@@ -5,16 +5,20 @@
 //! clipped to the window and written. Nothing of this changes a result. The file is valid JSON after each
 //! batch, so also when a run fails. When the window ends, or enough is written, nothing is logged any more.
 
+mod flowops;
 mod host;
+mod levels;
 mod names;
 mod requests;
 mod sink;
 
+pub(crate) use levels::Levels;
 pub(crate) use requests::{Request, Requests};
 pub use sink::Output;
 
 use nandscape_media::{Command, Geometry, Log, Media, Resource, Span};
 use nandscape_rt::Nanos;
+use levels::KnownEnds;
 use sink::Sink;
 use std::collections::BTreeMap;
 use std::io;
@@ -29,6 +33,7 @@ const LINKS: u32 = 2;
 const CORES: u32 = 3;
 const THREADS: u32 = 4;
 const LOCKS: u32 = 5;
+const COUNTERS: u32 = 6;
 const JOBS: u32 = 10;
 /// Bits of a token that name an engine's slot.
 const SLOT_MASK: u64 = u32::MAX as u64;
@@ -70,6 +75,8 @@ pub struct Written {
     pub events: u64,
     /// When it was cut short, because there was too much to write.
     pub cut_at: Option<Nanos>,
+    /// The window, and when the run ended, if that was before the window began.
+    pub missed: Option<(Window, Nanos)>,
 }
 
 /// Writes a timeline; see the head of this file.
@@ -83,6 +90,9 @@ pub struct Timeline {
     commands: BTreeMap<u64, Command>,
     logged: u64,
     pcie_track: u32,
+    known_ends: KnownEnds,
+    /// The last pause.
+    last: Nanos,
 }
 
 impl std::fmt::Debug for Timeline {
@@ -109,11 +119,13 @@ impl Timeline {
         Ok(Self {
             sink: Sink::new(out)?,
             window,
-            written: Written { events: 0, cut_at: None },
+            written: Written { events: 0, cut_at: None, missed: None },
             slots: Vec::new(),
             commands: BTreeMap::new(),
             logged: 0,
             pcie_track: 0,
+            known_ends: KnownEnds::default(),
+            last: Nanos::ZERO,
         })
     }
 
@@ -122,7 +134,8 @@ impl Timeline {
     /// # Errors
     /// Something could not be written.
     pub fn finish(self) -> io::Result<Written> {
-        self.sink.finish().map(|()| self.written)
+        let missed = (self.last < self.window.start).then_some((self.window, self.last));
+        self.sink.finish().map(|()| Written { missed, ..self.written })
     }
 
     /// Names the tracks: a device's, and those of jobs, by the engine's slot.
@@ -142,6 +155,7 @@ impl Timeline {
         }
         self.pcie_track = geometry.groups + 1;
         self.name_track(LINKS, self.pcie_track, "PCIe");
+        self.name_group(COUNTERS, "counters");
         for (job, name) in slots {
             let job = job as u32;
             if self.slots.last() != Some(&job) {
@@ -182,9 +196,11 @@ impl Timeline {
     pub(crate) fn sample(
         &mut self,
         now: Nanos,
+        levels: Levels,
         media: &mut Media,
         requests: &mut Option<Box<Requests>>,
     ) {
+        self.last = now;
         if now >= self.window.end() {
             return self.end(media, requests);
         }
@@ -193,7 +209,11 @@ impl Timeline {
         }
         for request in requests.as_mut().map(|requests| requests.take()).unwrap_or_default() {
             self.write_request(&request);
+            if let Some(end) = request.done.filter(|end| *end > now) {
+                self.known_ends.add(end);
+            }
         }
+        self.write_levels(now, levels, requests);
         if !self.sink.flush() || self.written.events >= self.window.events_max {
             self.end(media, requests);
         }

@@ -67,6 +67,11 @@ impl Requests {
         }
     }
 
+    /// How many are in flight whose outcome is not known yet.
+    pub(super) fn open(&self) -> usize {
+        self.open.len()
+    }
+
     /// Those that completed.
     pub(super) fn take(&mut self) -> Vec<Request> {
         std::mem::take(&mut self.done)

@@ -44,20 +44,19 @@ impl Maker {
 #[must_use]
 pub fn page(all: &[Reproduction], maker: &Maker) -> String {
     let runs = distinct_runs(all.iter().map(|one| &one.paper));
-    let papers =
-        if all.len() == 1 { "One paper".to_owned() } else { format!("{} papers", all.len()) };
+    let papers = if all.len() == 1 { "1 paper".to_owned() } else { format!("{} papers", all.len()) };
     let size = match maker.size {
         Size::Plain => "",
-        Size::Quick => ", --quick: smaller than it should be",
-        Size::Full => ", --full: only the experiments that have the paper's own device sizes",
+        Size::Quick => " (--quick: reduced scale)",
+        Size::Full => " (--full: only the experiments at the paper's device sizes)",
     };
-    let subtitle = format!("{papers}, {runs} runs on the virtual clock{size}");
+    let subtitle = format!("{papers}, {runs} simulated runs{size}");
     let mut page = Document::new("Papers reproduced", &subtitle);
     let nonsense: Vec<String> = all
         .iter()
         .flat_map(|one| one.nonsense().into_iter().map(|why| format!("{}: {why}", one.paper.id)))
         .collect();
-    page.failures("Results that make no physical sense", &nonsense);
+    page.failures("Sanity checks that failed", &nonsense);
     overview(&mut page, all);
     for one in all {
         chapter(&mut page, one, maker);
@@ -119,12 +118,26 @@ fn statements(page: &mut Document, one: &Reproduction) {
     if one.judged.is_empty() {
         return;
     }
-    page.section("What it states");
-    page.table(&STATEMENT, one.statements().map(|(statement, judged)| stated(statement, judged)));
+    page.section("Claims");
+    page.table(&STATEMENT, one.statements().map(|(statement, judged)| linked(one, statement, judged)));
 }
 
 /// The headers above [`stated`].
-const STATEMENT: [&str; 5] = ["statement", "text", "published", "measured", "verdict"];
+const STATEMENT: [&str; 5] = ["claim", "text", "published", "measured", "verdict"];
+
+/// Where a figure of a paper stands on the page.
+fn place_of(one: &Reproduction, figure: usize) -> String {
+    format!("{}-figure-{figure}", one.paper.id)
+}
+
+/// A statement that links to its figure, if it has one.
+fn linked(one: &Reproduction, statement: &Statement, judged: &Judged) -> Row {
+    let mut row = stated(statement, judged);
+    if let Some(figure) = statement.figure {
+        row.cells[0] = Cell::Link(place_of(one, figure), statement.id.clone());
+    }
+    row
+}
 
 /// A statement beside what was measured, and the verdict with its reason.
 fn stated(statement: &Statement, judged: &Judged) -> Row {
@@ -144,8 +157,9 @@ fn figures(page: &mut Document, one: &Reproduction) {
     if one.paper.figures.is_empty() {
         return;
     }
-    page.section("Its figures");
+    page.section("Figures");
     for (at, figure) in one.paper.figures.iter().enumerate() {
+        page.anchor(&place_of(one, at));
         page.plots(plots::of_figure(one, figure));
         let of_figure = one.statements().filter(|(statement, _)| statement.figure == Some(at));
         let rows: Vec<Row> =
@@ -170,13 +184,13 @@ fn assumptions(page: &mut Document, one: &Reproduction) {
     if one.paper.assumptions.is_empty() {
         return;
     }
-    page.section("What it leaves open");
+    page.section("Unspecified parameters (sensitivity)");
     for (at, assumption) in one.paper.assumptions.iter().enumerate() {
         let Assumption { id, title, why, .. } = assumption;
         page.heading(&format!("{title} ({id})"));
         let other = effect(one, at);
         let why = why.trim_end_matches('.');
-        page.text(&format!("Chosen: {}. {why}. {other}", plain(&assumption.chosen)));
+        page.text(&format!("Baseline: {}. {why}. {other}", plain(&assumption.chosen)));
         alternatives(page, one, at);
         page.plots(plots::of_assumption(one, assumption));
         table(page, one, assumption.experiment, &Filter::default(), &assumption.metric);
@@ -235,7 +249,7 @@ fn alternatives(page: &mut Document, one: &Reproduction, assumption: usize) {
         }
     }
     if !lines.is_empty() {
-        let headers = ["statement", "as chosen", "verdict", "instead", "measured", "verdict"];
+        let headers = ["claim", "baseline", "verdict", "alternative", "measured", "verdict"];
         page.table(&headers, lines);
     }
 }
@@ -285,7 +299,7 @@ fn table(
 }
 
 fn checks(page: &mut Document, one: &Reproduction) {
-    page.section("Physical sense");
+    page.section("Sanity checks");
     page.text("What must hold of every run, whatever the paper says.");
     let line = |checked: &Checked| {
         let verdict = match (checked.runs_checked, checked.failures.as_slice()) {
@@ -303,7 +317,7 @@ fn checks(page: &mut Document, one: &Reproduction) {
 
 /// What the results are of, what was decided, and what to be careful about.
 fn made_of(page: &mut Document, one: &Reproduction) {
-    page.section("What this is made of");
+    page.section("Configuration");
     let all: Vec<(String, &Answers)> = one.all_answers().collect();
     let run = |(experiment, Answer { point, seed, result, .. }): (&str, Answer<'_>)| Run {
         source: experiment.to_owned(),
@@ -331,13 +345,13 @@ fn made_of(page: &mut Document, one: &Reproduction) {
     page.folded("Notes: what the paper leaves open, what we chose, and why", &one.paper.notes);
     let warnings = report.warnings();
     if !warnings.is_empty() {
-        let summary = format!("What to be careful about ({})", warnings.len());
+        let summary = format!("Warnings ({})", warnings.len());
         page.folded(&summary, &warnings.join("\n"));
     }
 }
 
 fn again(page: &mut Document, maker: &Maker) {
-    page.section("Make it again");
+    page.section("Reproduce");
     page.code(&maker.command);
     page.note(&format!("Made by {}. The same program makes the same files.", maker.program));
 }

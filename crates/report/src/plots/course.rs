@@ -1,18 +1,19 @@
-//! A run over time: throughput, write amplification, latency, hits of the map cache.
+//! A run over time: IOPS, bandwidth, I/Os in flight, latency, hits of the map cache.
 
-use super::{REQUESTS, drawn, seed_note};
+use super::{REQUESTS, drawn, heat, seed_note, writes};
 use crate::case::{Case, Run};
 use crate::path::number_below;
 use crate::plot::{Plot, Scale, ScaleKind, lines, point, with_levels};
 use crate::units::{byte_unit, time_unit};
 use serde_json::Value;
 
-const TIME: Scale<'_> = Scale::new("Time (s)", ScaleKind::Time);
+pub(super) const TIME: Scale<'_> = Scale::new("Time (s)", ScaleKind::Time);
 
 /// What has a course.
 pub(super) fn plots(cases: &[Case]) -> Vec<Plot> {
-    let plots = throughput(cases).into_iter().chain(amplification(cases));
-    let plots = plots.chain(latency(cases)).chain(hits(cases));
+    let plots = rates(cases, &IOPS).into_iter().chain(rates(cases, &BANDWIDTH));
+    let plots = plots.chain(writes::plots(cases)).chain(in_flight(cases));
+    let plots = plots.chain(latency(cases)).chain(heat::plots(cases)).chain(hits(cases));
     let note = seed_note(cases);
     plots.map(|plot| if plot.caption.is_empty() { plot.captioned(&note) } else { plot }).collect()
 }
@@ -35,7 +36,7 @@ pub(crate) fn courses(
     let axis = if key.ends_with("_ns") {
         let (scaled, unit) = in_time_unit(rows, "y");
         rows = scaled;
-        format!("{key} ({unit})")
+        format!("{} ({unit})", name_of(key))
     } else if key.contains("bytes") {
         let largest = rows.iter().filter_map(|row| row["y"].as_f64()).fold(0.0, f64::max);
         let (unit, scale) = byte_unit(largest);
@@ -43,25 +44,63 @@ pub(crate) fn courses(
             row["y"] = row["y"].as_f64().map(|bytes| bytes / scale).into();
         }
         let per_second = if key.ends_with("_per_s") { "/s" } else { "" };
-        format!("{key} ({unit}{per_second})")
+        format!("{} ({unit}{per_second})", name_of(key))
     } else {
-        format!("{key} ({})", unit_of(key))
+        format!("{} ({})", name_of(key), unit_of(key))
     };
     let levels = rows.split_off(points);
     let plot = lines(id, title, rows, TIME, Scale::new(&axis, ScaleKind::FromZero), "linear")?;
-    Some(with_levels(plot, levels))
+    Some(with_levels(plot, levels, &axis))
+}
+
+/// What a number over time is.
+pub(crate) fn name_of(key: &str) -> String {
+    let known = [
+        ("iops", "IOPS"),
+        ("waf", "Write amplification: user + GC"),
+        ("waf_gc_pad", "Write amplification: user + GC + padding"),
+        ("waf_media", "Write amplification: all media writes"),
+        ("map_hit_ratio", "Map cache hit ratio"),
+        ("gc_sectors_per_s", "GC copies"),
+        ("free_lines", "Free lines"),
+        ("in_flight", "I/Os in flight"),
+        ("fs.gc_blocks_per_s", "Blocks moved by cleaning"),
+        ("fs.gc_share", "Time in foreground cleaning"),
+        ("fs.checkpoints_per_s", "Checkpoints"),
+        ("fs.free_segments", "Free segments"),
+        ("coupled.moved_per_s", "Pages moved by the device"),
+        ("coupled.upcalls_per_s", "Upcalls"),
+        ("coupled.open", "Open migration records"),
+        ("coupled.record_bytes", "Memory of migration records"),
+        ("coupled.region_use", "Region in use"),
+    ];
+    if let Some((_, name)) = known.into_iter().find(|(other, _)| *other == key) {
+        return name.to_owned();
+    }
+    let of_request = key.split_once('.').and_then(|(kind, rest)| {
+        let (_, name) = REQUESTS.into_iter().find(|(other, _)| *other == kind)?;
+        Some(match rest {
+            "bytes_per_s" => format!("{name} bandwidth"),
+            "mean_ns" => format!("{name} latency: mean"),
+            "p99_ns" => format!("{name} latency: 99th percentile"),
+            _ => return None,
+        })
+    });
+    of_request.unwrap_or_else(|| key.to_owned())
 }
 
 /// What a number over time counts that is neither a time nor bytes.
 fn unit_of(key: &str) -> &'static str {
     match key {
-        "iops" => "requests/s",
+        "iops" => "1/s",
         "waf" | "waf_gc_pad" | "waf_media" => "sectors per user sector",
         "gc_sectors_per_s" => "sectors/s",
         "fs.gc_blocks_per_s" => "blocks/s",
         "coupled.moved_per_s" => "pages/s",
         "fs.free_segments" => "segments",
         "coupled.open" => "records",
+        "free_lines" => "lines",
+        "in_flight" => "I/Os",
         _ if key.ends_with("_per_s") => "1/s",
         _ => "share",
     }
@@ -69,7 +108,7 @@ fn unit_of(key: &str) -> &'static str {
 
 /// Intervals with their lengths in seconds. The last is left out if it is shorter than half of the one
 /// before it, for what little falls into it says nothing about a rate.
-fn intervals(ours: &Value) -> Vec<(f64, &Value)> {
+pub(super) fn intervals(ours: &Value) -> Vec<(f64, &Value)> {
     let mut last = 0.0;
     let mut length_of = |interval: &Value| {
         let now = interval["t_s"].as_f64()?;
@@ -85,7 +124,7 @@ fn intervals(ours: &Value) -> Vec<(f64, &Value)> {
 
 /// What `of` sees in each interval, as points of a line that breaks where there is nothing to see;
 /// nothing if it sees nothing at all.
-fn line(ours: &Value, name: &str, of: impl Fn(&Value) -> Option<f64>) -> Vec<Value> {
+pub(super) fn line(ours: &Value, name: &str, of: impl Fn(&Value) -> Option<f64>) -> Vec<Value> {
     let at = |(_, interval): &(f64, &Value)| {
         let mut point = point(interval["t_s"].as_f64()?, 0.0, name);
         point["y"] = of(interval).into();
@@ -96,62 +135,69 @@ fn line(ours: &Value, name: &str, of: impl Fn(&Value) -> Option<f64>) -> Vec<Val
     if seen { points } else { Vec::new() }
 }
 
-/// Requests a second of one kind, if there are any.
-fn rate(run: &Run, key: &str, name: &str) -> Vec<Value> {
-    let ios = |interval: &Value| interval[key]["ios"].as_f64();
-    let intervals = intervals(run.ours());
-    let any = intervals.iter().any(|(_, interval)| ios(interval).is_some());
-    let rate = |(length, interval): &(f64, &Value)| {
-        Some(point(interval["t_s"].as_f64()?, ios(interval).unwrap_or(0.0) / length, name))
-    };
-    intervals.iter().filter(|(length, _)| any && *length > 0.0).filter_map(rate).collect()
+/// A rate of requests: name, what stands at its axis, key of the amount or rate in a series, and what it is divided by.
+struct Rate {
+    id: &'static str,
+    name: &'static str,
+    axis: &'static str,
+    of: fn(f64, &Value) -> Option<f64>,
 }
 
-fn throughput(cases: &[Case]) -> Vec<Plot> {
-    let rates = Scale::new("Requests per second (1/s)", ScaleKind::FromZero);
+const IOPS: Rate = Rate {
+    id: "iops",
+    name: "IOPS",
+    axis: "IOPS (1/s)",
+    of: |length, request| Some(request["ios"].as_f64()? / length),
+};
+
+const BANDWIDTH: Rate = Rate {
+    id: "bandwidth",
+    name: "bandwidth",
+    axis: "Bandwidth (MiB/s)",
+    of: |_, request| Some(request["bytes_per_s"].as_f64()? / MIB),
+};
+
+/// Bytes.
+pub(super) const MIB: f64 = 1_048_576.0;
+
+/// The rate of one kind of request, if there are any; intervals without one have a rate of zero.
+fn rate(run: &Run, rate: &Rate, key: &str, name: &str) -> Vec<Value> {
+    let intervals = intervals(run.ours());
+    let of = |length: f64, interval: &Value| (rate.of)(length, &interval[key]);
+    let any = intervals.iter().any(|(length, interval)| of(*length, interval).is_some());
+    let at = |(length, interval): &(f64, &Value)| {
+        Some(point(interval["t_s"].as_f64()?, of(*length, interval).unwrap_or(0.0), name))
+    };
+    intervals.iter().filter(|(length, _)| any && *length > 0.0).filter_map(at).collect()
+}
+
+/// One plot of all kinds for one case, else one plot per kind.
+fn rates(cases: &[Case], of: &Rate) -> Vec<Plot> {
+    let axis = Scale::new(of.axis, ScaleKind::FromZero);
     if let [case] = cases {
-        let kinds = REQUESTS.iter().flat_map(|(key, name)| rate(case.first(), key, name));
-        return lines("throughput", "Throughput", kinds.collect(), TIME, rates, "linear")
-            .into_iter()
-            .collect();
+        let rows = REQUESTS.iter().flat_map(|(key, name)| rate(case.first(), of, key, name));
+        let title = of.name[..1].to_uppercase() + &of.name[1..];
+        let plot = lines(of.id, &title, rows.collect(), TIME, axis, "linear");
+        return plot.into_iter().collect();
     }
     let plot = |(key, name): (&str, &str)| {
-        let rows = drawn(cases).flat_map(|(label, run)| rate(run, key, label)).collect();
-        let title = format!("{name} throughput");
-        lines(&format!("throughput-{key}"), &title, rows, TIME, rates, "linear")
+        let rows = drawn(cases).flat_map(|(label, run)| rate(run, of, key, label)).collect();
+        let title = format!("{name} {}", of.name);
+        lines(&format!("{}-{key}", of.id), &title, rows, TIME, axis, "linear")
     };
     REQUESTS.into_iter().filter_map(plot).collect()
 }
 
-/// Three ways of write amplification: key in a series, name, what it counts.
-const WAYS: [(&str, &str); 3] = [
-    ("waf", "user + GC"),
-    ("waf_gc_pad", "user + GC + padding"),
-    ("waf_media", "all media writes"),
-];
+/// A level at the ends of intervals, with a line per case.
+pub(super) fn levels(cases: &[Case], id: &str, key: &str) -> Option<Plot> {
+    let of = |(label, run): (&str, &Run)| line(run.ours(), label, |at| at[key].as_f64());
+    let rows = drawn(cases).flat_map(of).collect();
+    let axis = format!("{} ({})", name_of(key), unit_of(key));
+    lines(id, &name_of(key), rows, TIME, Scale::new(&axis, ScaleKind::FromZero), "linear")
+}
 
-fn amplification(cases: &[Case]) -> Vec<Plot> {
-    let axis = "Write amplification (sectors per user sector)";
-    let scale = Scale::new(axis, ScaleKind::Free);
-    let title = "Write amplification";
-    if let [case] = cases {
-        let of = |(key, name): (&str, &str)| line(case.first().ours(), name, |at| at[key].as_f64());
-        let rows = WAYS.into_iter().flat_map(of).collect();
-        return lines("waf", title, rows, TIME, scale, "linear").into_iter().collect();
-    }
-    let plot = |(key, name): (&str, &str)| {
-        let of = |(label, run): (&str, &Run)| line(run.ours(), label, |at| at[key].as_f64());
-        let rows = drawn(cases).flat_map(of).collect();
-        lines(
-            key.replace('_', "-").as_str(),
-            &format!("{title}: {name}"),
-            rows,
-            TIME,
-            scale,
-            "linear",
-        )
-    };
-    [WAYS[0], WAYS[2]].into_iter().filter_map(plot).collect()
+fn in_flight(cases: &[Case]) -> Option<Plot> {
+    Some(levels(cases, "in-flight", "in_flight")?.captioned("Of all jobs, at the end of each interval."))
 }
 
 /// Figures of a latency: key and name.
@@ -215,6 +261,6 @@ fn hits(cases: &[Case]) -> Option<Plot> {
         |(label, run): (&str, &Run)| line(run.ours(), label, |at| at["map_hit_ratio"].as_f64());
     let rows: Vec<Value> = drawn(cases).flat_map(of).collect();
     let misses = rows.iter().any(|row| row["y"].as_f64().is_some_and(|ratio| ratio < 1.0));
-    let scale = Scale::new("Look-ups that hit (%)", ScaleKind::Share);
+    let scale = Scale::new("Lookups that hit (%)", ScaleKind::Share);
     lines("map-hits", "Map cache", rows, TIME, scale, "linear").filter(|_| misses)
 }

@@ -1,5 +1,6 @@
 //! The state of the device: what was written and why, lines, utilisation, wear, memory.
 
+use super::writes::CAUSES;
 use super::{drawn, numbers, seed_note};
 use crate::case::{Case, Run};
 use crate::plot::{Plot, Scale, ScaleKind, bars, lines, part, point};
@@ -18,21 +19,17 @@ pub(super) fn plots(cases: &[Case]) -> Vec<Plot> {
     plots.into_iter().flatten().map(noted).collect()
 }
 
-/// Causes of writes: key and name.
-const CAUSES: [(&str, &str); 6] = [
-    ("user", "user data"),
-    ("gc", "GC copies"),
-    ("pad", "padding"),
-    ("line_meta", "line metadata"),
-    ("map", "mapping blocks"),
-    ("trim", "trim records"),
-];
-
 fn sectors(cases: &[Case]) -> Option<Plot> {
     let of = |run: &Run, key: &str| {
         let sectors = &run.ours()["sectors"];
-        let user = sectors["user"].as_f64().filter(|user| *user > 0.0)?;
-        Some(sectors[key].as_f64()? / user)
+        let count = |key: &str| sectors[key].as_f64().unwrap_or(0.0);
+        let user = Some(count("user")).filter(|user| *user > 0.0)?;
+        let written = match key {
+            "pad" => count("pad") - count("stale"),
+            "meta" => count("line_meta") + count("trim"),
+            _ => count(key),
+        };
+        Some(written / user)
     };
     let used =
         |key: &str| drawn(cases).any(|(_, run)| of(run, key).is_some_and(|share| share > 0.0));
@@ -42,8 +39,8 @@ fn sectors(cases: &[Case]) -> Option<Plot> {
         parts.collect::<Vec<_>>()
     };
     let rows = drawn(cases).flat_map(of_case).collect();
-    let x = Scale::new("Written (sectors per user sector)", ScaleKind::FromZero);
-    bars("sectors", "What was written to the media", rows, x)
+    let x = Scale::new("Media writes (sectors per user sector)", ScaleKind::FromZero);
+    bars("sectors", "Write amplification by cause", rows, x)
 }
 
 /// Width of a bar in its class.
@@ -95,11 +92,11 @@ fn valid_counts(cases: &[Case]) -> Option<Plot> {
         classes(&shares, 0.0, 1.0 / shares.len() as f64, label, cases.len() > 1)
     };
     let rows: Vec<Value> = drawn(cases).flat_map(of).collect();
-    let x = Scale::new("Valid sectors of a line (%)", ScaleKind::Share);
-    let y = Scale::new("Full lines (%)", ScaleKind::FromZero);
+    let x = Scale::new("Valid sectors (%)", ScaleKind::Share);
+    let y = Scale::new("Closed lines (%)", ScaleKind::FromZero);
     let plot =
-        distribution("valid-counts", "Valid sectors of full lines at the end", rows, x, y, 0.05)?;
-    Some(plot.captioned("Lines that are free, open or bad are in no class."))
+        distribution("valid-counts", "Valid ratio of closed lines at the end", rows, x, y, 0.05)?;
+    Some(plot.captioned("Free, open and bad lines are excluded."))
 }
 
 /// Most bars that a reader can distinguish.
@@ -117,9 +114,9 @@ fn utilisation(cases: &[Case]) -> Option<Plot> {
     };
     let rows: Vec<Value> = drawn(cases).flat_map(of).collect();
     let few = rows.len() <= BARS_MAX;
-    let axis = "Parallel unit (U), channel (C) or PCIe link";
+    let axis = "Unit (U), channel (C), PCIe link";
     let (x, y) =
-        (Scale::new(axis, ScaleKind::Free), Scale::new("Time taken (%)", ScaleKind::Share));
+        (Scale::new(axis, ScaleKind::Free), Scale::new("Busy (%)", ScaleKind::Share));
     let mut plot = lines("utilisation", "Utilisation", rows, x, y, "linear")?;
     plot.spec["mark"] = match few {
         true => json!({ "type": "bar", "width": { "band": 0.8 } }),
@@ -133,7 +130,7 @@ fn utilisation(cases: &[Case]) -> Option<Plot> {
         encoding["xOffset"] = json!({ "field": "series", "sort": encoding["color"]["sort"] });
     }
     Some(plot.captioned(
-        "The PCIe link is taken by reads; writes are charged for it by the write buffer.",
+        "PCIe utilisation counts reads only; write transfers are part of the write buffer's latency.",
     ))
 }
 
@@ -147,17 +144,17 @@ fn wear(cases: &[Case]) -> Option<Plot> {
     };
     let step = cases.first()?.first().ours()["wear"]["erases_histogram"]["step"].as_f64();
     let rows: Vec<Value> = drawn(cases).flat_map(of).collect();
-    let x = Scale::new("Erases of a chunk (count)", ScaleKind::FromZero);
+    let x = Scale::new("P/E cycles (count)", ScaleKind::FromZero);
     let y = Scale::new("Chunks in service (%)", ScaleKind::FromZero);
     let mut plot =
-        distribution("wear", "Wear since the device was new", rows, x, y, step.unwrap_or(1.0))?;
+        distribution("wear", "P/E cycle distribution", rows, x, y, step.unwrap_or(1.0))?;
     plot.spec["encoding"]["x"]["axis"]["tickMinStep"] = 1.into();
-    Some(plot.captioned("Preconditioning included."))
+    Some(plot.captioned("Since the device was new, preconditioning included."))
 }
 
 /// Parts of the FTL's memory: path in the JSON and name.
 const MEMORY: [([&str; 2], &str); 4] = [
-    (["map", "bytes"], "map"),
+    (["map", "bytes"], "mapping table"),
     (["memory", "buffers_bytes"], "write buffers"),
     (["memory", "bitmap_bytes"], "valid bitmaps"),
     (["memory", "line_bytes"], "lines"),
@@ -174,7 +171,7 @@ fn memory(cases: &[Case]) -> Option<Plot> {
         let all = known.into_iter().chain([("other", rest)]).filter(|(_, bytes)| *bytes > 0.0);
         all.map(|(name, bytes)| part(label, name, bytes / scale)).collect::<Vec<_>>()
     };
-    let axis = format!("RAM of the FTL ({unit})");
+    let axis = format!("Memory ({unit})");
     let x = Scale::new(&axis, ScaleKind::FromZero);
-    bars("memory", "Memory by component", drawn(cases).flat_map(of_case).collect(), x)
+    bars("memory", "FTL memory by component", drawn(cases).flat_map(of_case).collect(), x)
 }

@@ -50,7 +50,7 @@ pub(crate) fn points(result: &Value, key: &str, name: &str) -> Vec<Value> {
 pub(crate) fn cdf(id: &str, title: &str, rows: Vec<Value>) -> Option<Plot> {
     let (rows, unit) = in_time_unit(rows, "x");
     let axis = format!("Latency ({unit}, log scale)");
-    let share = Scale::new("Requests that take no longer (%)", ScaleKind::Share);
+    let share = Scale::new("Cumulative requests (%)", ScaleKind::Share);
     let x = Scale::new(&axis, ScaleKind::Log);
     let mut plot = lines(id, title, rows, x, share, "step-after")?;
     plot.spec["mark"]["point"] = false.into();
@@ -67,7 +67,7 @@ fn percentiles(key: &str, name: &str, rows: Vec<Value>) -> Option<Plot> {
         row["x"] = nines.into();
     }
     let axis = format!("Latency ({unit}, log scale)");
-    let x = Scale::new("Percentile (%, room for each nine)", ScaleKind::Log);
+    let x = Scale::new("Percentile (%)", ScaleKind::Log);
     let y = Scale::new(&axis, ScaleKind::Log);
     let mut plot =
         lines(&format!("percentiles{key}"), &format!("{name}: percentiles"), rows, x, y, "linear")?;
@@ -75,6 +75,7 @@ fn percentiles(key: &str, name: &str, rows: Vec<Value>) -> Option<Plot> {
     let encoding = &mut plot.spec["encoding"]["x"];
     encoding["axis"]["labelExpr"] =
         "datum.value <= 1 ? '0' : format(100 * (1 - 1 / datum.value), '~r')".into();
+    encoding["axis"]["labelSeparation"] = 2.into();
     encoding["axis"]["grid"] = true.into();
     encoding["axis"]["values"] = json!([1, 2, 10, 100, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8]);
     Some(plot)
@@ -82,8 +83,8 @@ fn percentiles(key: &str, name: &str, rows: Vec<Value>) -> Option<Plot> {
 
 /// Parts of a flush's time: key and name.
 const PARTS: [(&str, &str); 4] = [
-    ("queue_ns", "behind user data"),
-    ("gc_ns", "behind GC copies"),
+    ("queue_ns", "waiting for user data"),
+    ("gc_ns", "waiting for GC copies"),
     ("padding_ns", "programming padding"),
     ("program_ns", "programming data"),
 ];
@@ -103,13 +104,13 @@ fn flush(cases: &[Case]) -> Option<Plot> {
         let parts: Vec<_> = PARTS.iter().map(|(_, name)| *name).zip(*means).collect();
         parts.into_iter().map(move |(name, mean)| part(&label, name, mean / scale))
     };
-    let axis = format!("Mean time of a flush ({unit})");
+    let axis = format!("Mean latency of a device flush ({unit})");
     let x = Scale::new(&axis, ScaleKind::FromZero);
     let plot =
-        bars("flush", "Where the time of a flush went", all.iter().flat_map(of_case).collect(), x);
+        bars("flush", "Device flush latency by cause", all.iter().flat_map(of_case).collect(), x);
     plot.map(|plot| {
         plot.captioned(
-            "Of fsyncs and of writes with PREFLUSH or FUA that had something to wait for.",
+            "Flushes and writes with PREFLUSH or FUA; those that found an empty buffer are excluded.",
         )
     })
 }

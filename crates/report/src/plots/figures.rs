@@ -2,7 +2,7 @@
 //! first axis of numbers, one colour for each value of the next axis, one plot for each combination of
 //! the rest. A comparison, which has no axis of numbers, gets a row a case.
 
-use super::rules;
+use super::{bars, rules};
 use crate::case::Case;
 use crate::column::Column;
 use crate::figure::{Figure, Line};
@@ -10,7 +10,7 @@ use crate::path::ALL;
 use crate::plot::{Plot, Scale, ScaleKind, colour, slug};
 use crate::point::{Axis, each_once, plain};
 use crate::student::Mean;
-use crate::units::{byte_unit, time_unit};
+use crate::units::{byte_unit, show, time_unit};
 use crate::{COMPARED_MAX, Kind, Report};
 use serde_json::{Value, json};
 
@@ -18,6 +18,8 @@ use serde_json::{Value, json};
 const FACETS_MAX: usize = 12;
 /// Part of the height that is kept for the label of a line.
 const LABEL_ROOM: f64 = 0.08;
+/// Height of an axis of bars as a multiple of the highest, so that its number has room.
+const HEADROOM: f64 = 1.1;
 
 /// A figure as it is drawn.
 struct Drawn<'a> {
@@ -63,11 +65,7 @@ impl<'a> Drawn<'a> {
 
     /// The lowest and the highest that is drawn, so that plots of it can be compared.
     fn range(&self) -> [f64; 2] {
-        let ends = |mean: &Mean| {
-            let half = mean.half_width.unwrap_or(0.0);
-            [mean.mean - half, mean.mean + half]
-        };
-        let ends = self.means.iter().flatten().flat_map(ends);
+        let ends = self.means.iter().flatten().flat_map(|mean| mean.ends);
         let ends = ends.chain(self.lines.iter().map(|(value, _)| *value));
         let (low, high) =
             ends.fold((f64::MAX, f64::MIN), |(low, high), end| (low.min(end), high.max(end)));
@@ -80,9 +78,12 @@ impl<'a> Drawn<'a> {
     }
 
     /// What it is, what bands and bars are, and what lines are.
-    fn caption(&self, repeated: bool) -> String {
-        let confidence =
-            if repeated { ": mean and 95 % confidence interval over the seeds" } else { "" };
+    fn caption(&self, seeds: usize) -> String {
+        let confidence = match seeds {
+            0 | 1 => "",
+            2 => ": mean and range of two seeds",
+            _ => ": mean and 95 % confidence interval over the seeds",
+        };
         let lines = self
             .lines
             .iter()
@@ -105,11 +106,11 @@ struct Title {
 
 fn title(figure: &Figure, largest: f64) -> Title {
     let name = match figure.ratio() {
-        Some((path, per)) => format!("{path} / {per}"),
+        Some((path, per)) => format!("{} / {}", describe(path).0, describe(per).0),
         None => figure.paths().take(1).map(|path| describe(path).0).collect(),
     };
     if let Some(reference) = figure.reference() {
-        let axis = format!("Relative to {reference} (ratio)");
+        let axis = format!("Relative to {} (ratio)", reference.in_words());
         return Title { name, axis, scale: 1.0 };
     }
     let Some(path) = figure.plain_path() else {
@@ -128,34 +129,59 @@ fn title(figure: &Figure, largest: f64) -> Title {
 /// What a figure is and what it counts, as far as the path tells; times and bytes find their unit
 /// themselves.
 fn describe(path: &str) -> (String, &'static str) {
-    let known = [
-        ("waf.gc", "Write amplification: user + GC", "sectors per user sector"),
-        ("waf.gc_pad", "Write amplification: user + GC + padding", "sectors per user sector"),
-        ("waf.media", "Write amplification: all media writes", "sectors per user sector"),
-        ("gc.valid_ratio_mean", "Valid sectors of a victim", "share"),
-        ("erases", "Erases", "chunks"),
-        ("gc.victims", "Victims", "lines"),
-        ("steady", "Steady runs", "share"),
-        ("wml.summary.ops_per_s", "Operations of the workload", "operations/s"),
-        ("wml.summary.latency_mean_ns", "Time of an operation: mean", ""),
-    ];
-    if let Some((_, name, unit)) = known.into_iter().find(|(other, ..)| *other == path) {
-        return (name.to_owned(), unit);
+    if let Some((_, name, unit)) = NAMES.iter().find(|(other, ..)| *other == path) {
+        return ((*name).to_owned(), unit);
     }
-    match request(path) {
-        Some((kind, "iops")) => (format!("{kind} throughput"), "requests/s"),
-        Some((kind, "bw_bytes")) => (format!("{kind} bandwidth"), ""),
-        Some((kind, figure)) => (format!("{kind} latency: {}", figure_of_latency(figure)), ""),
-        None => (path.to_owned(), "as in the result"),
+    let (job, of_job) = job(path);
+    match request(of_job) {
+        Some((kind, "iops")) => (format!("{job}{kind} IOPS"), "1/s"),
+        Some((kind, "bw_bytes")) => (format!("{job}{kind} bandwidth"), ""),
+        Some((kind, "io_bytes")) => (format!("{job}{kind}: data"), ""),
+        Some((kind, "total_ios")) => (format!("{job}{kind}: I/Os"), "count"),
+        Some((kind, figure)) => (format!("{job}{kind} latency: {}", figure_of_latency(figure)), ""),
+        None => (path.to_owned(), "value"),
     }
 }
+
+/// What stands before a path of one job, and the rest: jobs count from 1, as readers do.
+fn job(path: &str) -> (String, &str) {
+    let of_job = path.strip_prefix("jobs.").and_then(|rest| rest.split_once('.'));
+    let numbered = of_job.and_then(|(index, rest)| Some((index.parse::<u64>().ok()? + 1, rest)));
+    numbered.map_or((String::new(), path), |(number, rest)| (format!("Job {number}, "), rest))
+}
+
+/// Figures whose names their paths do not give: path, name, and unit where the path has none.
+const NAMES: [(&str, &str, &str); 22] = [
+    ("waf.gc", "Write amplification: user + GC", "sectors per user sector"),
+    ("waf.gc_pad", "Write amplification: user + GC + padding", "sectors per user sector"),
+    ("waf.media", "Write amplification: all media writes", "sectors per user sector"),
+    ("waf.fs", "Write amplification of the file system", "sectors per file sector"),
+    ("virtual_s", "Virtual time", "s"),
+    ("gc.valid_ratio_mean", "Valid ratio of victims", "share"),
+    ("gc.victims", "GC victims", "lines"),
+    ("erases", "Erases", "chunks"),
+    ("flush.waited", "Device flushes that waited", "count"),
+    ("memory.ftl_bytes", "FTL memory", ""),
+    ("map.bytes", "Mapping table", ""),
+    ("map.hit_ratio", "Map cache hit ratio", "share"),
+    ("map.loads", "Map cache loads", "blocks"),
+    ("map.writebacks", "Map cache write-backs", "blocks"),
+    ("reads.sectors", "Sectors read", "sectors"),
+    ("writes.sectors", "Sectors written", "sectors"),
+    ("writes.stall_ns_max", "Longest write stall", ""),
+    ("wear.erases_max", "P/E cycles: maximum", "count"),
+    ("fs.cache.hits", "Page cache hits", "pages"),
+    ("steady", "Steady runs", "share"),
+    ("wml.summary.ops_per_s", "Flowops", "operations/s"),
+    ("wml.summary.latency_mean_ns", "Flowop latency: mean", ""),
+];
 
 /// The kind of request and what of it, for a path such as `write.clat_ns.p99`, of all jobs or one.
 fn request(path: &str) -> Option<(&'static str, &str)> {
     let (kind, rest) = path.strip_prefix(ALL).unwrap_or(path).split_once('.')?;
     let (_, name) = super::REQUESTS.into_iter().find(|(key, _)| *key == kind)?;
     let latency = rest.strip_prefix("clat_ns.").or_else(|| rest.strip_prefix("lat_ns."));
-    let known = matches!(rest, "iops" | "bw_bytes");
+    let known = matches!(rest, "iops" | "bw_bytes" | "io_bytes" | "total_ios");
     latency.or(Some(rest).filter(|_| known)).map(|figure| (name, figure))
 }
 
@@ -172,33 +198,56 @@ fn figure_of_latency(figure: &str) -> String {
     }
 }
 
-/// A row a case: its mean with its confidence interval.
+/// A bar per case from zero, below its name and its number, with the interval around its end.
 fn by_case(cases: &[Case], figure: &Drawn<'_>) -> Plot {
     let labels: Vec<String> = cases.iter().map(|case| case.label.clone()).collect();
     let means = cases.iter().zip(&figure.means);
     let row = |(case, mean): (&Case, &Option<Mean>)| {
-        Some(row(mean.as_ref()?, json!({ "series": case.label })))
+        let mean = mean.as_ref()?;
+        let shown = show(false, mean);
+        Some(row(mean, json!({ "series": case.label, "shown": shown })))
     };
     let rows: Vec<Value> = means.filter_map(row).collect();
-    let x = Scale::new(&figure.axis, ScaleKind::Free).encoding("mean", &rows);
+    let mut x = Scale::new(&figure.axis, ScaleKind::FromZero).encoding("mean", &rows);
+    x["axis"]["grid"] = true.into();
     // Labels of lines have a row each, which is called by so many blanks.
     let blank = (1..=figure.lines.len()).map(|count| " ".repeat(count));
     let domain: Vec<String> = labels.iter().cloned().chain(blank).collect();
-    let y = json!({ "field": "series", "type": "nominal", "sort": labels, "scale": { "domain": domain }, "title": null });
-    let ends = json!({ "x": span("low", &x), "x2": { "field": "high" } });
+    let y = json!({ "field": "series", "type": "nominal", "sort": labels, "scale": { "domain": domain }, "axis": null });
     let mut colour = colour("series", &labels);
     colour["legend"] = Value::Null;
     let tooltip = tooltip(&figure.axis, &[("series", "stack")]);
     let mut layers = rules::upright(&figure.lines, &x, cases.len(), figure.middle());
-    layers.push(json!({ "mark": "rule", "encoding": ends }));
-    layers.push(json!({ "mark": "point", "encoding": { "x": x, "tooltip": tooltip } }));
+    layers.extend(bar_with_texts(&x, &tooltip));
     let body = json!({
         "height": rules::ROW_HEIGHT * domain.len() as u32,
         "encoding": { "y": y, "color": colour },
         "layer": layers,
     });
     let plot = Plot::new(&figure.slug(""), &figure.name, rows, body);
-    plot.captioned(&figure.caption(cases.iter().any(|case| case.runs.len() > 1)))
+    plot.captioned(&figure.caption(repeated(cases)))
+}
+
+/// The most seeds of a case.
+fn repeated(cases: &[Case]) -> usize {
+    cases.iter().map(|case| case.runs.len()).max().unwrap_or(0)
+}
+
+/// The marks of a row: name on the left and number on the right, then the bar and its interval below them.
+fn bar_with_texts(x: &Value, tooltip: &Value) -> [Value; 4] {
+    let text = |field: &str, place: Value, style: &str, align: &str, limit: &str| {
+        json!({
+            "mark": { "type": "text", "style": style, "align": align, "baseline": "middle", "dy": -10, "limit": { "expr": limit } },
+            "encoding": { "x": place, "text": { "field": field, "type": "nominal" }, "color": null },
+        })
+    };
+    let ends = json!({ "x": span("low", x), "x2": { "field": "high" }, "color": null });
+    [
+        text("series", json!({ "value": 0 }), "name", "left", "width - 130"),
+        text("shown", json!({ "value": "width" }), "number", "right", "130"),
+        json!({ "mark": { "type": "bar", "height": 12, "yOffset": 6 }, "encoding": { "x": x, "tooltip": tooltip } }),
+        json!({ "mark": { "type": "rule", "style": "interval", "yOffset": 6 }, "encoding": ends }),
+    ]
 }
 
 /// What a figure is, in words.
@@ -215,10 +264,10 @@ pub(crate) fn title_of(figure: &Figure, largest: f64) -> (String, String, f64) {
 
 /// A mean with the ends of its interval, beside what it belongs to.
 pub(crate) fn row(mean: &Mean, mut row: Value) -> Value {
-    let half = mean.half_width.unwrap_or(0.0);
+    let [low, high] = mean.ends;
     row["mean"] = mean.mean.into();
-    row["low"] = (mean.mean - half).into();
-    row["high"] = (mean.mean + half).into();
+    row["low"] = low.into();
+    row["high"] = high.into();
     row
 }
 
@@ -232,7 +281,7 @@ fn span(field: &str, axis: &Value) -> Value {
 pub(crate) fn tooltip(axis: &str, names: &[(&str, &str)]) -> Value {
     let named = names.iter().map(|(field, title)| json!({ "field": field, "title": title }));
     let number = |field: &str, title: &str| json!({ "field": field, "type": "quantitative", "format": ".4~r", "title": title });
-    let numbers = [number("mean", axis), number("low", "95 % from"), number("high", "95 % to")];
+    let numbers = [number("mean", axis), number("low", "from"), number("high", "to")];
     named.chain(numbers).collect()
 }
 
@@ -277,7 +326,7 @@ fn along_axis(report: &Report, figure: &Drawn<'_>) -> Vec<Plot> {
         let names =
             names.map(|(at, value)| format!("{} {}", cases.axes[*at].short_name(), plain(value)));
         let names = names.collect::<Vec<_>>().join(", ");
-        let mut caption = figure.caption(cases.seeds() > 1);
+        let mut caption = figure.caption(cases.seeds());
         if left_out > 0 {
             caption.push_str(&format!(" The table has {left_out} more combinations."));
         }
@@ -292,26 +341,42 @@ fn at_point(axes: &Axes<'_>, case: &Case, mean: &Mean) -> Value {
 }
 
 fn sweep_plot(figure: &Drawn<'_>, axes: &Axes<'_>, facet: &str, rows: Vec<Value>) -> Plot {
-    let mut y = Scale::new(&figure.axis, ScaleKind::Free).encoding("mean", &rows);
+    let title = [figure.name.as_str(), facet];
+    let title = title.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ");
+    let x = axes.x.1;
+    let body = match x.is_numeric() {
+        true => along_numbers(figure, axes, &rows),
+        false => by_name(figure, axes, &rows),
+    };
+    Plot::new(&figure.slug(facet), &title, rows, body)
+}
+
+fn along_numbers(figure: &Drawn<'_>, axes: &Axes<'_>, rows: &[Value]) -> Value {
+    let mut y = Scale::new(&figure.axis, ScaleKind::Free).encoding("mean", rows);
     y["scale"]["domain"] = json!(figure.range());
     let x = axes.x.1;
-    let across = match x.is_numeric() {
-        true => Scale::new(&key_title(x), ScaleKind::Free).encoding("x", &rows),
-        false => json!({
-            "field": "x", "type": "nominal", "sort": x.values, "axis": { "title": key_title(x) },
-        }),
-    };
+    let across = Scale::new(&key_title(x), ScaleKind::Free).encoding("x", rows);
     let tooltip = tooltip(&figure.axis, &[("series", "series"), ("x", x.short_name())]);
     let colour = series_colour(axes);
     let mut layers = rules::level(&figure.lines, &y);
-    layers.extend(marks(x.is_numeric(), &y, &colour, &tooltip));
-    let body = json!({
-        "encoding": { "x": across, "color": colour },
-        "layer": layers,
-    });
-    let title = [figure.name.as_str(), facet];
-    let title = title.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ");
-    Plot::new(&figure.slug(facet), &title, rows, body)
+    layers.extend(marks(true, &y, &colour, &tooltip));
+    json!({ "encoding": { "x": across, "color": colour }, "layer": layers })
+}
+
+/// Bars up to the same height in every plot of the figure.
+fn by_name(figure: &Drawn<'_>, axes: &Axes<'_>, rows: &[Value]) -> Value {
+    let mut body = bars(&figure.axis, rows, &series_names(axes), Vec::new());
+    let [low, high] = figure.range();
+    let domain = json!([low.min(0.0), high * HEADROOM]);
+    for layer in body["layer"].as_array_mut().into_iter().flatten() {
+        layer["encoding"]["y"]["scale"]["domain"] = domain.clone();
+    }
+    let y = body["layer"][0]["encoding"]["y"].clone();
+    let mut layers = rules::level(&figure.lines, &y);
+    layers.extend(body["layer"].as_array().into_iter().flatten().cloned());
+    body["layer"] = layers.into();
+    body["encoding"]["color"] = series_colour(axes);
+    body
 }
 
 /// Dashes that let a line be seen under another.
@@ -367,10 +432,12 @@ mod tests {
         let cases = [
             ("waf.gc", "Write amplification: user + GC"),
             ("write.clat_ns.p99", "Write latency: 99th percentile"),
-            ("sync.lat_ns.p50", "Flush latency: median"),
-            ("read.iops", "Read throughput"),
+            ("sync.lat_ns.p50", "fsync latency: median"),
+            ("read.iops", "Read IOPS"),
+            ("jobs.1.sync.lat_ns.p95", "Job 2, fsync latency: 95th percentile"),
             ("all.read.clat_ns.p99", "Read latency: 99th percentile"),
-            ("memory.ftl_bytes", "memory.ftl_bytes"),
+            ("memory.ftl_bytes", "FTL memory"),
+            ("pad_units.3", "pad_units.3"),
         ];
         for (path, name) in cases {
             assert_eq!(describe(path).0, name);

@@ -4,12 +4,16 @@ mod course;
 mod device;
 mod distribution;
 mod figures;
+mod grouped;
+mod heat;
 mod rules;
+mod writes;
 
-pub(crate) use course::{course, courses};
+pub(crate) use course::{course, courses, name_of as course_name};
 pub(crate) use distribution::{cdf, points as cdf_points};
 pub use figures::describe_figure;
 pub(crate) use figures::{marks, row as with_ends, title_of as title, tooltip};
+pub(crate) use grouped::{bars, named, strokes, upright};
 
 use crate::case::{Case, Run};
 use crate::plot::Plot;
@@ -26,7 +30,13 @@ pub(crate) struct Section {
 
 /// Kinds of requests, by their key in the JSON and by their name.
 const REQUESTS: [(&str, &str); 4] =
-    [("read", "Read"), ("write", "Write"), ("trim", "Trim"), ("sync", "Flush")];
+    [("read", "Read"), ("write", "Write"), ("trim", "Trim"), ("sync", "fsync")];
+
+/// What a kind of request is called in a sentence.
+pub(crate) fn request_name(key: &str) -> String {
+    let name = REQUESTS.iter().find(|(other, _)| *other == key).map_or(key, |(_, name)| *name);
+    name.to_lowercase()
+}
 
 /// All that is worth drawing.
 pub(crate) fn sections(report: &Report) -> Vec<Section> {
@@ -38,7 +48,7 @@ pub(crate) fn sections(report: &Report) -> Vec<Section> {
         }
     };
     if report.kind() != Kind::Run {
-        put("Figures", figures::plots(report));
+        put("Metrics", figures::plots(report));
     }
     if report.kind() != Kind::Sweep {
         put("Over time", course::plots(cases));
@@ -57,7 +67,7 @@ fn drawn(cases: &[Case]) -> impl Iterator<Item = (&str, &Run)> {
 fn seed_note(cases: &[Case]) -> String {
     let repeated = cases.iter().any(|case| case.runs.len() > 1);
     let Some(first) = cases.first().filter(|_| repeated) else { return String::new() };
-    format!("Drawn from seed {}.", first.first().seed)
+    format!("Seed {} shown.", first.first().seed)
 }
 
 fn numbers(value: &Value) -> Vec<f64> {

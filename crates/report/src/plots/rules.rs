@@ -4,7 +4,7 @@ use crate::figure::Line;
 use serde_json::{Value, json};
 
 /// Height of a row and its gap.
-pub(super) const ROW_HEIGHT: u32 = 28;
+pub(super) const ROW_HEIGHT: u32 = 42;
 /// Half of a row, where the label of a rule between rows stands.
 const HALF_ROW: u32 = ROW_HEIGHT / 2;
 

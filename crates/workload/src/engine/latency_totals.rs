@@ -11,6 +11,10 @@ use nandscape_rt::Nanos;
 
 /// Buckets of [`Latencies`] that are one here.
 const MERGED: usize = 32;
+/// Octaves of an interval's histogram, of which the last one has no end, and the power of two at which the first
+/// one begins.
+const OCTAVES: usize = 34;
+const FIRST_OCTAVE: u32 = 10;
 
 /// Latencies from the beginning to one instant.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
@@ -34,6 +38,19 @@ pub struct IntervalLatency {
     pub p99: Nanos,
     /// The longest.
     pub max: Nanos,
+    octaves: [u64; OCTAVES],
+}
+
+impl IntervalLatency {
+    /// How many are in each octave, from the first that has any to the last: the start of the first, and counts.
+    /// Shorter ones than 1,024 ns count in the octave that begins there.
+    #[must_use]
+    pub fn octaves(&self) -> (Nanos, &[u64]) {
+        let is_used = |count: &u64| *count > 0;
+        let first = self.octaves.iter().position(is_used).unwrap_or(0);
+        let last = self.octaves.iter().rposition(is_used).unwrap_or(0);
+        (Nanos(1 << (FIRST_OCTAVE + first as u32)), &self.octaves[first..=last])
+    }
 }
 
 impl LatencyTotals {
@@ -77,7 +94,17 @@ impl LatencyTotals {
             p50: percentile(50),
             p99: percentile(99),
             max: longest,
+            octaves: self.octaves_since(earlier),
         })
+    }
+
+    fn octaves_since(&self, earlier: &Self) -> [u64; OCTAVES] {
+        let mut octaves = [0; OCTAVES];
+        for (bucket, count) in self.new_counts(earlier).enumerate() {
+            let octave = floor_ns(bucket * MERGED).max(1 << FIRST_OCTAVE).ilog2() - FIRST_OCTAVE;
+            octaves[(octave as usize).min(OCTAVES - 1)] += count;
+        }
+        octaves
     }
 
     /// The longest since `earlier`: exact if it is the longest of all, else the end of its bucket.
@@ -136,6 +163,18 @@ mod tests {
             assert!((exact..=exact * 33 / 32).contains(&value.0), "{value} for {exact}");
         }
         assert_eq!(earlier.since(&earlier), None);
+    }
+
+    /// Every latency of an interval is in the octave that it lies in, those below 1,024 ns in the first.
+    #[test]
+    fn octaves_hold_all_of_an_interval() {
+        let mut latencies = Latencies::default();
+        latencies.record(Nanos(1 << 20));
+        let earlier = totals(&latencies);
+        let latest = [0, 1_023, 1_024, 2_047, 2_048, 4_095, 16_384];
+        latest.into_iter().for_each(|ns| latencies.record(Nanos(ns)));
+        let interval = totals(&latencies).since(&earlier).unwrap();
+        assert_eq!(interval.octaves(), (Nanos(1_024), &[4, 2, 0, 0, 1][..]));
     }
 
     /// The longest of all is exact, and no percentile lies beyond it.

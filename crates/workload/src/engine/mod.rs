@@ -371,6 +371,7 @@ impl<S> Engine<S> {
             ios: totals.map(|(ios, _)| ios),
             bytes: totals.map(|(_, bytes)| bytes),
             latency: self.latency_totals(),
+            in_flight: Some(self.jobs.iter().map(|job| job.in_flight).sum()),
             sample: probe.sample(target, at),
         });
         self.point_due = self.series.due();

@@ -15,6 +15,8 @@ pub struct Point<S> {
     pub bytes: [u64; 3],
     /// Latencies of them, by direction, and of flushes.
     pub latency: [LatencyTotals; 4],
+    /// I/Os in flight; `None` for loads that do not count them.
+    pub in_flight: Option<u32>,
     /// What the run's [`Probe`] saw.
     pub sample: S,
 }
@@ -87,7 +89,7 @@ mod tests {
         for _ in 0..60 {
             let at = series.due();
             let latency = <[LatencyTotals; 4]>::default();
-            series.push(Point { at, ios: [at.0; 3], bytes: [0; 3], latency, sample: () });
+            series.push(Point { at, ios: [at.0; 3], bytes: [0; 3], latency, in_flight: None, sample: () });
             assert!(series.points.len() < 8);
         }
         for (index, point) in series.points.iter().enumerate() {

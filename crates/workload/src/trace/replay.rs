@@ -474,6 +474,7 @@ impl<S> Replay<S> {
             ios: directions.each_ref().map(|direction| direction.ios),
             bytes: directions.each_ref().map(|direction| direction.bytes),
             latency: latency_totals(&self.result),
+            in_flight: Some((self.slots.len() - self.free.len()) as u32),
             sample: probe.sample(target, at),
         });
     }

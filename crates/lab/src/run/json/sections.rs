@@ -1,7 +1,7 @@
 //! The sections of our key in a result (docs/formats/result.md): totals, the course of a run, distributions and
 //! utilisation, which are there to be drawn; file system and page cache; the host; and flowops (docs/formats/wml.md).
 
-use crate::run::series::Point;
+use crate::run::series::{Point, written_parts};
 use crate::stack::FsStack;
 use nandscape_block::SECTOR_BYTES;
 use nandscape_fs::FsSpace;
@@ -51,6 +51,7 @@ pub(super) fn geometry(geometry: &Geometry) -> Value {
 
 /// One interval of the course; directions that had no I/O in it are left out.
 pub(super) fn point(point: &Point) -> Value {
+    let sectors = written_parts(&point.sectors).map(|(part, count)| (part.to_owned(), count.into()));
     let mut out = json!({
         "t_s": point.t_s,
         "iops": point.iops,
@@ -59,6 +60,11 @@ pub(super) fn point(point: &Point) -> Value {
         "waf_media": point.waf.media,
     });
     out["gc_sectors_per_s"] = point.garbage.sectors_per_s.into();
+    out["sectors"] = Map::from_iter(sectors).into();
+    out["free_lines"] = point.free_lines.into();
+    if let Some(in_flight) = point.in_flight {
+        out["in_flight"] = in_flight.into();
+    }
     if let Some(of) = &point.garbage.cleaning {
         out["fs"] = json!(of);
     }
@@ -79,12 +85,14 @@ pub(super) fn point(point: &Point) -> Value {
 }
 
 fn interval(latency: &IntervalLatency) -> Value {
+    let (first, octaves) = latency.octaves();
     json!({
         "ios": latency.count,
         "mean_ns": latency.mean_ns as u64,
         "p50_ns": latency.p50.0,
         "p99_ns": latency.p99.0,
         "max_ns": latency.max.0,
+        "histogram": { "first_ns": first.0, "ios": octaves },
     })
 }
 

@@ -87,6 +87,7 @@ impl RunningJobs {
             ios: totals.iter().map(|(ios, _)| ios).sum(),
             bytes: totals.map(|(_, bytes)| bytes),
             latency: self.engine.latency_totals(),
+            in_flight: None,
             sample,
         }
     }

@@ -21,6 +21,7 @@ use super::error::RunError;
 use super::observer::{Observer, Phase};
 use super::rig::{MountedRig, Rig};
 use super::series::Totals;
+use crate::timeline::Timeline;
 use nandscape_rt::Nanos;
 use nandscape_rt::counts::Counts as _;
 use nandscape_workload::engine::{Options, Probe, Results, RunState};
@@ -64,6 +65,9 @@ trait RunningLoad {
 
     /// The fraction that is done, about.
     fn fraction(&self) -> f64;
+
+    /// Writes what the load itself did since the last pause; `None`: no timeline is being written.
+    fn write_timeline(&mut self, _: Option<&mut Timeline>) {}
 }
 
 /// How a load ended.
@@ -83,6 +87,7 @@ fn drive(
 ) -> Result<RunEnd, RunError> {
     loop {
         let state = load.step(rig)?;
+        load.write_timeline(observer.timeline().filter(|_| rig.is_logged()));
         rig.sample_timeline(observer, load.now(rig));
         observer.progress(Phase::Measure, load.fraction());
         match state {

@@ -16,8 +16,9 @@ use nandscape_workload::engine::RunState;
 use nandscape_workload::fio::Direction;
 use nandscape_workload::trace::{self, Footprint, Replay, ReplayError, ReplayOptions, TraceReader};
 
-/// Events between two pauses.
+/// Events between two pauses, and while a timeline is written, which has levels at each.
 const PAUSE_EVENTS: u64 = 1 << 16;
+const LOGGED_EVENTS: u64 = 1 << 6;
 
 /// A trace and how it is to be replayed.
 pub struct Trace {
@@ -81,10 +82,11 @@ struct RunningReplay {
 
 impl RunningLoad for RunningReplay {
     fn step(&mut self, rig: &mut Rig) -> Result<RunState, RunError> {
+        let events = if rig.is_logged() { LOGGED_EVENTS } else { PAUSE_EVENTS };
         let (replay, sampler) = (&mut self.replay, &mut self.sampler);
         Ok(match rig {
-            Rig::Device(device) => replay.run_for(device, sampler, PAUSE_EVENTS)?,
-            Rig::Mounted(mounted) => replay.run_for(&mut **mounted, sampler, PAUSE_EVENTS)?,
+            Rig::Device(device) => replay.run_for(device, sampler, events)?,
+            Rig::Mounted(mounted) => replay.run_for(&mut **mounted, sampler, events)?,
         })
     }
 

@@ -10,6 +10,7 @@ use crate::run::rig::Rig;
 use crate::run::series::Totals;
 use crate::run::volume::{FileSetup, Setup};
 use crate::stack::{SHIPPED, Stack};
+use crate::timeline::Timeline;
 use nandscape_block::SECTOR_BYTES;
 use nandscape_rt::Nanos;
 use nandscape_workload::engine::{JobResult, Point, Results, RunState, Series};
@@ -60,6 +61,10 @@ impl Load for Flowops {
         rig.advance(began);
         rig.reset_counts();
         rig.begin_timeline(observer, std::iter::empty());
+        if let Some(timeline) = observer.timeline().filter(|_| rig.is_logged()) {
+            timeline.name_threads(&session);
+            timeline.write_flowops(&session);
+        }
         session.start();
         let mut threads = Threads::new(session, &workload, began);
         let free = rig.free_sectors();
@@ -113,6 +118,13 @@ impl RunningLoad for Threads {
         let length = self.end.map_or(0.0, |end| end.saturating_sub(self.began).as_secs_f64());
         let done = self.now.saturating_sub(self.began).as_secs_f64();
         if length > 0.0 { done / length } else { 0.0 }
+    }
+
+    fn write_timeline(&mut self, timeline: Option<&mut Timeline>) {
+        match timeline {
+            Some(timeline) => timeline.write_flowops(&self.session),
+            None => drop(self.session.take_spans(false)),
+        }
     }
 }
 
@@ -239,6 +251,7 @@ fn point(at: Nanos, rig: &Rig, session: &Session) -> Point<Sample> {
         ios: [sums.reads, sums.writes, 0],
         bytes: [sums.read_bytes, sums.written_bytes, 0],
         latency: session.latencies(),
+        in_flight: None,
         sample: rig.sample(),
     }
 }

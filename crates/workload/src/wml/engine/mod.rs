@@ -13,12 +13,14 @@ mod pool;
 mod report;
 mod runner;
 mod skew;
+mod spans;
 mod stats;
 mod waiting;
 
 pub use layout::{CreatedFileset, find_file, lay_out, make_directory, preload};
 pub use report::{FilesetMade, Report, Snapshot, TableRow, summary_line};
 pub use runner::RunEnd;
+pub use spans::FlowopSpan;
 pub use stats::{Row, Sums};
 
 use super::model::{Body, Flowop, Workload};
@@ -32,6 +34,7 @@ use nandscape_rt::sync::Notify;
 use nandscape_rt::{Handle, Host, JoinHandle, Nanos, Stream};
 use pool::Pool;
 use runner::{Descriptor, Memory, Pending, Runner};
+use spans::Spans;
 use stats::Stats;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -80,6 +83,7 @@ struct Shared {
     sets: Vec<Set>,
     contents: Contents,
     stats: Stats,
+    spans: Spans,
     events: Events,
     /// Who waits at flowops of a name, in all threads.
     gates: BTreeMap<String, Vec<Rc<Notify>>>,
@@ -140,6 +144,7 @@ impl Session {
             sets: created.into_iter().map(|each| Set::new(rt, each)).collect(),
             contents: Contents::default(),
             stats: Stats::new(workload, processes),
+            spans: Spans::default(),
             events: Events::new(rt, workload.event_rate.clone()),
             gates,
             semaphores,
@@ -199,6 +204,24 @@ impl Session {
     #[must_use]
     pub fn done(&self) -> u64 {
         self.shared.stats.done()
+    }
+
+    /// The flowops that were done since the last look; from now on they are kept for the next one if `keep`.
+    #[must_use]
+    pub fn take_spans(&self, keep: bool) -> Vec<FlowopSpan> {
+        self.shared.spans.take(keep)
+    }
+
+    /// The name of a span's flowop.
+    #[must_use]
+    pub fn flowop_name(&self, span: &FlowopSpan) -> &str {
+        &self.shared.workload.threads[span.thread as usize].simple[span.flowop as usize].0
+    }
+
+    /// The thread of each instance, by place in the workload and by name, before they begin.
+    pub fn instances(&self) -> impl Iterator<Item = (usize, String)> + '_ {
+        let threads = &self.shared.workload.threads;
+        self.seats.iter().map(|seat| (seat.thread, report::thread_name(&threads[seat.thread]).0))
     }
 
     /// Ends the run, which could not go on.

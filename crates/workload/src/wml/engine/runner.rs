@@ -5,6 +5,7 @@ use super::super::ops::Op;
 use super::super::resolve::DESCRIPTORS;
 use super::Shared;
 use super::skew::Skew;
+use super::spans::FlowopSpan;
 use super::stats::Counts;
 use super::waiting::Semaphore;
 use nandscape_fs::contract::{Caller, FsError, Ino, Io};
@@ -249,7 +250,15 @@ impl Runner {
 
     /// Notes that a flowop was done.
     pub(super) fn record(&mut self, doing: FlowopCall<'_>, began: Nanos, bytes: u64) {
-        let latency = self.now().saturating_sub(began);
+        let end = self.now();
+        let latency = end.saturating_sub(began);
+        self.shared.spans.add(FlowopSpan {
+            instance: self.id - 1,
+            thread: self.thread as u32,
+            flowop: doing.index as u32,
+            start: began,
+            end,
+        });
         self.memories[doing.index].counts.add(doing.op, bytes);
         self.shared.stats.record(self.thread, doing.index, self.process, (latency, bytes));
     }
