@@ -71,6 +71,10 @@ fn job(job: &JobResult, all: &[JobResult], detail: LatencyDetail) -> Value {
     for one in Direction::ALL {
         put(one.name(), direction(job, all, one, detail));
     }
+    if job.unaligned.iter().any(|ios| *ios > 0) {
+        let ios = Direction::ALL.map(|one| (one.name().to_owned(), job.unaligned[one as usize].into()));
+        put("unaligned_ios", Value::Object(ios.into_iter().collect()));
+    }
     put("sync", json!({ "total_ios": job.sync.count(), "lat_ns": ranked(&job.sync, detail) }));
     if let Some(zones) = &job.zones {
         // The first one is fio's, from 3.42 on.
