@@ -14,7 +14,7 @@ pub(crate) use fs::{
     DumpArgs, DumpWhat, FsckArgs, ImageCommand, ImageExportArgs, ImageImportArgs, ImagesArgs,
     KindChoice, MkfsArgs,
 };
-pub(crate) use length::{RuntimeArgs, SteadyArgs};
+pub(crate) use length::{FitArgs, RuntimeArgs, SteadyArgs};
 pub(crate) use output::{OutputArgs, OutputFormat, ResultArgs, ResultFormat, STDIO, TimelineArgs};
 pub(crate) use paper::PaperArgs;
 pub(crate) use report::{HtmlArgs, ReportArgs};
@@ -171,6 +171,8 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) length: RuntimeArgs,
     #[command(flatten)]
+    pub(crate) sizes: FitArgs,
+    #[command(flatten)]
     pub(crate) rounds: SteadyArgs,
     #[command(flatten)]
     pub(crate) device: DeviceArgs,
@@ -244,6 +246,8 @@ pub(crate) struct CompareArgs {
     #[command(flatten)]
     pub(crate) length: RuntimeArgs,
     #[command(flatten)]
+    pub(crate) sizes: FitArgs,
+    #[command(flatten)]
     pub(crate) rounds: SteadyArgs,
     #[command(flatten)]
     pub(crate) cache: CacheArgs,
@@ -285,6 +289,8 @@ pub(crate) struct SweepArgs {
     pub(crate) file: PathBuf,
     #[command(flatten)]
     pub(crate) length: RuntimeArgs,
+    #[command(flatten)]
+    pub(crate) sizes: FitArgs,
     #[command(flatten)]
     pub(crate) cache: CacheArgs,
     /// File of the rows [default: the sweep file's name with .jsonl, in the current folder]

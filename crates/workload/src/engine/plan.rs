@@ -193,7 +193,7 @@ fn strides(spec: &JobSpec, bytes: u64) -> Result<Option<Strides>, String> {
         return Ok(None);
     }
     let zone = zoning.range();
-    let largest = used(spec).map(|d| spec.sizes(d).max()).max().unwrap_or(SECTOR_BYTES);
+    let largest = spec.largest_block();
     if zone > bytes || largest > zone {
         return Err(format!(
             "a zone of {zone} bytes does not fit into its {bytes}, or holds no block of {largest}"
@@ -315,6 +315,7 @@ fn extents(
         let extent = extent(spec, &space(caps)?, clone, spec.size);
         let extent = extent.map_err(|problem| match caps.has_append_only() {
             true => format!("{problem} that are writable at random; a file system writes the append-only regions"),
+            false if problem.contains("reach beyond") => format!("{problem}; --fit scales all sizes down"),
             false => problem,
         })?;
         check_zones(spec, caps, &extent)?;
@@ -400,7 +401,7 @@ fn extent(
     size: Option<Amount>,
 ) -> Result<Extent, String> {
     let device = (space.end - space.start).saturating_mul(SECTOR_BYTES);
-    let largest = used(spec).map(|d| spec.sizes(d).max()).max().unwrap_or(SECTOR_BYTES);
+    let largest = spec.largest_block();
     let offset = start(spec, device, clone).ok_or("its offset overflows 64 bits")?;
     let rest = device.saturating_sub(offset);
     let bytes = match size {

@@ -7,6 +7,7 @@
 mod direction;
 mod error;
 mod files;
+mod fit;
 mod keys;
 mod known;
 mod lexer;

@@ -218,7 +218,8 @@ fn resolve(
     environment: &dyn Environment,
     runtime: Option<Runtime>,
 ) -> Result<JobFile, JobFileError> {
-    let mut file = JobFile { jobs: Vec::new(), notices: Vec::new(), options: Vec::new() };
+    let (jobs, notices, options) = Default::default();
+    let mut file = JobFile { jobs, notices, options, fits: false };
     let mut global = (JobSpec::new("", Place::file("")), 1024);
     for section in sections {
         let (template, kb_base) = &global;

@@ -363,6 +363,13 @@ impl JobSpec {
         used.map(|direction| self.sizes(direction).min()).min().unwrap_or(SECTOR_BYTES)
     }
 
+    /// The largest block of the I/Os that it issues, in bytes.
+    #[must_use]
+    pub fn largest_block(&self) -> u64 {
+        let used = Direction::ALL.into_iter().filter(|direction| self.pattern.mix.has(*direction));
+        used.map(|direction| self.sizes(direction).max()).max().unwrap_or(SECTOR_BYTES)
+    }
+
     /// The least block of all directions, those that it does not use included, in bytes: what fio
     /// rounds percentages of the device to.
     #[must_use]
@@ -434,4 +441,6 @@ pub struct JobFile {
     pub notices: Vec<Notice>,
     /// The keys of `[global]`, in the order of the file.
     pub options: Vec<JobOption>,
+    /// Sizes are scaled down to fit the device ([`JobFile::fit`]).
+    pub(super) fits: bool,
 }
