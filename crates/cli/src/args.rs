@@ -15,7 +15,7 @@ pub(crate) use fs::{
     DumpArgs, DumpWhat, FsckArgs, ImageCommand, ImageExportArgs, ImageImportArgs, ImagesArgs,
     KindChoice, MkfsArgs,
 };
-pub(crate) use length::{RuntimeArgs, SteadyArgs};
+pub(crate) use length::{FitArgs, RuntimeArgs, SteadyArgs};
 pub(crate) use listing::{KeysArgs, ListFormat};
 pub(crate) use output::{OutputArgs, OutputFormat, ResultArgs, ResultFormat, STDIO, TimelineArgs};
 pub(crate) use paper::PaperArgs;
@@ -176,6 +176,8 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) length: RuntimeArgs,
     #[command(flatten)]
+    pub(crate) sizes: FitArgs,
+    #[command(flatten)]
     pub(crate) rounds: SteadyArgs,
     #[command(flatten)]
     pub(crate) device: DeviceArgs,
@@ -249,6 +251,8 @@ pub(crate) struct CompareArgs {
     #[command(flatten)]
     pub(crate) length: RuntimeArgs,
     #[command(flatten)]
+    pub(crate) sizes: FitArgs,
+    #[command(flatten)]
     pub(crate) rounds: SteadyArgs,
     #[command(flatten)]
     pub(crate) cache: CacheArgs,
@@ -290,6 +294,8 @@ pub(crate) struct SweepArgs {
     pub(crate) file: PathBuf,
     #[command(flatten)]
     pub(crate) length: RuntimeArgs,
+    #[command(flatten)]
+    pub(crate) sizes: FitArgs,
     #[command(flatten)]
     pub(crate) cache: CacheArgs,
     /// File of the rows [default: the sweep file's name with .jsonl, in the current folder]

@@ -1,6 +1,6 @@
 //! The command that makes a result again: its words, quoted for a shell, and the commit of the program.
 
-use crate::args::{RunArgs, RuntimeArgs, StackArgs, SteadyArgs};
+use crate::args::{FitArgs, RunArgs, RuntimeArgs, StackArgs, SteadyArgs};
 use nandscape_lab::run::UntilSteady;
 use nandscape_lab::stack::DEFAULT;
 use nandscape_lab::workload::fio::Runtime;
@@ -17,6 +17,7 @@ pub(crate) fn again(args: &RunArgs) -> String {
     words.extend(state_words(args.device.state.as_deref()));
     words.extend(steady_words(args.rounds));
     words.extend(runtime_words(args.length));
+    words.extend(fit_words(args.sizes));
     words.extend(["--seed".to_owned(), args.seed.to_string()]);
     words.join(" ")
 }
@@ -31,6 +32,11 @@ pub(crate) fn state_words(state: Option<&Path>) -> Vec<String> {
 pub(crate) fn runtime_words(length: RuntimeArgs) -> Vec<String> {
     let words = |runtime: Runtime| ["--runtime".to_owned(), runtime.to_string()];
     length.runtime.into_iter().flat_map(words).collect()
+}
+
+/// The argument that scales sizes.
+pub(crate) fn fit_words(sizes: FitArgs) -> Option<String> {
+    sizes.fit.then(|| "--fit".to_owned())
 }
 
 /// The argument that asks for steady state.

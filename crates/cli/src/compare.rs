@@ -2,7 +2,7 @@
 
 use crate::args::{CompareArgs, OutputFormat};
 use crate::cache::Cache;
-use crate::command::{quoted, runtime_words, set_words, steady_words};
+use crate::command::{fit_words, quoted, runtime_words, set_words, steady_words};
 use crate::complete::{complete, print_notices};
 use crate::job::job_text;
 use crate::output::{Failure, pretty, print};
@@ -32,6 +32,7 @@ pub(crate) fn compare(args: &CompareArgs, color: ColorChoice) -> Result<(), Fail
         }
         false => return Err(Failure::input(anyhow!("{name} is no workload that has variables"))),
     };
+    let job = if args.sizes.fit { job.fit() } else { job };
     let device = args.device.as_deref();
     let until_steady = args.rounds.until_steady;
     let mut sweep = Sweep::compare(&args.stacks, device, &keys, job, args.seeds, until_steady)
@@ -73,6 +74,7 @@ fn again(args: &CompareArgs) -> String {
     words.extend(["--seeds".to_owned(), args.seeds.to_string()]);
     words.extend(set_words(&args.set));
     words.extend(runtime_words(args.length));
+    words.extend(fit_words(args.sizes));
     words.extend(steady_words(args.rounds));
     for path in &args.figure {
         words.extend(["--figure".to_owned(), quoted(path)]);

@@ -25,6 +25,7 @@ pub(crate) fn run(args: &RunArgs, color: ColorChoice) -> Result<(), Failure> {
         return wml::run(args, file, color);
     }
     let (job_name, job) = read_job(args.job.as_deref(), args.length)?;
+    let job = if args.sizes.fit { job.fit() } else { job };
     let logs = FioLogs::new(&job);
     expect_all_writable(args, &job, &logs)?;
     let stack = Stack::load(&args.stack.stack, &args.stack.set).map_err(Failure::input)?;

@@ -82,6 +82,11 @@ impl Page {
         if let Some(depth) = job.latency_depth {
             self.line("    depth  ", &format!("{depth} kept latencies within latency_target"));
         }
+        if job.unaligned.iter().any(|ios| *ios > 0) {
+            let [reads, writes, _] = job.unaligned.map(grouped);
+            let text = format!("{reads} reads and {writes} writes not aligned to 4 KiB sectors");
+            self.line("    partial", &text);
+        }
         if job.verified_sectors > 0 {
             let sectors = counted(job.verified_sectors, SECTORS);
             self.line("    verify ", &format!("{sectors} read back and compared"));

@@ -2,7 +2,7 @@
 
 use crate::args::{OutputFormat, SweepArgs};
 use crate::cache::Cache;
-use crate::command::{quoted, runtime_words};
+use crate::command::{fit_words, quoted, runtime_words};
 use crate::complete::{complete, print_notices};
 use crate::output::{Failure, pretty, print};
 use crate::paint::{ColorChoice, Paint};
@@ -20,6 +20,7 @@ pub(crate) fn sweep(args: &SweepArgs, color: ColorChoice) -> Result<(), Failure>
     expect_writable(outputs, [args.file.as_path()])?;
     let sweep =
         Sweep::load(&args.file, args.length.runtime, &HostEnvironment).map_err(Failure::input)?;
+    let sweep = if args.sizes.fit { sweep.fit() } else { sweep };
     print_notices(&sweep);
     let mut table = Table::new(&sweep)?;
     let cache = Cache::open(&args.cache)?;
@@ -44,6 +45,7 @@ fn again(args: &SweepArgs, output: &Path) -> String {
     let path = |path: &Path| quoted(&path.display().to_string());
     let mut words = vec!["nandscape".to_owned(), "sweep".to_owned(), path(&args.file)];
     words.extend(runtime_words(args.length));
+    words.extend(fit_words(args.sizes));
     words.extend(["--output".to_owned(), path(output)]);
     words.join(" ")
 }

@@ -104,12 +104,36 @@ fn every_key_is_used() {
     assert_eq!(unused, [] as [&str; 0]);
 }
 
+/// Jobs in the style of what comes with fio and what people write, for disks larger than ours: each is understood,
+/// and runs on a small device for a while when its sizes are scaled.
+#[test]
+fn jobs_of_other_disks_run() {
+    for path in files("tests/styles") {
+        let file = load(&path, &Environs).unwrap_or_else(|error| panic!("{error}")).fit();
+        let file = file.fitted(SECTORS * 4_096).map_or(file, |(fitted, _)| fitted);
+        let mut device = MemDevice::new(SECTORS).with_latency(Nanos::from_ms(1));
+        let results = run(&file, &mut device, Some(Nanos::from_secs(60)));
+        for job in &results.jobs {
+            assert!(!job.failed(), "{}: {:?}", path.display(), job.failures);
+            let names: Vec<_> = file.jobs.iter().map(|spec| spec.name.as_str()).collect();
+            assert!(names.contains(&job.name.as_str()));
+        }
+        let first = &results.jobs[0];
+        assert!(first.directions.iter().any(|direction| direction.ios > 9), "{}", path.display());
+    }
+}
+
+/// A file with keys of versions of fio after the one that Debian has.
+const NEWER_FILES: [&str; 1] = ["newer.fio"];
+
 /// fio itself understands each file: what is supported here is fio's own.
 #[test]
 fn fio_parses_every_file() {
-    for path in [files("tests/jobs"), files("../../examples")].concat() {
+    let all = [files("tests/jobs"), files("tests/styles"), files("../../examples")].concat();
+    let known = |path: &&PathBuf| !NEWER_FILES.iter().any(|name| path.ends_with(name));
+    for path in all.iter().filter(known) {
         let Some(mut fio) = common::fio() else { return };
-        let output = fio.arg("--parse-only").arg(&path).env("DEPTH", "4").output().unwrap();
+        let output = fio.arg("--parse-only").arg(path).env("DEPTH", "4").output().unwrap();
         let output_text = [output.stdout, output.stderr].concat();
         let output_text = String::from_utf8_lossy(&output_text);
         assert!(

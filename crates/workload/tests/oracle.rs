@@ -26,8 +26,14 @@ fn ours(keys: &str) -> Vec<Io> {
     device.log.iter().map(|(_, bio)| io(bio)).collect()
 }
 
-/// What fio does, from its log of it.
+/// What fio does, in sectors.
 fn theirs(name: &str, keys: &str) -> Option<Vec<Io>> {
+    let in_sectors = |(what, offset, bytes): Io| (what, offset / 4096, bytes / 4096);
+    theirs_in_bytes(name, keys).map(|ios| ios.into_iter().map(in_sectors).collect())
+}
+
+/// What fio does, from its log of it, in bytes.
+fn theirs_in_bytes(name: &str, keys: &str) -> Option<Vec<Io>> {
     let mut fio = common::fio()?;
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("oracle-{name}"));
     let _ = std::fs::remove_dir_all(&folder);
@@ -38,16 +44,39 @@ fn theirs(name: &str, keys: &str) -> Option<Vec<Io>> {
     std::fs::write(folder.join("job.fio"), format!("{global}{keys}")).unwrap();
     let output = fio.arg("job.fio").current_dir(&folder).output().unwrap();
     assert!(output.status.success(), "{keys}\n{}", String::from_utf8_lossy(&output.stderr));
-    let log = std::fs::read_to_string(folder.join("log")).unwrap();
+    Some(parse_log(&std::fs::read_to_string(folder.join("log")).unwrap()))
+}
+
+/// The I/Os of a log of fio's.
+fn parse_log(log: &str) -> Vec<Io> {
     let io = |line: &str| match line.split_whitespace().collect::<Vec<_>>()[..] {
         [_, _, "sync" | "datasync", ..] => Some(('s', 0, 0)),
         [_, _, what, offset, bytes] => {
             let [offset, bytes] = [offset, bytes].map(|text| text.parse::<u64>().unwrap());
-            what.chars().next().map(|what| (what, offset / 4096, bytes / 4096))
+            what.chars().next().map(|what| (what, offset, bytes))
         }
         _ => None,
     };
-    Some(log.lines().skip(1).filter_map(io).collect())
+    log.lines().skip(1).filter_map(io).collect()
+}
+
+/// What ours asks for, from its own log, in bytes.
+fn ours_in_bytes(keys: &str) -> Vec<Io> {
+    let mut device = TestDevice::new(SECTORS);
+    let results = common::run(&format!("[global]\nwrite_iolog=log\n{keys}"), &mut device);
+    assert!(!results.failed(), "{keys}");
+    let mut log = Vec::new();
+    results.iologs[0].write_to(&mut log).unwrap();
+    parse_log(&String::from_utf8(log).unwrap())
+}
+
+/// Both ask for the same bytes, where nothing is random.
+fn agree_in_bytes(name: &str, jobs: &[&str]) {
+    for (number, keys) in jobs.iter().enumerate() {
+        let Some(theirs) = theirs_in_bytes(&format!("{name}-{number}"), keys) else { return };
+        assert!(!theirs.is_empty(), "{keys}");
+        assert_eq!(ours_in_bytes(keys), theirs, "{keys}");
+    }
 }
 
 /// Both do the same, where nothing is random.
@@ -167,5 +196,60 @@ fn each_direction_passes_over_the_range() {
         let (ours, theirs) = (sectors(&ours), sectors(&theirs));
         assert_eq!(ours, (0..100).map(|number| number % 16).collect::<Vec<_>>());
         assert_eq!(theirs, ours[..theirs.len()], "{direction}");
+    }
+}
+
+/// Blocks, offsets and sizes may be parts of the device's sectors.
+#[test]
+fn blocks_may_be_parts_of_sectors() {
+    agree_in_bytes(
+        "parts",
+        &[
+            "[j]\nrw=write\nbs=512\nsize=8k\n",
+            "[j]\nrw=read\nbs=1536\nsize=20k\n",
+            "[j]\nrw=read\nbs=5k\noffset=512\nsize=30k\n",
+            "[j]\nrw=read\nbs=4k\noffset=3k\nsize=64k\n",
+            "[j]\nrw=write\nbs=1k\nsize=16k\nfsync=3\n",
+            "[j]\nrw=read\nbs=2k\nsize=64k\nzonemode=strided\nzonesize=6k\nzoneskip=512\n",
+            "[j]\nrw=read\nbs=512\noffset=1%\nsize=8k\n",
+        ],
+    );
+}
+
+/// The modifier of `rw` skips bytes after each sequential I/O, also backwards.
+#[test]
+fn sequences_skip_bytes() {
+    agree_in_bytes(
+        "skips",
+        &[
+            "[j]\nrw=read:4k\nsize=64k\n",
+            "[j]\nrw=read:4k\nsize=4m\nnumber_ios=1100\n",
+            "[j]\nrw=write:12k\nbs=8k\nsize=100k\n",
+            "[j]\nrw=read:4k\nsize=64k\nio_size=96k\n",
+            "[j]\nrw=read:-8k\nsize=64k\n",
+            "[j]\nrw=write:-16k\nbs=8k\nsize=128k\n",
+            "[j]\nrw=read:-2k\nbs=1k\nsize=16k\n",
+            "[j]\nrw=read:4k\nsize=64k\nloops=2\n",
+        ],
+    );
+}
+
+/// Random I/Os come in runs whose first one has a random offset; the others follow it, or repeat it.
+#[test]
+fn random_offsets_come_once_a_run() {
+    for (sequencer, distance) in [("sequential", 1), ("identical", 0)] {
+        let keys = format!("[j]\nrw=randread:8\nrw_sequencer={sequencer}\nsize=2m\n");
+        for ios in [Some(ours(&keys)), theirs(sequencer, &keys)].into_iter().flatten() {
+            // fio ends where a run leaves the range.
+            assert!(ios.len() > 100, "{keys}");
+            let jumps = ios.windows(2).enumerate().filter(|(_, pair)| {
+                let wraps = pair[0].1 == 511 && distance == 1;
+                pair[1].1 != pair[0].1 + distance && !wraps
+            });
+            assert!(jumps.clone().count() > 10, "{keys}");
+            for (number, pair) in jumps {
+                assert_eq!((number + 1) % 8, 0, "{keys}: {pair:?} at {number}");
+            }
+        }
     }
 }

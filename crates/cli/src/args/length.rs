@@ -13,6 +13,15 @@ pub(crate) struct RuntimeArgs {
     pub(crate) runtime: Option<Runtime>,
 }
 
+/// Sizes of jobs.
+#[derive(Args, Clone, Copy, Debug)]
+pub(crate) struct FitArgs {
+    /// Scale sizes and offsets of a fio job down, in proportion, if they exceed the block device: a job for
+    /// 1 TB runs on a small device
+    #[arg(long)]
+    pub(crate) fit: bool,
+}
+
 /// Run until steady state.
 #[derive(Args, Clone, Copy, Debug)]
 pub(crate) struct SteadyArgs {

@@ -11,7 +11,7 @@ use super::hang::{describe_waiting, is_hang, run_with_timeout};
 use super::observer::Observer;
 use crate::stack::Stack;
 use crate::timeline::{LOG_ROOM, Levels, Request, Requests};
-use nandscape_block::{AsyncDevice, Bio, BlockDevice, Completion, DeviceCaps, Submit, Token};
+use nandscape_block::{AsyncDevice, Bio, BlockDevice, Completion, DeviceCaps, Owner, Submit, Token};
 use nandscape_fs::contract::SyscallCost;
 use nandscape_ftl::{Detail, Ftl, SectorCounts};
 use nandscape_media::{Layer, OpenChannel};
@@ -82,6 +82,15 @@ impl MountedRig {
         &self.target
     }
 
+    /// Brings the executor to `now`, and notes a call.
+    fn begin_call(&mut self, now: Nanos, bio: &Bio, token: Token) {
+        self.executor.run_until(now);
+        if let Some(requests) = &mut self.requests {
+            requests.opened(Request::new(now, bio, token));
+        }
+        (self.in_flight, self.progress) = (self.in_flight + 1, now);
+    }
+
     fn counts(&self) -> FileCounts {
         self.target.counts().since(&self.reset)
     }
@@ -97,12 +106,17 @@ impl MountedRig {
 /// completions are taken.
 impl IoTarget for MountedRig {
     fn submit(&mut self, now: Nanos, bio: Bio, token: Token) -> Submit {
-        self.executor.run_until(now);
-        if let Some(requests) = &mut self.requests {
-            requests.opened(Request::new(now, &bio, token));
-        }
-        (self.in_flight, self.progress) = (self.in_flight + 1, now);
+        self.begin_call(now, &bio, token);
         self.target.submit(now, bio, token)
+    }
+
+    fn takes_bytes(&self, owner: Owner) -> bool {
+        self.target.takes_bytes(owner)
+    }
+
+    fn submit_bytes(&mut self, now: Nanos, bio: Bio, bytes: Range<u64>, token: Token) -> Submit {
+        self.begin_call(now, &bio, token);
+        self.target.submit_bytes(now, bio, bytes, token)
     }
 
     /// None while calls hang, although daemons have timers.

@@ -78,6 +78,20 @@ impl Job {
         Ok(Self { name: name.to_owned(), load, hash })
     }
 
+    /// The same with sizes that are scaled to the device; only jobs of fio's have such.
+    #[must_use]
+    pub fn fit(&self) -> Self {
+        let load = match self.load.clone() {
+            JobLoad::Fio(file) => JobLoad::Fio(file.fit()),
+            JobLoad::Session(steps) => {
+                JobLoad::Session(steps.iter().map(|step| Arc::new(step.fit())).collect())
+            }
+            other @ JobLoad::Filebench(_) => other,
+        };
+        let hash = xxh3_128(format!("{:032x}\0fit", self.hash).as_bytes());
+        Self { name: self.name.clone(), load, hash }
+    }
+
     /// Whether it defines its own run time, so that it cannot go on until it is steady.
     #[must_use]
     pub const fn ends_by_itself(&self) -> bool {

@@ -85,6 +85,17 @@ impl Sweep {
         file::read(&name, &text, over.into_iter().collect(), environment)
     }
 
+    /// The same with sizes of jobs that are scaled to the device of each point ([`JobFile::fit`]).
+    ///
+    /// [`JobFile::fit`]: nandscape_workload::fio::JobFile::fit
+    #[must_use]
+    pub fn fit(mut self) -> Self {
+        for case in &mut self.cases {
+            case.job = Arc::new(case.job.fit());
+        }
+        self
+    }
+
     /// Reads a sweep from `text`, which messages call `file`.
     ///
     /// # Errors

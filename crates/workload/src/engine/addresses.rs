@@ -10,7 +10,6 @@ use super::covered::Covered;
 use super::permutation::Permutation;
 use super::sizes::Sizes;
 use crate::fio::{AccessZone, Amount, Distribution};
-use nandscape_block::SECTOR_BYTES;
 use nandscape_rt::Stream;
 use nandscape_rt::dist::{BadParameter, Normal, Pareto, Zipf};
 
@@ -27,10 +26,12 @@ pub(super) enum Order {
 /// What the addresses of a direction depend on.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Places {
-    /// Sectors that they come from.
-    pub(super) sectors: u64,
+    /// Bytes of a unit, in which everything else counts.
+    pub(super) unit_bytes: u64,
+    /// Units that they come from.
+    pub(super) units: u64,
     pub(super) sizes: Sizes,
-    /// What random addresses are multiples of, in sectors.
+    /// What random addresses are multiples of.
     pub(super) align: u64,
     pub(super) zones: Vec<AccessZone>,
 }
@@ -40,14 +41,14 @@ impl Places {
     /// that a job does not use may have none that fits.
     fn count(&self) -> u64 {
         let beyond = u64::from(self.sizes.least()).saturating_sub(self.align);
-        (self.sectors.saturating_sub(beyond) / self.align).max(1)
+        (self.units.saturating_sub(beyond) / self.align).max(1)
     }
 }
 
 /// One source of places.
 #[derive(Clone, Debug)]
 enum Source {
-    /// From this sector on.
+    /// From this unit on.
     Sequential {
         next: u64,
     },
@@ -93,8 +94,8 @@ struct Zone {
     places: u64,
 }
 
-/// The zones of `places` places.
-fn zones(asked: &[AccessZone], align: u64, places: u64) -> Result<Vec<Zone>, String> {
+/// The zones of `places` places, so many bytes apart.
+fn zones(asked: &[AccessZone], block_bytes: u64, places: u64) -> Result<Vec<Zone>, String> {
     let (mut below, mut begin, mut zones) = (0, Amount::Percent(0), Vec::new());
     for zone in asked {
         below += zone.accesses;
@@ -105,7 +106,7 @@ fn zones(asked: &[AccessZone], align: u64, places: u64) -> Result<Vec<Zone>, Str
         };
         let place = |amount: Amount| match amount {
             Amount::Percent(_) => amount.of(places),
-            Amount::Bytes(bytes) => bytes / (align * SECTOR_BYTES),
+            Amount::Bytes(bytes) => bytes / block_bytes,
         };
         if place(end) > places {
             return Err("the zones of random_distribution are larger than its range".into());
@@ -124,7 +125,7 @@ pub(super) struct Addresses {
     /// Places for the least I/O.
     places: u64,
     align: u64,
-    sectors: u64,
+    units: u64,
     least: u64,
     sizes: Sizes,
 }
@@ -137,7 +138,7 @@ impl Addresses {
             source: source(order, at, places, permutation)?,
             places,
             align: at.align,
-            sectors: at.sectors,
+            units: at.units,
             least: at.sizes.least().into(),
             sizes: at.sizes.clone(),
         })
@@ -151,18 +152,18 @@ impl Addresses {
         }
     }
 
-    /// The next I/O: first sector, from the range's start, and sectors.
+    /// The next I/O: first unit, from the range's start, and units.
     #[inline(always)]
     pub(super) fn draw(&mut self, random: &mut Stream) -> (u64, u32) {
         let place = match &mut self.source {
             Source::Sequential { next } => {
                 let first = *next;
-                let sectors = self.sizes.draw(self.sectors - first, random);
-                *next = first + u64::from(sectors);
-                if *next + self.least > self.sectors {
+                let units = self.sizes.draw(self.units - first, random);
+                *next = first + u64::from(units);
+                if *next + self.least > self.units {
                     *next = 0;
                 }
-                return (first, sectors);
+                return (first, units);
             }
             Source::Permuted { next, order } => {
                 if *next == self.places {
@@ -182,7 +183,7 @@ impl Addresses {
     #[inline(always)]
     fn at(&self, place: u64, random: &mut Stream) -> (u64, u32) {
         let first = place * self.align;
-        (first, self.sizes.draw(self.sectors - first, random))
+        (first, self.sizes.draw(self.units - first, random))
     }
 
     /// The next I/O, where that takes more than an index.
@@ -197,8 +198,22 @@ impl Addresses {
 
     /// The next I/O behind `first`, or from the beginning where no more fits.
     pub(super) fn follow(&self, first: u64, random: &mut Stream) -> (u64, u32) {
-        let first = if first + self.least > self.sectors { 0 } else { first };
-        (first, self.sizes.draw(self.sectors - first, random))
+        self.at_unit(if first > self.last_unit() { 0 } else { first }, random)
+    }
+
+    /// An I/O at this unit, which must not be behind the last one.
+    pub(super) fn at_unit(&self, first: u64, random: &mut Stream) -> (u64, u32) {
+        (first, self.sizes.draw(self.units - first, random))
+    }
+
+    /// Units of the range.
+    pub(super) const fn units(&self) -> u64 {
+        self.units
+    }
+
+    /// The last unit at which an I/O fits.
+    pub(super) const fn last_unit(&self) -> u64 {
+        self.units.saturating_sub(self.least)
     }
 
     /// An I/O on blocks that the pass has not touched.
@@ -219,9 +234,9 @@ impl Addresses {
             }
         };
         let first = place * self.align;
-        let sectors = self.sizes.draw(self.sectors - first, random);
-        let blocks = covered.cover(place, u64::from(sectors).div_ceil(self.align));
-        (first, sectors.min((blocks * self.align) as u32))
+        let units = self.sizes.draw(self.units - first, random);
+        let blocks = covered.cover(place, u64::from(units).div_ceil(self.align));
+        (first, units.min((blocks * self.align) as u32))
     }
 
     /// Begins a new pass.
@@ -261,7 +276,7 @@ fn source(
     let ranks = match distribution {
         Distribution::Uniform => return Ok(Source::Uniform),
         Distribution::Zoned if at.zones.is_empty() => return Ok(Source::Uniform),
-        Distribution::Zoned => return Ok(Source::Zoned(zones(&at.zones, at.align, places)?)),
+        Distribution::Zoned => return Ok(Source::Zoned(zones(&at.zones, at.align * at.unit_bytes, places)?)),
         Distribution::Zipf(theta) => Ranks::Zipf(Zipf::new(places, theta).map_err(bad)?),
         Distribution::Pareto(h) => Ranks::Pareto(Pareto::new(places, h).map_err(bad)?),
         Distribution::Normal(percent) => Ranks::Normal(Normal::new(places, percent).map_err(bad)?),

@@ -11,9 +11,9 @@ use super::error::EngineError;
 use super::kind::Next;
 use super::plan::{self, Plan, Range, Strides};
 use super::turns::FileRotation;
-use crate::fio::{Direction, JobSpec, Mix};
+use crate::fio::{Direction, JobSpec, Mix, Sequence};
 use crate::target::IoTarget;
-use nandscape_block::Lba;
+use nandscape_block::{Lba, SECTOR_BYTES};
 use nandscape_rt::Stream;
 
 /// How far ahead of submission addresses are known.
@@ -25,10 +25,16 @@ struct ModifierSet {
     /// Percent of random I/Os, by direction.
     random: [u64; 3],
     choices: Stream,
-    /// Behind the last I/O of each direction.
+    sequence: Sequence,
+    /// Units that a sequence skips after each I/O.
+    skip: i64,
+    /// I/Os up to the next random offset, which the first one has.
+    ios_left: u64,
+    /// The last I/O of each direction, and what comes after it.
+    starts: [u64; 3],
     ends: [u64; 3],
     strides: Option<Strides>,
-    sectors: u64,
+    units: u64,
     /// Start of the zone.
     zone: u64,
     /// Transferred in it.
@@ -38,12 +44,18 @@ struct ModifierSet {
 impl ModifierSet {
     fn new(spec: &JobSpec, range: &Range, seed: u64, name: &str) -> Option<Self> {
         let random = if spec.pattern.random { spec.percentage_random } else { [100; 3] };
-        (range.strides.is_some() || random != [100; 3]).then(|| Self {
+        let sequence = spec.sequence;
+        let sequenced = sequence.skip_bytes != 0 || sequence.ios > 1;
+        (range.strides.is_some() || random != [100; 3] || sequenced).then(|| Self {
             random,
             choices: Stream::new(seed, &format!("{name}/follow")),
+            sequence,
+            skip: sequence.skip_bytes / spec.unit_bytes() as i64,
+            ios_left: 1,
+            starts: [0; 3],
             ends: [0; 3],
             strides: range.strides,
-            sectors: range.sectors,
+            units: range.units,
             zone: 0,
             moved: 0,
         })
@@ -51,6 +63,7 @@ impl ModifierSet {
 
     fn restart(&mut self) {
         (self.ends, self.zone, self.moved) = ([0; 3], 0, 0);
+        self.starts = [0; 3];
     }
 
     /// Goes on to the next zone when enough was transferred in this one; whether it did.
@@ -59,9 +72,38 @@ impl ModifierSet {
             return false;
         };
         let next = self.zone + strides.distance;
-        let zone = if next + strides.zone > self.sectors { 0 } else { next };
+        let zone = if next + strides.zone > self.units { 0 } else { next };
         (self.ends, self.zone, self.moved) = ([0; 3], zone, 0);
         true
+    }
+
+    /// Counts an I/O towards the next random offset; whether it has none, as in fio (io_u.c,
+    /// get_next_offset).
+    fn is_between_offsets(&mut self) -> bool {
+        self.ios_left -= 1;
+        if self.ios_left == 0 {
+            self.ios_left = self.sequence.ios;
+        }
+        self.ios_left < self.sequence.ios
+    }
+
+    /// Whether `percentage_random` lets an I/O follow the one before.
+    fn follows(&mut self, direction: usize) -> bool {
+        let percent = self.random[direction];
+        percent < 100 && self.choices.below(100) >= percent
+    }
+
+    /// Where a sequence with holes goes on, or begins again, as in fio (io_u.c, get_next_seq_offset): the first
+    /// I/O is that at the range's start, in both directions.
+    fn skipped_to(&self, direction: usize, addresses: &Addresses) -> u64 {
+        let (end, last) = (self.ends[direction], addresses.last_unit());
+        let next = end.checked_add_signed(self.skip);
+        match next {
+            _ if end == 0 => 0,
+            Some(next) if next <= last => next,
+            _ if self.skip > 0 => 0,
+            _ => addresses.units().saturating_add_signed(self.skip).min(last),
+        }
     }
 
     /// The next I/O of a direction, within the range.
@@ -71,15 +113,19 @@ impl ModifierSet {
         addresses: &mut Addresses,
         random: &mut Stream,
     ) -> (u64, u32) {
-        let percent = self.random[direction];
-        let (first, sectors) = if percent < 100 && self.choices.below(100) >= percent {
+        let (first, units) = if self.skip != 0 {
+            addresses.at_unit(self.skipped_to(direction, addresses), random)
+        } else if self.is_between_offsets() && self.sequence.identical {
+            addresses.at_unit(self.starts[direction], random)
+        } else if self.ios_left < self.sequence.ios || self.follows(direction) {
             addresses.follow(self.ends[direction], random)
         } else {
             addresses.draw(random)
         };
-        self.ends[direction] = first + u64::from(sectors);
-        self.moved += u64::from(sectors);
-        (self.zone + first, sectors)
+        self.starts[direction] = first;
+        self.ends[direction] = first + u64::from(units);
+        self.moved += u64::from(units);
+        (self.zone + first, units)
     }
 }
 
@@ -88,9 +134,9 @@ impl ModifierSet {
 pub(super) struct Draw {
     mix: Mix,
     rwmixread: u64,
-    /// First sector of the file that the last I/O went to.
+    /// First unit of the file that the last I/O went to.
     base: u64,
-    /// First sectors of all files.
+    /// First units of all files.
     bases: Vec<u64>,
     /// Those of each file, in the order of the files.
     addresses: Vec<Addresses>,
@@ -106,7 +152,7 @@ pub(super) struct Draw {
     /// A ring; `at` is the next to be taken.
     ahead: [Next; AHEAD],
     /// Lengths of these.
-    sectors: [u32; AHEAD],
+    units: [u32; AHEAD],
     at: usize,
 }
 
@@ -129,7 +175,7 @@ impl Draw {
         let detours: Vec<_> = ranges.iter().filter_map(detours).collect();
         let turns = FileRotation::new(spec, plan, seed, name).map(Box::new);
         let directions = Stream::new(seed, &format!("{name}/direction"));
-        let nothing = Next { lba: Lba(0), direction: Direction::Read };
+        let nothing = Next { first: 0, direction: Direction::Read };
         Ok(Self {
             mix: spec.pattern.mix,
             rwmixread: spec.rwmixread,
@@ -143,16 +189,19 @@ impl Draw {
             detours,
             turns,
             ahead: [nothing; AHEAD],
-            sectors: [0; AHEAD],
+            units: [0; AHEAD],
             at: 0,
         })
     }
 
-    /// Restarts a pass and draws ahead.
-    pub(super) fn restart(&mut self, target: &impl IoTarget) {
+    /// Restarts a pass and draws ahead, in units of so many bytes.
+    pub(super) fn restart(&mut self, target: &impl IoTarget, unit_bytes: u64) {
         self.begin_pass();
         for _ in 0..AHEAD {
-            self.take(target);
+            match unit_bytes {
+                SECTOR_BYTES => self.take::<true>(target),
+                _ => self.take::<false>(target),
+            }
         }
     }
 
@@ -180,22 +229,31 @@ impl Draw {
         self.ahead[self.at]
     }
 
-    /// Its length in sectors.
+    /// Its length in units.
     #[inline]
-    pub(super) fn sectors(&self) -> u32 {
-        self.sectors[self.at]
+    pub(super) fn units(&self) -> u32 {
+        self.units[self.at]
     }
 
-    /// Takes the next I/O, and draws one more in its place.
+    /// Takes the next I/O, and draws one more in its place; of I/Os that are whole sectors (`HINTED`), the target
+    /// hears ahead.
     #[inline]
-    pub(super) fn take(&mut self, target: &impl IoTarget) {
-        let (drawn, sectors) = self.draw();
-        target.prefetch_far(drawn.lba);
-        let near = self.ahead[(self.at + AHEAD / 2) % AHEAD];
-        target.prefetch_near(near.direction.op(), near.lba);
+    pub(super) fn take<const HINTED: bool>(&mut self, target: &impl IoTarget) {
+        let (drawn, units) = self.draw();
+        if HINTED {
+            self.hint(target, drawn);
+        }
         self.ahead[self.at] = drawn;
-        self.sectors[self.at] = sectors;
+        self.units[self.at] = units;
         self.at = (self.at + 1) % AHEAD;
+    }
+
+    /// Informs the target of the I/O that was drawn, and of one that comes sooner.
+    #[inline(always)]
+    fn hint(&self, target: &impl IoTarget, drawn: Next) {
+        target.prefetch_far(Lba(drawn.first));
+        let near = self.ahead[(self.at + AHEAD / 2) % AHEAD];
+        target.prefetch_near(near.direction.op(), Lba(near.first));
     }
 
     #[inline(always)]
@@ -206,12 +264,12 @@ impl Draw {
             Mix::ReadWrite if self.directions.below(100) < self.rwmixread => Direction::Read,
             Mix::ReadWrite => Direction::Write,
         };
-        let (first, sectors) = if self.plain {
+        let (first, units) = if self.plain {
             self.addresses[self.of[direction as usize]].draw(&mut self.offsets)
         } else {
             self.draw_rare(direction)
         };
-        (Next { lba: Lba(self.base + first), direction }, sectors)
+        (Next { first: self.base + first, direction }, units)
     }
 
     /// The next I/O of several files, or with detours; within the file at `base`.

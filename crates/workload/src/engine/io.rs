@@ -5,6 +5,8 @@
 //! bios split by the device's limit, a write behind a trim, a flush behind a write) takes the same
 //! path with a detour.
 
+mod part;
+
 use super::Engine;
 use super::error::EngineError;
 use super::job::NextIo;
@@ -17,7 +19,7 @@ use super::zbd::Command;
 use crate::target::IoTarget;
 use nandscape_block::zone::ZoneAction;
 use nandscape_block::{
-    Bio, BlockError, Completion, Done, FlushScope, Lba, Op, Payload, Reply, SECTOR_BYTES,
+    Bio, BlockError, Completion, Done, FlushScope, Lba, Op, Payload, Reply,
     SectorData, Submit, Tag, Token,
 };
 use nandscape_rt::Nanos;
@@ -45,6 +47,10 @@ pub(super) struct Slot {
     check: bool,
     /// A write or trim that the shadow knows of.
     shadowed: bool,
+    /// Units of the first sector that come before a part of sectors.
+    head: u8,
+    /// Units of a part of sectors; 0 where the job's units are sectors.
+    units: u32,
 }
 
 impl Slot {
@@ -62,6 +68,8 @@ impl Slot {
             plain: true,
             check: false,
             shadowed: false,
+            head: 0,
+            units: 0,
         }
     }
 
@@ -107,7 +115,7 @@ impl<S> Engine<S> {
     /// Does what the job is to do next, in one of its free slots; whether it may have more to do.
     fn issue_one<T: IoTarget>(&mut self, target: &mut T, index: usize, next_io: NextIo) -> bool {
         let (kind, lba) = match next_io {
-            NextIo::Io(next) => (next.direction.into(), next.lba),
+            NextIo::Io(next) => (next.direction.into(), Lba(next.first)),
             NextIo::Reread(lba) => (Kind::Reread, lba),
             NextIo::Flush => (Kind::Sync, Lba(0)),
             NextIo::Reset(lba) => (Kind::Reset, lba),
@@ -119,9 +127,9 @@ impl<S> Engine<S> {
         };
         let job = &mut self.jobs[index];
         let Some(slot) = job.free.pop() else { return false };
-        let sectors = job.sectors;
+        let units = job.units;
         job.in_flight += 1;
-        self.begin(target, slot as usize, kind, lba, sectors);
+        self.begin(target, slot as usize, kind, lba, units);
         true
     }
 
@@ -166,26 +174,38 @@ impl<S> Engine<S> {
         let shape = self.jobs[slot.job as usize].shapes[slot.kind as usize];
         slot.then = shape.then;
         slot.check = false;
-        let (lba, sectors) = (slot.lba, slot.sectors);
         let job = &mut self.jobs[slot.job as usize];
-        let since_began = job.since_began(self.now);
-        let kind = slot.kind;
-        if kind != Kind::Reset {
-            job.log.iter_mut().for_each(|log| log.push(since_began, kind, lba, sectors));
+        if !job.has_whole_sectors() {
+            slot.widen();
         }
+        let since_began = job.since_began(self.now);
+        let (kind, offset, bytes) = (slot.kind, slot.offset(), slot.bytes());
+        if kind != Kind::Reset {
+            job.log.iter_mut().for_each(|log| log.push(since_began, kind, offset, bytes));
+        }
+        match slot.part().filter(|part| part.is_unaligned()) {
+            Some(part) => self.submit_part(target, index, part, &shape),
+            None => self.submit_whole(target, index, &shape),
+        }
+    }
+
+    /// Submits what is not plain, all sectors of it.
+    fn submit_whole<T: IoTarget>(&mut self, target: &mut T, index: usize, shape: &Shape) {
+        let slot = &self.slots[index];
+        let (kind, lba, sectors) = (slot.kind, slot.lba, slot.sectors);
         if matches!(kind, Kind::Write | Kind::Trim | Kind::Reset) {
             self.version = shadow::next_version(self.version);
         }
         if matches!(kind, Kind::Trim | Kind::Reset)
             && self.jobs[self.slots[index].job()].zoned.is_some()
         {
-            return self.submit_to_zone(target, index, &shape);
+            return self.submit_to_zone(target, index, shape);
         }
-        self.inform_shadow(index, &shape);
+        self.inform_shadow(index, shape);
         if sectors > shape.bio_sectors {
-            return self.submit_parts(target, index, &shape);
+            return self.submit_parts(target, index, shape);
         }
-        let bio = bio(&shape, lba, sectors, self.version);
+        let bio = bio(shape, lba, sectors, self.version);
         self.send(target, index, bio);
     }
 
@@ -242,10 +262,15 @@ impl<S> Engine<S> {
         for offset in (0..all).step_by(shape.bio_sectors as usize) {
             let sectors = shape.bio_sectors.min(all - offset);
             let bio = bio(shape, lba.plus(u64::from(offset)), sectors, self.version);
-            let token = Token(u64::from(offset) << SLOT_BITS | index as u64);
-            if let Submit::Done(done) = target.submit(self.now, bio, token) {
-                self.part_done(index, offset, done);
-            }
+            self.submit_bio(target, index, offset, bio);
+        }
+    }
+
+    /// Hands over one of several bios of the slot, which begins so many sectors behind its address.
+    fn submit_bio<T: IoTarget>(&mut self, target: &mut T, index: usize, offset: u32, bio: Bio) {
+        let token = Token(u64::from(offset) << SLOT_BITS | index as u64);
+        if let Submit::Done(done) = target.submit(self.now, bio, token) {
+            self.part_done(index, offset, done);
         }
     }
 
@@ -314,16 +339,16 @@ impl<S> Engine<S> {
         if !self.slots[index].plain {
             return self.complete_rare(target, index);
         }
-        self.count(index);
+        self.count(index, self.slots[index].sectors);
         self.release(target, index);
     }
 
     #[inline]
-    fn count(&mut self, index: usize) {
+    fn count(&mut self, index: usize, units: u32) {
         let slot = &self.slots[index];
         let latency = self.now.saturating_sub(slot.started);
         let job = &mut self.jobs[slot.job as usize];
-        job.completed(slot.kind, slot.sectors, latency, self.now);
+        job.completed(slot.kind, units, latency, self.now);
         if self.recorder.is_some() {
             self.record_completion(index, latency);
         }
@@ -331,9 +356,15 @@ impl<S> Engine<S> {
 
     /// Counts an I/O that is not plain.
     fn count_rare(&mut self, index: usize) {
-        self.count(index);
+        if let Some(group) = self.jobs[self.slots[index].job()].steady {
+            self.check_steady(group);
+        }
+        let (units, unaligned) = self.slots[index].counted();
+        self.count(index, units);
         let slot = &self.slots[index];
         let latency = self.now.saturating_sub(slot.started);
+        let direction = slot.kind.direction() as usize;
+        self.jobs[slot.job as usize].unaligned[direction] += u64::from(unaligned);
         self.jobs[slot.job as usize].judge(slot.kind, slot.lba, latency, self.now);
     }
 
@@ -347,8 +378,8 @@ impl<S> Engine<S> {
             began: job.counted_from(),
             at: self.now,
             latency,
-            lba: slot.lba,
-            bytes: u64::from(slot.sectors) * SECTOR_BYTES,
+            offset: slot.offset(),
+            bytes: slot.bytes(),
         };
         if let Some(recorder) = self.recorder.as_mut().filter(|_| !job.is_ramping()) {
             recorder.completed(&io);
@@ -362,8 +393,8 @@ impl<S> Engine<S> {
         let job = &mut self.jobs[owner];
         match job.next_io(target, self.shadow.as_ref(), &mut self.shared, self.now) {
             NextIo::Io(next) => {
-                let (idle, sectors) = (!job.free.is_empty(), job.sectors);
-                self.begin(target, index, next.direction.into(), next.lba, sectors);
+                let (idle, units) = (!job.free.is_empty(), job.units);
+                self.begin(target, index, next.direction.into(), Lba(next.first), units);
                 if idle {
                     self.issue(target, owner);
                 }
@@ -438,7 +469,9 @@ impl<S> Engine<S> {
                 }
                 _ => slot.sectors,
             };
-            shadow.end(slot.lba, sectors, failed);
+            // A part of a sector makes its content a mixture.
+            let mixed = slot.part().is_some_and(|part| part.is_unaligned());
+            shadow.end(slot.lba, sectors, failed || mixed);
             slot.shadowed = false;
         }
         let goes_on = !failed && !self.jobs[owner].has_failed();
@@ -447,6 +480,12 @@ impl<S> Engine<S> {
                 self.events.clear(index);
                 let owner = Some(self.jobs[owner].shapes[Kind::Sync as usize].owner);
                 self.send(target, index, Bio { owner, ..Bio::flush() });
+                false
+            }
+            Then::Modify if goes_on => {
+                let shape = self.jobs[owner].shapes[kind as usize];
+                slot.then = shape.then;
+                self.submit_whole(target, index, &shape);
                 false
             }
             Then::Write if goes_on => {

@@ -4,7 +4,7 @@
 use super::kind::{Kind, Next};
 use crate::fio::{Direction, IoLog, Replaying};
 use crate::trace::{Action, Fitter, Record};
-use nandscape_block::{DeviceCaps, Lba, SECTOR_BYTES};
+use nandscape_block::{DeviceCaps, SECTOR_BYTES};
 use nandscape_rt::Nanos;
 use std::io::{self, Write};
 
@@ -16,8 +16,8 @@ const DEVICE: &str = "nandscape";
 struct Issued {
     /// From the job's start.
     at: Nanos,
-    lba: Lba,
-    sectors: u32,
+    offset: u64,
+    bytes: u64,
     kind: Kind,
 }
 
@@ -36,8 +36,8 @@ impl WrittenLog {
         Self { path, ios: Vec::new(), ended: Nanos::ZERO }
     }
 
-    pub(super) fn push(&mut self, at: Nanos, kind: Kind, lba: Lba, sectors: u32) {
-        self.ios.push(Issued { at, lba, sectors, kind });
+    pub(super) fn push(&mut self, at: Nanos, kind: Kind, offset: u64, bytes: u64) {
+        self.ios.push(Issued { at, offset, bytes, kind });
     }
 
     pub(super) const fn end(&mut self, at: Nanos) {
@@ -50,11 +50,9 @@ impl WrittenLog {
     /// What `out` fails with.
     pub fn write_to(&self, out: &mut impl Write) -> io::Result<()> {
         writeln!(out, "fio version 3 iolog\n0 {DEVICE} add\n0 {DEVICE} open")?;
-        for Issued { at, lba, sectors, kind } in &self.ios {
+        for Issued { at, offset, bytes, kind } in &self.ios {
             let (at_us, kind) = (at.0 / 1_000, kind.name());
-            let offset = lba.0 * SECTOR_BYTES;
-            let length = u64::from(*sectors) * SECTOR_BYTES;
-            writeln!(out, "{at_us} {DEVICE} {kind} {offset} {length}")?;
+            writeln!(out, "{at_us} {DEVICE} {kind} {offset} {bytes}")?;
         }
         writeln!(out, "{} {DEVICE} close", self.ended.0 / 1_000)
     }
@@ -88,7 +86,7 @@ impl Playback {
             match (record.action, fitted) {
                 (Action::Flush, _) => steps.push((at, Step::Flush)),
                 (Action::Io(direction), Some([Some(extent), _])) => {
-                    let next = Next { lba: extent.lba, direction };
+                    let next = Next { first: extent.lba.0, direction };
                     steps.push((at, Step::Io(next, extent.sectors)));
                 }
                 (Action::Io(_), _) => {}

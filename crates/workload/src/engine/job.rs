@@ -14,6 +14,7 @@ use super::draw::Draw;
 use super::governor::{Governor, Pause, ThinkTimeState};
 use super::iolog::{Playback, WrittenLog};
 use super::kind::Kind;
+use super::min_rate::{MinRates, Shortfall};
 use super::pace::Pacer;
 use super::plan::{self, Plan};
 use super::rates::{DEPTH_CLASSES, Rates, Totals, depth_class};
@@ -25,7 +26,7 @@ use super::shared::Shared;
 use super::zbd::{ZoneCounts, ZonedJob};
 use crate::fio::{Counted, Direction, JobSpec, Mix};
 use crate::target::IoTarget;
-use nandscape_block::Lba;
+use nandscape_block::{Lba, SECTOR_BYTES};
 use nandscape_rt::Nanos;
 use report::Tally;
 
@@ -65,15 +66,18 @@ pub(super) struct Job {
     /// Its unused slots.
     pub(super) free: Vec<u32>,
     pub(super) in_flight: u32,
-    /// Length of the I/O that was taken last.
-    pub(super) sectors: u32,
+    /// Length of the I/O that was taken last, in units.
+    pub(super) units: u32,
     /// What `write_iolog` asks for.
     pub(super) log: Option<WrittenLog>,
     /// Where it follows write pointers.
     pub(super) zoned: Option<Box<ZonedJob>>,
+    /// Its group among those that end when they are steady.
+    pub(super) steady: Option<usize>,
     draw: Draw,
     pacer: Option<Pacer>,
     governor: Option<Box<Governor>>,
+    min_rates: Option<Box<MinRates>>,
     thinker: Option<ThinkTimeState>,
     state: State,
     open: bool,
@@ -104,6 +108,8 @@ pub(super) struct Job {
     rates: Rates,
     /// I/Os by the depth at which they were in flight.
     depths: [u64; DEPTH_CLASSES],
+    /// I/Os that covered sectors in part, by direction.
+    pub(super) unaligned: [u64; 3],
 }
 
 impl Job {
@@ -132,15 +138,17 @@ impl Job {
             shapes,
             free: Vec::new(),
             in_flight: 0,
-            sectors: 0,
+            units: 0,
             log: spec.write_iolog.clone().map(WrittenLog::new),
             zoned: plan
                 .span
                 .take()
                 .map(|span| Box::new(ZonedJob::new(index, spec, span, draw.draws()))),
+            steady: None,
             draw,
             pacer,
             governor,
+            min_rates: MinRates::new(spec).map(Box::new),
             thinker: ThinkTimeState::new(spec.thinking),
             state: State::Waiting,
             open: false,
@@ -164,6 +172,7 @@ impl Job {
             tallies: Default::default(),
             rates: Rates::default(),
             depths: [0; DEPTH_CLASSES],
+            unaligned: [0; 3],
             spec: spec.clone(),
             plan,
         };
@@ -202,7 +211,7 @@ impl Job {
                 self.draw.begin_pass();
                 zoned.restart();
             }
-            None => self.draw.restart(target),
+            None => self.draw.restart(target, self.plan.unit_bytes),
         }
         self.enter(State::Issuing);
     }
@@ -215,7 +224,12 @@ impl Job {
     fn update(&mut self) {
         let issuing = self.state == State::Issuing;
         let held = self.pause.is_some() || self.flush_due || self.flushing;
-        self.open = issuing && !held && self.governor.is_none();
+        self.open = issuing && !held && self.governor.is_none() && self.has_whole_sectors();
+    }
+
+    /// Whether its units are sectors of the device.
+    pub(super) const fn has_whole_sectors(&self) -> bool {
+        self.plan.unit_bytes == SECTOR_BYTES
     }
 
     pub(super) const fn is_governed(&self) -> bool {
@@ -237,6 +251,10 @@ impl Job {
     /// Time since it began.
     pub(super) const fn since_began(&self, now: Nanos) -> Nanos {
         now.saturating_sub(self.began)
+    }
+
+    pub(super) fn has_ended(&self) -> bool {
+        self.state == State::Ended
     }
 
     /// Whether a failure ended it.
@@ -288,9 +306,21 @@ impl Job {
         self.enter(State::Draining);
     }
 
+    /// Others end it: what is in flight comes back, and nothing more is issued but what `end_fsync` asks for.
+    pub(super) fn terminate(&mut self) {
+        (self.flush_due, self.pause, self.reread) = (false, None, true);
+        self.stop();
+    }
+
+    /// Others end it before it has begun.
+    pub(super) fn skip(&mut self, now: Nanos) {
+        (self.began, self.counted) = (now, now);
+        self.end(now);
+    }
+
     /// An I/O completed.
     #[inline]
-    pub(super) fn completed(&mut self, kind: Kind, sectors: u32, latency: Nanos, now: Nanos) {
+    pub(super) fn completed(&mut self, kind: Kind, units: u32, latency: Nanos, now: Nanos) {
         if now >= self.ramp_end {
             self.end_ramp(now);
         }
@@ -299,7 +329,7 @@ impl Job {
         }
         self.depths[depth_class(self.in_flight)] += 1;
         let tally = &mut self.tallies[kind as usize];
-        tally.sectors += u64::from(sectors);
+        tally.units += u64::from(units);
         tally.latencies.record(latency);
     }
 
@@ -313,10 +343,21 @@ impl Job {
             let what = FailureKind::TooSlow { op: kind.name(), latency, max };
             self.fail(now, lba, kind, what);
         }
+        self.check_min_rates(kind, lba, now);
         let judged = self.ramp_end == Nanos::MAX || now >= self.ramp_end;
         if self.state == State::Issuing && self.pause.is_none() && judged {
             let verdict = self.search().map(|search| search.completed(latency, now));
             self.heed(verdict.unwrap_or(Verdict::GoOn), kind, lba, latency, now);
+        }
+    }
+
+    /// Fails where it is below a rate that it must keep.
+    fn check_min_rates(&mut self, kind: Kind, lba: Lba, now: Nanos) {
+        let (totals, since_began) = (self.all_totals(), self.since_began(now));
+        let missed = self.min_rates.as_mut().and_then(|min| min.check(totals, since_began, now));
+        if let Some(Shortfall { direction, key, min, got }) = missed {
+            let what = FailureKind::TooSlowRate { key, op: direction.name(), min, got };
+            self.fail(now, lba, kind, what);
         }
     }
 
@@ -415,6 +456,7 @@ impl Job {
         self.zoned.iter_mut().for_each(|zoned| zoned.counts = ZoneCounts::default());
         self.tallies.iter_mut().for_each(Tally::forget);
         self.depths = [0; DEPTH_CLASSES];
+        self.unaligned = [0; 3];
         self.rates = Rates::begin(now, self.all_totals());
     }
 
@@ -423,7 +465,7 @@ impl Job {
     pub(super) fn fail(&mut self, at: Nanos, lba: Lba, kind: Kind, what: FailureKind) {
         let tolerated = match (&what, kind) {
             (FailureKind::Mismatch { .. }, _) => self.spec.tolerated.verify,
-            (FailureKind::TooSlow { .. }, _) => false,
+            (FailureKind::TooSlow { .. } | FailureKind::TooSlowRate { .. }, _) => false,
             (FailureKind::Io(..), kind) => self.spec.tolerated.io[kind.direction() as usize],
         };
         self.result.errors += 1;
@@ -444,9 +486,9 @@ impl Job {
     pub(super) fn idle(&mut self, target: &impl IoTarget, now: Nanos) -> Idle {
         match self.state {
             State::Issuing if self.pause.is_some() => self.rest(now),
-            State::Issuing | State::Waiting | State::Rereading(..) => Idle::Wait,
+            // One that has ended may still be woken, by a flow or a zone that it waited for.
+            State::Issuing | State::Waiting | State::Rereading(..) | State::Ended => Idle::Wait,
             State::Draining => self.drained(target, now),
-            State::Ended => Idle::Ended,
         }
     }
 

@@ -1,7 +1,6 @@
 //! What an I/O is, and where the next one goes.
 
 use crate::fio::Direction;
-use nandscape_block::Lba;
 
 /// What an I/O is; an index.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -48,9 +47,10 @@ impl From<Direction> for Kind {
     }
 }
 
-/// One I/O to be issued. Two words, so that it travels in registers; its length goes beside it.
+/// One I/O to be issued, in units of its job. Two words, so that it travels in registers; its length goes beside
+/// it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Next {
-    pub(super) lba: Lba,
+    pub(super) first: u64,
     pub(super) direction: Direction,
 }

@@ -29,6 +29,7 @@ mod addresses;
 mod covered;
 mod draw;
 mod error;
+mod exit;
 mod flow;
 mod governor;
 mod io;
@@ -37,6 +38,7 @@ mod job;
 mod kind;
 mod latency;
 mod latency_totals;
+mod min_rate;
 mod pace;
 mod permutation;
 mod plan;
@@ -50,6 +52,7 @@ mod shadow;
 mod shape;
 mod shared;
 mod sizes;
+mod steady;
 mod task;
 mod tournament;
 mod turns;
@@ -64,6 +67,7 @@ pub use record::{Completed, Recorder};
 pub use results::{DirectionResult, Failure, FailureKind, GroupTotals, JobResult, Results};
 pub use series::{NoProbe, Point, Probe, Series};
 pub use shadow::Content;
+pub use steady::{SteadyResult, SteadySample};
 pub use task::run;
 pub use zbd::ZoneCounts;
 
@@ -87,6 +91,7 @@ use plan::Plan;
 use shadow::{Shadow, Version};
 use shape::Shape;
 use shared::Shared;
+use steady::SteadyGroup;
 use std::collections::VecDeque;
 use std::ops::Range;
 use zbd::{Layout, Zones};
@@ -158,8 +163,12 @@ pub struct Engine<S = ()> {
     jobs: Vec<Job>,
     /// What has not begun yet; a stage begins when the one before it has ended.
     stages: Stages,
-    /// Jobs of this stage that have not ended.
+    /// The jobs of this stage.
+    stage: Vec<usize>,
+    /// Those of them that have not ended.
     unfinished: usize,
+    /// Jobs that end when they are steady, by groups that are judged together.
+    steady: Vec<SteadyGroup>,
     slots: Vec<Slot>,
     /// Results that a slot's completion has yet to look at: offset of the part in sectors, result.
     held: Vec<Vec<(u32, Result<Reply, BlockError>)>>,
@@ -199,9 +208,12 @@ impl<S> Engine<S> {
         let zoned = jobs.iter_mut().filter_map(|job| job.zoned.as_deref_mut());
         zoned.for_each(|job| zones.adopt(job));
         let series = options.series();
+        let steady = SteadyGroup::of(&mut jobs);
         let mut engine = Self {
             stages,
+            stage: Vec::new(),
             unfinished: 0,
+            steady,
             slots: Vec::new(),
             held: Vec::new(),
             events: Tournament::new(asked.max(1) as usize),
@@ -318,7 +330,7 @@ impl<S> Engine<S> {
                 }
                 return Ok(RunState::Finished);
             };
-            self.begin_stage(target, &stage);
+            self.begin_stage(target, stage);
         }
     }
 
@@ -401,10 +413,12 @@ impl<S> Engine<S> {
         }
     }
 
-    fn begin_stage<T: IoTarget>(&mut self, target: &mut T, stage: &[usize]) {
+    fn begin_stage<T: IoTarget>(&mut self, target: &mut T, stage: Vec<usize>) {
         self.unfinished = stage.len();
-        for &index in stage {
+        self.stage.clone_from(&stage);
+        for index in stage {
             match self.jobs[index].start_delay {
+                _ if self.waits(index) => {}
                 Nanos::ZERO => self.wake(target, index),
                 delay => self.set_timer(index, self.now.saturating_add(delay)),
             }
@@ -420,6 +434,7 @@ impl<S> Engine<S> {
             job.woken(self.now);
         } else {
             job.begin(target, &mut self.shared, self.now);
+            self.begin_steady(index);
         }
         self.issue(target, index);
         self.settle(target, index);
@@ -441,6 +456,7 @@ impl<S> Engine<S> {
                     self.set_timer(index, Nanos::MAX);
                     self.unfinished -= 1;
                     self.jobs[index].leave(&mut self.shared);
+                    self.follow_end(index);
                     return self.wake_held();
                 }
             }
@@ -479,6 +495,9 @@ impl<S> Engine<S> {
         let ended = self.now;
         if let Some(recorder) = &mut self.recorder {
             recorder.finish(ended);
+        }
+        for job in &mut self.jobs {
+            job.result.steady = job.steady.map(|group| self.steady[group].result());
         }
         let mut iologs = Vec::new();
         let jobs = grouped(self.jobs.into_iter().map(|job| {

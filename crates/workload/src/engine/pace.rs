@@ -5,7 +5,6 @@
 //! exponential, with the mean that the I/O takes at that rate.
 
 use crate::fio::{Direction, JobSpec};
-use nandscape_block::SECTOR_BYTES;
 use nandscape_rt::dist::Exponential;
 use nandscape_rt::{Nanos, Stream};
 
@@ -30,8 +29,8 @@ impl Pace {
         Nanos(ns.try_into().unwrap_or(u64::MAX))
     }
 
-    fn issued(&mut self, sectors: u32, poisson: Option<&mut Stream>) {
-        let units = if self.bytes { u64::from(sectors) * SECTOR_BYTES } else { 1 };
+    fn issued(&mut self, bytes: u64, poisson: Option<&mut Stream>) {
+        let units = if self.bytes { bytes } else { 1 };
         self.units = self.units.saturating_add(units);
         self.due = match poisson {
             None => self.time(self.units),
@@ -77,9 +76,9 @@ impl Pacer {
     }
 
     #[inline(never)]
-    pub(super) fn issued(&mut self, direction: Direction, sectors: u32) {
+    pub(super) fn issued(&mut self, direction: Direction, bytes: u64) {
         if let Some(pace) = &mut self.paces[direction as usize] {
-            pace.issued(sectors, self.poisson.as_mut());
+            pace.issued(bytes, self.poisson.as_mut());
         }
     }
 

@@ -13,16 +13,16 @@ use std::ops;
 /// What a job draws from: a file, or the device.
 #[derive(Clone, Debug)]
 pub(super) struct Range {
-    /// First sector.
+    /// First unit.
     pub(super) base: u64,
-    /// Sectors.
-    pub(super) sectors: u64,
+    /// Units.
+    pub(super) units: u64,
     /// Places and sizes, by direction.
     pub(super) places: [Places; 3],
     pub(super) strides: Option<Strides>,
 }
 
-/// Zones with gaps between them, in sectors.
+/// Zones with gaps between them, in units.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Strides {
     /// A zone and the gap behind it.
@@ -78,6 +78,8 @@ impl Budget {
 /// What a job does on this device.
 #[derive(Clone, Debug)]
 pub(super) struct Plan {
+    /// Bytes of a unit, in which addresses and sizes are drawn: a sector, or a part of one.
+    pub(super) unit_bytes: u64,
     /// Of each file; on a block device there is one.
     pub(super) ranges: Vec<Range>,
     pub(super) order: Order,
@@ -128,11 +130,13 @@ impl Plan {
             None => extents.iter().map(|extent| range(spec, extent)).collect::<Result<Vec<_>, _>>(),
         };
         let playback = playback(spec, caps, clone).map_err(fail)?;
+        let unit_bytes = spec.unit_bytes();
         let largest = Direction::ALL.map(|direction| match &playback {
             Some(playback) => playback.largest(direction),
-            None => Sizes::new(&spec.sizes(direction)).largest(),
+            None => sectors_reached(&spec.sizes(direction), unit_bytes),
         });
         Ok(Self {
+            unit_bytes,
             ranges: ranges.map_err(fail)?,
             order: order(spec),
             budget: match &playback {
@@ -164,11 +168,19 @@ fn used(spec: &JobSpec) -> impl Iterator<Item = Direction> {
     Direction::ALL.into_iter().filter(|direction| spec.pattern.mix.has(*direction))
 }
 
-fn places(spec: &JobSpec, direction: Direction, sectors: u64) -> Places {
+/// Sectors of the largest I/O, which may begin and end within one.
+fn sectors_reached(sizes: &BlockSizes, unit_bytes: u64) -> u32 {
+    let begins_within = if unit_bytes < SECTOR_BYTES { SECTOR_BYTES - unit_bytes } else { 0 };
+    (sizes.max() + begins_within).div_ceil(SECTOR_BYTES) as u32
+}
+
+fn places(spec: &JobSpec, direction: Direction, units: u64) -> Places {
+    let unit_bytes = spec.unit_bytes();
     Places {
-        sectors,
-        sizes: Sizes::new(&spec.sizes(direction)),
-        align: spec.align(direction) / SECTOR_BYTES,
+        unit_bytes,
+        units,
+        sizes: Sizes::new(&spec.sizes(direction), unit_bytes),
+        align: (spec.align(direction) / unit_bytes).max(1),
         zones: spec.zones[direction as usize].clone(),
     }
 }
@@ -181,16 +193,17 @@ fn strides(spec: &JobSpec, bytes: u64) -> Result<Option<Strides>, String> {
         return Ok(None);
     }
     let zone = zoning.range();
-    let largest = used(spec).map(|d| spec.sizes(d).max()).max().unwrap_or(SECTOR_BYTES);
+    let largest = spec.largest_block();
     if zone > bytes || largest > zone {
         return Err(format!(
             "a zone of {zone} bytes does not fit into its {bytes}, or holds no block of {largest}"
         ));
     }
+    let unit_bytes = spec.unit_bytes();
     Ok(Some(Strides {
-        distance: zone.saturating_add(zoning.skip) / SECTOR_BYTES,
-        zone: zone / SECTOR_BYTES,
-        transfer: zoning.size / SECTOR_BYTES,
+        distance: zone.saturating_add(zoning.skip) / unit_bytes,
+        zone: zone / unit_bytes,
+        transfer: zoning.size / unit_bytes,
     }))
 }
 
@@ -234,10 +247,10 @@ fn supported(spec: &JobSpec, caps: &DeviceCaps) -> Result<(), String> {
     Ok(())
 }
 
-/// Where a clone does its I/O: first sector and bytes, and those that the device or file has from
+/// Where a clone does its I/O: first byte and bytes, and those that the device or file has from
 /// there on.
 struct Extent {
-    base: u64,
+    base_bytes: u64,
     bytes: u64,
     room: u64,
 }
@@ -258,8 +271,8 @@ fn space(caps: &DeviceCaps) -> Result<ops::Range<u64>, String> {
 fn check_zones(spec: &JobSpec, caps: &DeviceCaps, extent: &Extent) -> Result<(), String> {
     let changes = used(spec).any(|direction| direction != Direction::Read);
     let random = caps.random_range();
-    let end = extent.base + extent.bytes.div_ceil(SECTOR_BYTES);
-    let within = random.start <= extent.base && end <= random.end;
+    let end = (extent.base_bytes + extent.bytes).div_ceil(SECTOR_BYTES);
+    let within = random.start <= extent.base_bytes / SECTOR_BYTES && end <= random.end;
     if !changes || within || !caps.has_zones() || spec.zoning.is_zbd() {
         return Ok(());
     }
@@ -278,7 +291,9 @@ fn span(
     files: &[ops::Range<u64>],
 ) -> Result<Span, String> {
     match (extents, files) {
-        ([extent], []) => layout.span(spec, extent.base, extent.bytes / SECTOR_BYTES),
+        ([extent], []) => {
+            layout.span(spec, extent.base_bytes / SECTOR_BYTES, extent.bytes / SECTOR_BYTES)
+        },
         _ => Err("zonemode=zbd is for the block device of a stack, not for files".into()),
     }
 }
@@ -286,7 +301,7 @@ fn span(
 /// What a job draws from in its zones, which say what becomes of it.
 fn in_zones(spec: &JobSpec, span: &Span) -> Range {
     let places = Direction::ALL.map(|direction| places(spec, direction, span.sectors()));
-    Range { base: span.base(), sectors: span.sectors(), places, strides: None }
+    Range { base: span.base(), units: span.sectors(), places, strides: None }
 }
 
 /// The part of each of its files, or of the device, that a clone uses.
@@ -300,6 +315,7 @@ fn extents(
         let extent = extent(spec, &space(caps)?, clone, spec.size);
         let extent = extent.map_err(|problem| match caps.has_append_only() {
             true => format!("{problem} that are writable at random; a file system writes the append-only regions"),
+            false if problem.contains("reach beyond") => format!("{problem}; --fit scales all sizes down"),
             false => problem,
         })?;
         check_zones(spec, caps, &extent)?;
@@ -314,16 +330,17 @@ fn extents(
 /// What a job draws from within an extent.
 fn range(spec: &JobSpec, extent: &Extent) -> Result<Range, String> {
     let strides = strides(spec, extent.room)?;
-    let within = strides.map_or(extent.bytes, |strides| strides.zone * SECTOR_BYTES);
+    let unit_bytes = spec.unit_bytes();
+    let within = strides.map_or(extent.bytes, |strides| strides.zone * unit_bytes);
     let places = Direction::ALL.map(|direction| {
         let bytes = with_last_block(spec, direction, within, extent.room);
-        places(spec, direction, bytes / SECTOR_BYTES)
+        places(spec, direction, bytes / unit_bytes)
     });
-    let reach = used(spec).map(|direction| places[direction as usize].sectors).max();
-    let reach = reach.unwrap_or(within / SECTOR_BYTES);
+    let reach = used(spec).map(|direction| places[direction as usize].units).max();
+    let reach = reach.unwrap_or(within / unit_bytes);
     Ok(Range {
-        base: extent.base,
-        sectors: if strides.is_some() { extent.room / SECTOR_BYTES } else { reach },
+        base: extent.base_bytes / unit_bytes,
+        units: if strides.is_some() { extent.room / unit_bytes } else { reach },
         places,
         strides: strides.map(|strides| Strides { zone: reach, ..strides }),
     })
@@ -357,9 +374,23 @@ fn pass(spec: &JobSpec, extent: &Extent) -> u64 {
     let ends_behind = |d| with_last_block(spec, d, extent.bytes, extent.room) > extent.bytes;
     match order(spec) {
         Order::Independent(_) => extent.bytes,
+        Order::Sequential if spec.sequence.skip_bytes > 0 && extent.bytes < extent.room => {
+            with_holes(spec, extent.bytes)
+        }
         Order::Sequential if used(spec).any(ends_behind) => extent.bytes,
         _ => extent.bytes - extent.bytes % spec.least_block(),
     }
+}
+
+/// Bytes of a pass with holes over so many bytes, which ends behind them: fio begins again only at the end of
+/// the device.
+fn with_holes(spec: &JobSpec, bytes: u64) -> u64 {
+    let passes = used(spec).map(|direction| {
+        let block = spec.sizes(direction).min();
+        let ios = bytes.div_ceil(block.saturating_add_signed(spec.sequence.skip_bytes));
+        ios.saturating_mul(block)
+    });
+    passes.max().unwrap_or(bytes).min(bytes)
 }
 
 /// The part of a space from the clone's offset on, of this size.
@@ -370,7 +401,7 @@ fn extent(
     size: Option<Amount>,
 ) -> Result<Extent, String> {
     let device = (space.end - space.start).saturating_mul(SECTOR_BYTES);
-    let largest = used(spec).map(|d| spec.sizes(d).max()).max().unwrap_or(SECTOR_BYTES);
+    let largest = spec.largest_block();
     let offset = start(spec, device, clone).ok_or("its offset overflows 64 bits")?;
     let rest = device.saturating_sub(offset);
     let bytes = match size {
@@ -389,7 +420,7 @@ fn extent(
     if bytes < largest {
         return Err(format!("its {bytes} bytes hold no block of {largest}"));
     }
-    Ok(Extent { base: space.start + offset / SECTOR_BYTES, bytes, room: rest })
+    Ok(Extent { base_bytes: space.start * SECTOR_BYTES + offset, bytes, room: rest })
 }
 
 /// Where a clone's range begins. Percentages are rounded up to `offset_align` or else the least

@@ -2,7 +2,6 @@
 //! branch an I/O.
 
 use crate::fio::Direction;
-use nandscape_block::Lba;
 use nandscape_rt::Nanos;
 use std::fmt;
 
@@ -19,8 +18,8 @@ pub struct Completed {
     pub at: Nanos,
     /// From submission to completion.
     pub latency: Nanos,
-    /// First sector.
-    pub lba: Lba,
+    /// First byte.
+    pub offset: u64,
     /// Length; zero of a flush.
     pub bytes: u64,
 }

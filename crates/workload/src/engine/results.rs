@@ -5,6 +5,7 @@ use super::latency::Latencies;
 use super::rates::{DEPTH_CLASSES, Rates, Spread, Totals};
 use super::series::Series;
 use super::shadow::Content;
+use super::steady::SteadyResult;
 use super::zbd::ZoneCounts;
 use crate::fio::{Direction, JobOption};
 use nandscape_block::{BlockError, Lba};
@@ -109,8 +110,12 @@ pub struct JobResult {
     pub directions: [DirectionResult; 3],
     /// Latencies of flushes that `fsync`, `fdatasync` or `end_fsync` asked for.
     pub sync: Latencies,
+    /// I/Os that covered sectors of the device in part, by direction.
+    pub unaligned: [u64; 3],
     /// What it did to zones, with `zonemode=zbd`.
     pub zones: Option<ZoneCounts>,
+    /// Whether it reached steady state, with `steadystate`.
+    pub steady: Option<SteadyResult>,
     /// The queue depth that `latency_target` led to.
     pub latency_depth: Option<u32>,
     /// When it began to count: at its start, or after its ramp. Of several jobs, the first.
@@ -205,11 +210,13 @@ impl JobResult {
             mine.bytes += theirs.bytes;
             mine.latency.merge(&theirs.latency);
         }
+        self.steady = self.steady.take().or_else(|| other.steady.clone());
         self.sync.merge(&other.sync);
         if let Some(theirs) = &other.zones {
             self.zones.get_or_insert_default().merge(theirs);
         }
         self.depths.iter_mut().zip(other.depths).for_each(|(mine, theirs)| *mine += theirs);
+        self.unaligned.iter_mut().zip(other.unaligned).for_each(|(mine, theirs)| *mine += theirs);
         self.verified_sectors += other.verified_sectors;
         self.unverified_sectors += other.unverified_sectors;
         self.errors += other.errors;
@@ -269,6 +276,17 @@ pub enum FailureKind {
         /// What it was allowed.
         max: Nanos,
     },
+    /// A direction fell below the rate that a key asks for.
+    TooSlowRate {
+        /// `rate_min` or `rate_iops_min`.
+        key: &'static str,
+        /// The direction.
+        op: &'static str,
+        /// Bytes or I/Os a second that were asked for.
+        min: u64,
+        /// What it reached.
+        got: u64,
+    },
     /// A sector read back wrong.
     Mismatch {
         /// What the job had made of it.
@@ -285,6 +303,9 @@ impl fmt::Display for Failure {
             FailureKind::Io(op, error) => write!(f, "{job}: {op} of {lba} at {at}: {error}"),
             FailureKind::TooSlow { op, latency, max } => {
                 write!(f, "{job}: {op} of {lba} at {at}: took {latency}, longer than {max}")
+            }
+            FailureKind::TooSlowRate { key, op, min, got } => {
+                write!(f, "{job}: {op} at {at}: {key}={min} not met, got {got} per second")
             }
             FailureKind::Mismatch { expected, got } => {
                 write!(f, "{job}: {lba} at {at}: expected {expected}, read {got}")

@@ -2,9 +2,10 @@
 
 use super::governor;
 use super::kind::Kind;
+use super::min_rate::MinRates;
 use super::plan::{Durability, Plan};
 use crate::fio::{Direction, JobSpec, Mix};
-use nandscape_block::{Flags, Op, Owner, Placement};
+use nandscape_block::{Flags, Op, Owner, Placement, SECTOR_BYTES};
 use nandscape_rt::Nanos;
 
 /// What follows an I/O in its slot.
@@ -13,6 +14,8 @@ pub(super) enum Then {
     Nothing,
     /// The write of a trimmed block.
     Write,
+    /// The write of whole sectors whose ends were read.
+    Modify,
     /// The flush that makes a write durable.
     Flush,
 }
@@ -61,7 +64,8 @@ impl Shape {
             (Kind::Trim | Kind::Sync | Kind::Reset, _) | (_, 0) => u32::MAX,
             (_, limit) => limit,
         };
-        let whole = largest <= bio_sectors && then == Then::Nothing;
+        let sectors = plan.unit_bytes == SECTOR_BYTES;
+        let whole = largest <= bio_sectors && then == Then::Nothing && sectors;
         let silent = !shadowed && kind.is_io() && !is_watched(spec);
         Self {
             op: match kind {
@@ -88,5 +92,7 @@ fn is_watched(spec: &JobSpec) -> bool {
     spec.thinking.time > Nanos::ZERO
         || spec.max_latency.iter().any(Option::is_some)
         || spec.write_iolog.is_some()
+        || MinRates::new(spec).is_some()
+        || spec.steady.window().is_some()
         || governor::governs(spec)
 }

@@ -5,10 +5,9 @@
 //! largest, so that every multiple is equally likely.
 
 use crate::fio::BlockSizes;
-use nandscape_block::SECTOR_BYTES;
 use nandscape_rt::Stream;
 
-/// Sizes in sectors.
+/// Sizes in units of the job.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Sizes {
     Fixed(u32),
@@ -21,18 +20,19 @@ pub(super) enum Sizes {
 }
 
 impl Sizes {
-    pub(super) fn new(sizes: &BlockSizes) -> Self {
-        let sectors = |bytes: u64| (bytes / SECTOR_BYTES) as u32;
+    /// Sizes in units of so many bytes; one that is less, in a direction that the job does not use, is one unit.
+    pub(super) fn new(sizes: &BlockSizes, unit_bytes: u64) -> Self {
+        let units = |bytes: u64| (bytes / unit_bytes).max(1) as u32;
         match sizes {
-            BlockSizes::Fixed(bytes) => Self::Fixed(sectors(*bytes)),
+            BlockSizes::Fixed(bytes) => Self::Fixed(units(*bytes)),
             BlockSizes::Range(least, largest) => {
-                Self::Range { least: sectors(*least), largest: sectors(*largest) }
+                Self::Range { least: units(*least), largest: units(*largest) }
             }
             BlockSizes::Split(shares) => {
                 let mut below = 0;
                 let split = shares.iter().map(|(bytes, percent)| {
                     below += percent;
-                    (sectors(*bytes), below)
+                    (units(*bytes), below)
                 });
                 Self::Split(split.collect())
             }
@@ -42,7 +42,7 @@ impl Sizes {
     /// The smallest size.
     pub(super) fn least(&self) -> u32 {
         match self {
-            Self::Fixed(sectors) => *sectors,
+            Self::Fixed(units) => *units,
             Self::Range { least, .. } => *least,
             Self::Split(shares) => shares.iter().map(|share| share.0).min().unwrap_or(1),
         }
@@ -51,17 +51,17 @@ impl Sizes {
     /// The largest size.
     pub(super) fn largest(&self) -> u32 {
         match self {
-            Self::Fixed(sectors) => *sectors,
+            Self::Fixed(units) => *units,
             Self::Range { largest, .. } => *largest,
             Self::Split(shares) => shares.iter().map(|share| share.0).max().unwrap_or(1),
         }
     }
 
-    /// A size within `room` sectors, which must hold the least size.
+    /// A size within `room` units, which must hold the least size.
     #[inline]
     pub(super) fn draw(&self, room: u64, random: &mut Stream) -> u32 {
         match self {
-            Self::Fixed(sectors) => *sectors,
+            Self::Fixed(units) => *units,
             _ => self.draw_varied(room, random),
         }
     }
@@ -70,20 +70,20 @@ impl Sizes {
     #[inline(never)]
     fn draw_varied(&self, room: u64, random: &mut Stream) -> u32 {
         loop {
-            let sectors = match self {
-                Self::Fixed(sectors) => *sectors,
+            let units = match self {
+                Self::Fixed(units) => *units,
                 Self::Range { least, largest } => {
-                    let sectors = least + random.below(u64::from(*largest)) as u32;
-                    (sectors - sectors % least).min(*largest)
+                    let units = least + random.below(u64::from(*largest)) as u32;
+                    (units - units % least).min(*largest)
                 }
                 Self::Split(shares) => {
                     let percent = random.below(100);
                     let share = shares.iter().find(|(_, below)| percent < *below);
-                    share.map_or(1, |(sectors, _)| *sectors)
+                    share.map_or(1, |(units, _)| *units)
                 }
             };
-            if u64::from(sectors) <= room {
-                return sectors;
+            if u64::from(units) <= room {
+                return units;
             }
         }
     }
@@ -104,9 +104,9 @@ mod tests {
     #[test]
     fn ranges_are_even() {
         let counts = drawn(&Sizes::Range { least: 2, largest: 8 }, 100);
-        for (sectors, count) in counts.iter().enumerate() {
-            let even = [2, 4, 6, 8].contains(&sectors);
-            assert!(if even { (24_400..25_600).contains(count) } else { *count == 0 }, "{sectors}");
+        for (units, count) in counts.iter().enumerate() {
+            let even = [2, 4, 6, 8].contains(&units);
+            assert!(if even { (24_400..25_600).contains(count) } else { *count == 0 }, "{units}");
         }
         let odd = drawn(&Sizes::Range { least: 2, largest: 5 }, 100);
         assert_eq!(odd.iter().sum::<u64>(), odd[2] + odd[4] + odd[5]);
@@ -116,11 +116,12 @@ mod tests {
     /// Shares hold; where a size does not fit, the others keep their proportions.
     #[test]
     fn splits_follow_their_percentages() {
-        let split = Sizes::new(&BlockSizes::Split(vec![(4096, 10), (65_536, 50), (32_768, 40)]));
+        let shares = BlockSizes::Split(vec![(4096, 10), (65_536, 50), (32_768, 40)]);
+        let split = Sizes::new(&shares, 4096);
         assert_eq!((split.least(), split.largest()), (1, 16));
         let counts = drawn(&split, 16);
-        for (sectors, percent) in [(1, 10), (16, 50), (8, 40)] {
-            assert!(counts[sectors].abs_diff(percent * 1_000) < 600, "{sectors}: {counts:?}");
+        for (units, percent) in [(1, 10), (16, 50), (8, 40)] {
+            assert!(counts[units].abs_diff(percent * 1_000) < 600, "{units}: {counts:?}");
         }
         let tight = drawn(&split, 15);
         assert_eq!(tight[16], 0);

@@ -7,7 +7,6 @@
 use super::addresses::Order;
 use super::plan::Plan;
 use crate::fio::{FileOrder, FileService, JobSpec};
-use nandscape_block::SECTOR_BYTES;
 use nandscape_rt::Stream;
 use std::collections::VecDeque;
 
@@ -20,8 +19,8 @@ pub(super) struct FileRotation {
     queue: VecDeque<u32>,
     /// I/Os that are left of the turn.
     ios_left: u64,
-    /// Sectors of each file, and what the pass has left of them.
-    sectors: Vec<(u64, u64)>,
+    /// Units of each file, and what the pass has left of them.
+    units: Vec<(u64, u64)>,
     least: u64,
     /// Whether a pass comes to an end.
     ends: bool,
@@ -35,17 +34,17 @@ impl FileRotation {
             choices: Stream::new(seed, &format!("{name}/file")),
             queue: VecDeque::new(),
             ios_left: 0,
-            sectors: plan.ranges.iter().map(|range| (range.sectors, 0)).collect(),
-            least: spec.least_block() / SECTOR_BYTES,
+            units: plan.ranges.iter().map(|range| (range.units, 0)).collect(),
+            least: (spec.least_block() / plan.unit_bytes).max(1),
             ends: !matches!(plan.order, Order::Independent(_)),
         })
     }
 
     /// Begins a pass.
     pub(super) fn restart(&mut self) {
-        self.queue = (0..self.sectors.len() as u32).collect();
+        self.queue = (0..self.units.len() as u32).collect();
         self.ios_left = 0;
-        self.sectors.iter_mut().for_each(|(all, left)| *left = *all);
+        self.units.iter_mut().for_each(|(all, left)| *left = *all);
     }
 
     /// The file whose turn it is.
@@ -59,10 +58,10 @@ impl FileRotation {
         self.queue[0] as usize
     }
 
-    /// An I/O of so many sectors goes to it; whether the pass is through with all files.
-    pub(super) fn issued(&mut self, sectors: u32) -> bool {
-        let left = &mut self.sectors[self.queue[0] as usize].1;
-        *left = left.saturating_sub(sectors.into());
+    /// An I/O of so many units goes to it; whether the pass is through with all files.
+    pub(super) fn issued(&mut self, units: u32) -> bool {
+        let left = &mut self.units[self.queue[0] as usize].1;
+        *left = left.saturating_sub(units.into());
         self.ios_left -= 1;
         if self.ends && *left < self.least {
             self.queue.pop_front();

@@ -90,8 +90,8 @@ pub enum Why {
 impl fmt::Display for Why {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::NoFiles => "every job runs on the one block device of the stack",
-            Self::NotOnFiles => "there are no files to lay out on a block device",
+            Self::NoFiles => "ignored: all jobs use the simulated block device",
+            Self::NotOnFiles => "ignored: a block device has no files",
             Self::Always(why) => why,
         })
     }

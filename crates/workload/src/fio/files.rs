@@ -92,6 +92,11 @@ impl FileLayout {
                     .to_owned(),
             );
         }
+        if spec.files.direct && spec.unit_bytes() < SECTOR_BYTES {
+            return Err("direct=1 on files needs sizes, alignments and offsets in multiples of 4096 bytes (the \
+                        device's sector), as in Linux"
+                .to_owned());
+        }
         let data_only = spec.fdatasync > 0 && spec.fsync == 0;
         let writes_data_only = spec.sync == SyncWrites::Data;
         let mut files = Vec::new();

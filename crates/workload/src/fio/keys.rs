@@ -4,11 +4,10 @@
 use super::direction::Direction;
 use super::error::Why;
 use super::log_keys;
-use super::rules::{Counted, FileOrder, FileService, ZoneMode};
+use super::rules::{Counted, ExitWhat, FileOrder, FileService, ZoneMode};
 use super::spec::{Distribution, JobSpec, Mix, Pattern, SyncWrites, Tolerated};
 use super::value::{Set, Setter, Value};
-use super::{splits, units};
-use nandscape_block::SECTOR_BYTES;
+use super::{splits, steady, units};
 use nandscape_rt::Nanos;
 use std::convert::identity;
 
@@ -19,6 +18,7 @@ const OPEN_ZONES_MAX: u64 = 4_096;
 /// Files of one job at most.
 const FILES_MAX: u64 = 1 << 20;
 const SECOND: Nanos = Nanos::from_secs(1);
+const MILLISECOND: Nanos = Nanos::from_ms(1);
 const MICROSECOND: Nanos = Nanos::from_us(1);
 
 /// Stores a parsed value, without remark.
@@ -50,15 +50,16 @@ macro_rules! by_direction {
 pub(super) const KEYS: &[(&[&str], Setter)] = &[
     (&["name"], store!(name, |v| Ok(v.text("a name")?.into()))),
     (&["description"], store!(description, |v| Ok(v.text.unwrap_or_default().into()))),
-    (&["rw", "readwrite"], store!(pattern, pattern)),
+    (&["rw", "readwrite"], pattern),
+    (&["rw_sequencer"], store!(sequence.identical, sequencer)),
     (&["bs", "blocksize"], by_direction!(block_bytes, block_sizes, identity)),
     (&["bsrange", "blocksize_range"], by_direction!(block_range, splits::ranges, Some)),
     (&["bssplit"], by_direction!(block_split, splits::sizes, identity)),
     (&["blockalign", "ba"], by_direction!(block_align, block_align, Some)),
     (&["size"], store!(size, |v| v.amount().map(Some))),
     (&["io_size", "io_limit"], store!(io_size, |v| v.amount().map(Some))),
-    (&["offset"], store!(offset, |v| v.amount())),
-    (&["offset_align"], store!(offset_align, |v| sectors(v).map(|n| (n > 0).then_some(n)))),
+    (&["offset", "fileoffset"], store!(offset, |v| v.amount())),
+    (&["offset_align"], store!(offset_align, |v| whole(v).map(|n| (n > 0).then_some(n)))),
     (&["offset_increment"], store!(offset_increment, |v| v.amount())),
     (&["number_ios"], store!(number_ios, |v| v.count(0, u64::MAX).map(|n| (n > 0).then_some(n)))),
     (&["loops"], store!(loops, |v| v.count(1, u64::MAX))),
@@ -86,10 +87,10 @@ pub(super) const KEYS: &[(&[&str], Setter)] = &[
     (&["random_distribution"], distribution),
     (&["percentage_random"], by_direction!(percentage_random, percentages, identity)),
     (&["zonemode"], store!(zoning.mode, zone_mode)),
-    (&["zonesize"], store!(zoning.size, sectors)),
-    (&["zonerange"], store!(zoning.range, sectors)),
-    (&["zoneskip"], store!(zoning.skip, sectors)),
-    (&["zonecapacity"], store!(zoning.capacity, sectors)),
+    (&["zonesize"], store!(zoning.size, whole)),
+    (&["zonerange"], store!(zoning.range, whole)),
+    (&["zoneskip"], store!(zoning.skip, whole)),
+    (&["zonecapacity"], store!(zoning.capacity, whole)),
     (&["max_open_zones"], store!(zoning.max_open, open_zones)),
     (&["job_max_open_zones"], store!(zoning.job_max_open, open_zones)),
     (&["ignore_zone_limits"], store!(zoning.ignores_limits, |v| v.flag())),
@@ -110,7 +111,7 @@ pub(super) const KEYS: &[(&[&str], Setter)] = &[
         job.files.directory = value.text("the name of a folder")?.into();
         Ok(Some(Why::NoFiles))
     }),
-    (&["nrfiles"], |job, value| {
+    (&["nrfiles", "nr_files"], |job, value| {
         job.files.count = value.count(1, FILES_MAX)? as u32;
         Ok(Some(Why::NoFiles))
     }),
@@ -124,6 +125,9 @@ pub(super) const KEYS: &[(&[&str], Setter)] = &[
     }),
     (&["rate"], by_direction!(rate, byte_rates, unless_zero)),
     (&["rate_iops"], by_direction!(rate_iops, io_rates, unless_zero)),
+    (&["rate_min", "ratemin"], by_direction!(rate_min, byte_rates, unless_zero)),
+    (&["rate_iops_min"], by_direction!(rate_iops_min, io_rates, unless_zero)),
+    (&["rate_cycle", "ratecycle"], store!(rate_cycle, |v| v.time(MILLISECOND))),
     (&["rate_process"], store!(poisson, rate_process)),
     (&["rate_ignore_thinktime"], store!(rate_ignores_thinking, |v| v.flag())),
     (&["thinktime"], store!(thinking.time, |v| v.time(MICROSECOND))),
@@ -150,6 +154,16 @@ pub(super) const KEYS: &[(&[&str], Setter)] = &[
     (&["verify"], verify),
     (&["do_verify"], store!(do_verify, |v| v.flag())),
     (&["continue_on_error"], store!(tolerated, tolerated)),
+    (&["ignore_error"], ignore_error),
+    (&["exitall"], store!(exit.when_done, |v| v.flag())),
+    (&["exitall_on_error"], store!(exit.when_failed, |v| v.flag())),
+    (&["exit_what"], store!(exit.what, exit_what)),
+    (&["wait_for"], store!(wait_for, |v| Ok(Some(v.text("the name of a job above")?.into())))),
+    (&["bs_is_seq_rand"], store!(sizes_by_order, |v| v.flag())),
+    (&["steadystate", "ss"], store!(steady.criterion, |v| steady::criterion(v).map(Some))),
+    (&["steadystate_duration", "ss_dur"], store!(steady.duration, |v| v.time(SECOND))),
+    (&["steadystate_ramp_time", "ss_ramp"], store!(steady.ramp, |v| v.time(SECOND))),
+    (&["steadystate_check_interval", "ss_interval"], store!(steady.interval, |v| v.time(SECOND))),
     (&["group_reporting"], store!(group_reporting, |v| v.flag())),
     (&["stonewall", "wait_for_previous"], store!(stonewall, |v| v.flag())),
     (&["new_group"], store!(new_group, |v| v.flag())),
@@ -167,10 +181,10 @@ pub fn supported_keys() -> impl Iterator<Item = &'static str> {
 }
 
 const SUBMITTED_AT_ONCE: Why = Why::Always(
-    "submission takes no virtual time: a batch is submitted in the instant in which it is made",
+    "ignored: submission takes no virtual time",
 );
 const SPINNING: Why =
-    Why::Always("spinning is a part of thinktime that takes no processor in virtual time");
+    Why::Always("ignored: spinning is part of thinktime, and takes no CPU in virtual time");
 
 /// `kb_base`, which the reader of the file applies before all other keys of a section.
 pub(super) fn kb_base(value: &Value<'_>) -> Result<u64, String> {
@@ -181,13 +195,11 @@ pub(super) fn kb_base(value: &Value<'_>) -> Result<u64, String> {
     }
 }
 
-fn pattern(value: &Value<'_>) -> Result<Pattern, String> {
+fn pattern(job: &mut JobSpec, value: &Value<'_>) -> Set {
     let expected = "read, write, trim, randread, randwrite, randtrim, rw, randrw, trimwrite or \
-                    randtrimwrite";
+                    randtrimwrite, with :N for N I/Os per random offset, or with :BYTES that each sequential I/O \
+                    skips (multiples of 512, negative to go backwards)";
     let (name, modifier) = value.named(expected)?;
-    if modifier.is_some() {
-        return Err(format!("{expected}, without a `:` modifier (not supported yet)"));
-    }
     let (mix, random) = match name {
         "read" => (Mix::Only(Direction::Read), false),
         "write" => (Mix::Only(Direction::Write), false),
@@ -201,36 +213,59 @@ fn pattern(value: &Value<'_>) -> Result<Pattern, String> {
         "randtrimwrite" => (Mix::TrimWrite, true),
         _ => return Err(expected.into()),
     };
-    Ok(Pattern { mix, random })
+    job.pattern = Pattern { mix, random };
+    let modifier = modifier.map(str::trim).filter(|text| !text.is_empty());
+    let (skip, ios) = match modifier {
+        None => (Some(0), Some(1)),
+        Some(ios) if random => (Some(0), ios.parse().ok().filter(|ios| *ios > 0)),
+        Some(bytes) => (signed_units(bytes, value.kb_base), Some(1)),
+    };
+    job.sequence.skip_bytes = skip.ok_or(expected)?;
+    job.sequence.ios = ios.ok_or(expected)?;
+    Ok(None)
+}
+
+/// Bytes in whole units, which may be negative.
+fn signed_units(text: &str, kb_base: u64) -> Option<i64> {
+    let (sign, text) = text.strip_prefix('-').map_or((1, text), |text| (-1, text));
+    let bytes = units::bytes(text, kb_base).filter(|bytes| bytes.is_multiple_of(units::UNIT_BYTES))?;
+    i64::try_from(bytes).ok().map(|bytes| sign * bytes)
+}
+
+fn sequencer(value: &Value<'_>) -> Result<bool, String> {
+    match value.text {
+        Some("sequential") => Ok(false),
+        Some("identical") => Ok(true),
+        _ => Err("sequential or identical".into()),
+    }
 }
 
 fn block_sizes(value: &Value<'_>) -> Result<[Option<u64>; 3], String> {
-    let expected = "multiples of 4096 bytes (the device's sector), such as 4k or 4k,16k; note that \
-                    fio's `kib` is 1000 unless kb_base=1000";
+    let expected = "multiples of 512 bytes, such as 4k or 4k,16k; note that fio's `kib` is 1000 unless \
+                    kb_base=1000";
     let bytes = |part: &str| units::bytes(part, value.kb_base).filter(|n| splits::is_block(*n));
     value.each_direction(expected, bytes)
 }
 
 fn block_align(value: &Value<'_>) -> Result<[Option<u64>; 3], String> {
-    let expected = "multiples of 4096 bytes (the device's sector), such as 16k or 4k,16k";
+    let expected = "multiples of 512 bytes, such as 16k or 4k,16k";
     let bytes = |part: &str| units::bytes(part, value.kb_base).filter(|n| splits::is_block(*n));
     value.each_direction(expected, bytes)
 }
 
-/// Bytes in whole sectors; 0 is none.
-fn sectors(value: &Value<'_>) -> Result<u64, String> {
-    let expected = "a multiple of 4096 bytes (the device's sector), such as 1m";
+/// Bytes in whole units; 0 is none.
+fn whole(value: &Value<'_>) -> Result<u64, String> {
+    let expected = "a multiple of 512 bytes, such as 1m";
     let bytes = units::bytes(value.text(expected)?, value.kb_base);
-    bytes.filter(|bytes| bytes.is_multiple_of(SECTOR_BYTES)).ok_or_else(|| expected.into())
+    bytes.filter(|bytes| bytes.is_multiple_of(units::UNIT_BYTES)).ok_or_else(|| expected.into())
 }
 
 /// The least and the largest size of a file; 0 is none.
 fn file_bytes(value: &Value<'_>) -> Result<Option<(u64, u64)>, String> {
-    let expected = "a multiple of 4096 bytes (the device's sector), such as 1m, or from one to another, \
-                    such as 64k-1m";
+    let expected = "a multiple of 512 bytes, such as 1m, or from one to another, such as 64k-1m";
     let text = value.text(expected)?;
     let (least, most) = text.split_once('-').unwrap_or((text, text));
-    let [least, most] = [least, most].map(|text| sectors(&Value { text: Some(text), ..*value }));
+    let [least, most] = [least, most].map(|text| whole(&Value { text: Some(text), ..*value }));
     match (least, most) {
         (Ok(0), Ok(0)) => Ok(None),
         (Ok(least), Ok(most)) if 0 < least && least <= most => Ok(Some((least, most))),
@@ -293,15 +328,13 @@ fn io_engine(job: &mut JobSpec, value: &Value<'_>) -> Set {
     let name = value.text("the name of an engine")?;
     job.synchronous = SYNCHRONOUS.contains(&name);
     if job.synchronous {
-        return Ok(Some(Why::Always(
-            "I/O is issued in virtual time; as with fio's synchronous engines, one request at a time",
-        )));
+        return Ok(Some(Why::Always("ignored (simulated), except that one request is in flight")));
     }
     if !ASYNCHRONOUS.contains(&name) {
         let all = [&SYNCHRONOUS[..], &ASYNCHRONOUS].concat().join(", ");
         return Err(format!("an engine that reads and writes: {all}"));
     }
-    Ok(Some(Why::Always("I/O is issued in virtual time, by an engine of its own")))
+    Ok(Some(Why::Always("ignored (simulated)")))
 }
 
 fn distribution(job: &mut JobSpec, value: &Value<'_>) -> Set {
@@ -429,7 +462,7 @@ fn replay_skip(job: &mut JobSpec, value: &Value<'_>) -> Set {
 }
 
 fn random_repeat(_: &mut JobSpec, value: &Value<'_>) -> Set {
-    let remark = "every run is repeatable: all randomness comes from the run's seed";
+    let remark = "ignored: every run is repeatable, with the run's seed";
     Ok((!value.flag()?).then_some(Why::Always(remark)))
 }
 
@@ -482,10 +515,43 @@ fn verify(job: &mut JobSpec, value: &Value<'_>) -> Set {
     job.verify = job.unchecked || METHODS.contains(&text);
     match text {
         "0" | "none" => Ok(None),
-        "null" => Ok(Some(Why::Always("what was written is read again, and not compared"))),
+        "null" => Ok(Some(Why::Always("written data is read again, but not compared"))),
         _ if job.verify => Ok(None),
         _ => Err(format!("0, null, or a method of fio: {}", METHODS.join(", "))),
     }
+}
+
+fn exit_what(value: &Value<'_>) -> Result<ExitWhat, String> {
+    match value.text {
+        Some("group") => Ok(ExitWhat::Group),
+        Some("stonewall") => Ok(ExitWhat::Stage),
+        Some("all") => Ok(ExitWhat::All),
+        _ => Err("group, stonewall or all".into()),
+    }
+}
+
+/// Errors that do not end a job: lists for reads, for writes and for verification. Failed I/O here is what
+/// Linux returns as EIO (or ENOSPC, of files), and content that differs as EILSEQ.
+fn ignore_error(job: &mut JobSpec, value: &Value<'_>) -> Set {
+    let expected = "errors, separated by colons, for reads, writes and verification, separated by commas, such as \
+                    EIO:ENOSPC,EIO,EILSEQ";
+    let lists: Vec<&str> = value.text(expected)?.split(',').map(str::trim).collect();
+    let is_error = |name: &str| {
+        let symbol = name.strip_prefix('E').is_some_and(|rest| !rest.is_empty());
+        symbol || name.parse::<u16>().is_ok_and(|number| number > 0)
+    };
+    let names = || lists.iter().flat_map(|list| list.split(':')).filter(|name| !name.is_empty());
+    if lists.len() > 3 || !names().all(is_error) {
+        return Err(expected.into());
+    }
+    let lists = [0, 1, 2].map(|at| lists.get(at).copied().unwrap_or_default());
+    let has = |list: &str, errors: [&str; 2]| list.split(':').any(|name| errors.contains(&name));
+    job.tolerated.io[0] |= has(lists[0], ["EIO", "5"]);
+    let writes = has(lists[1], ["EIO", "5"]) || has(lists[1], ["ENOSPC", "28"]);
+    job.tolerated.io[1] |= writes;
+    job.tolerated.io[2] |= writes;
+    job.tolerated.verify |= has(lists[2], ["EILSEQ", "84"]);
+    Ok(None)
 }
 
 fn tolerated(value: &Value<'_>) -> Result<Tolerated, String> {

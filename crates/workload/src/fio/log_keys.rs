@@ -30,7 +30,7 @@ pub(super) const KEYS: &[(&[&str], Setter)] = &[
         &["log_hist_coarseness"],
         store!(histogram_coarseness, |v| v.count(0, COARSENESS_MAX).map(|n| n as u32)),
     ),
-    (&["log_max_value"], store!(max_value, |v| v.flag())),
+    (&["log_max_value", "log_window_value"], store!(max_value, window_value)),
     (&["log_offset"], store!(offset, |v| v.flag())),
     (&["per_job_logs"], store!(per_job, |v| v.flag())),
 ];
@@ -42,4 +42,13 @@ fn prefix(value: &Value<'_>) -> String {
 fn milliseconds(value: &Value<'_>) -> Result<Nanos, String> {
     let most = Nanos::MAX.0 / 1_000_000;
     value.count(0, most).map(Nanos::from_ms)
+}
+
+/// The largest value of a window rather than the mean; newer versions of fio have names for both.
+fn window_value(value: &Value<'_>) -> Result<bool, String> {
+    match value.text {
+        Some("avg") => Ok(false),
+        Some("max") => Ok(true),
+        _ => value.flag().map_err(|_| "avg, max, 0 or 1".into()),
+    }
 }

@@ -7,6 +7,7 @@
 mod direction;
 mod error;
 mod files;
+mod fit;
 mod keys;
 mod known;
 mod lexer;
@@ -16,6 +17,7 @@ mod rules;
 mod runtime;
 mod spec;
 mod splits;
+mod steady;
 mod suggest;
 mod units;
 mod value;
@@ -27,12 +29,13 @@ pub use files::{FileLayout, JobInstance, LaidOutFile};
 pub use keys::supported_keys;
 pub use reader::{Environment, ExpandError, HostEnvironment, expand, load, parse, parse_for};
 pub use rules::{
-    AccessZone, BlockSizes, Counted, FileKeys, FileOrder, FileService, FlowShare, IoLog,
-    LatencyGoal, Reaping, Replaying, ThinkTime, ZoneMode, Zoning,
+    AccessZone, BlockSizes, Counted, ExitRule, ExitWhat, FileKeys, FileOrder, FileService, FlowShare, IoLog,
+    LatencyGoal, Reaping, Replaying, Sequence, ThinkTime, ZoneMode, Zoning,
 };
 pub use runtime::Runtime;
 pub use spec::{
     Distribution, JobFile, JobOption, JobSpec, Logs, Mix, Pattern, SyncWrites, Tolerated,
 };
+pub use steady::{SteadyCriterion, SteadyRule};
 pub use suggest::edit_distance;
-pub use units::{Amount, time};
+pub use units::{Amount, UNIT_BYTES, time};

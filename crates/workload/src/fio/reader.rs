@@ -11,6 +11,7 @@ use super::lexer::{self, Line};
 use super::rules::{IoLog, ZoneMode};
 use super::runtime::Runtime;
 use super::spec::{JobFile, JobSpec, Mix, Pattern};
+use super::units::UNIT_BYTES;
 use super::value::{Setter, Value};
 use super::{known, suggest, zbd};
 use crate::trace::{Format, ReadOptions, Record, TraceReader};
@@ -217,7 +218,8 @@ fn resolve(
     environment: &dyn Environment,
     runtime: Option<Runtime>,
 ) -> Result<JobFile, JobFileError> {
-    let mut file = JobFile { jobs: Vec::new(), notices: Vec::new(), options: Vec::new() };
+    let (jobs, notices, options) = Default::default();
+    let mut file = JobFile { jobs, notices, options, fits: false };
     let mut global = (JobSpec::new("", Place::file("")), 1024);
     for section in sections {
         let (template, kb_base) = &global;
@@ -236,6 +238,7 @@ fn resolve(
             job.runtime = runtime.map(Runtime::time).or(job.runtime);
             load_logs(section, &mut job, environment)?;
             check(section, &job)?;
+            check_wait(section, &job, &file.jobs)?;
             file.notices.extend(idle_zone_keys(section, &job));
             check_log_file(section, &job, &file.jobs)?;
             job.options = options.chain(given).collect();
@@ -357,6 +360,16 @@ fn check_log_file(
     Err(error.expected("a file for each job"))
 }
 
+/// A job waits for one that stands above it, as in fio.
+fn check_wait(section: &Section, job: &JobSpec, others: &[JobSpec]) -> Result<(), JobFileError> {
+    let Some(name) = &job.wait_for else { return Ok(()) };
+    if others.iter().any(|other| other.name == *name) {
+        return Ok(());
+    }
+    let problem = format!("there is no job {name} above");
+    Err(JobFileError::new(section.place_of(&["wait_for"]), problem).key("wait_for"))
+}
+
 /// What no single key can know.
 fn check(section: &Section, job: &JobSpec) -> Result<(), JobFileError> {
     let fail = |keys: &[&str], problem: &str| {
@@ -385,16 +398,45 @@ fn check(section: &Section, job: &JobSpec) -> Result<(), JobFileError> {
         return fail(&["write_hist_log"], "needs log_hist_msec");
     }
     for (key, amount) in [("offset", job.offset), ("offset_increment", job.offset_increment)] {
-        if matches!(amount, super::Amount::Bytes(bytes) if !bytes.is_multiple_of(SECTOR_BYTES)) {
-            return fail(&[key], "not a multiple of 4096 bytes (the device's sector)");
+        if matches!(amount, super::Amount::Bytes(bytes) if !bytes.is_multiple_of(UNIT_BYTES)) {
+            return fail(&[key], "not a multiple of 512 bytes");
         }
+    }
+    if let Some(problem) = beside_partial_sectors(job) {
+        let keys = ["bs", "blocksize", "bsrange", "blocksize_range", "bssplit", "blockalign", "ba", "offset"];
+        return fail(&keys, problem);
     }
     if job.zoning.mode == ZoneMode::Strided && job.zoning.size == 0 {
         return fail(&["zonemode"], "strided needs a zonesize");
     }
+    if job.sizes_by_order && job.pattern.random {
+        let plain = job.percentage_random == [100; 3] && job.sequence.ios == 1;
+        if !plain {
+            return fail(&["bs_is_seq_rand"], "does not go with percentage_random or rw=...:N");
+        }
+    }
+    if job.steady.window().is_some_and(|intervals| !(2..=100_000).contains(&intervals)) {
+        let keys = ["steadystate_duration", "ss_dur"];
+        return fail(&keys, "must hold 2 to 100000 intervals of steadystate_check_interval");
+    }
     match zbd::refused(job) {
         Some((keys, problem)) => fail(keys, problem),
         None => Ok(()),
+    }
+}
+
+/// What does not go together with I/Os that cover sectors of the device in part, if the job has such.
+fn beside_partial_sectors(job: &JobSpec) -> Option<&'static str> {
+    if job.unit_bytes() == SECTOR_BYTES {
+        None
+    } else if job.pattern.mix.has(Direction::Trim) {
+        Some("trims need sizes, alignments and offsets in multiples of 4096 bytes (the device's sector)")
+    } else if job.verify {
+        Some("verify needs sizes, alignments and offsets in multiples of 4096 bytes (the device's sector)")
+    } else if job.zoning.is_zbd() {
+        Some("zonemode=zbd needs sizes and offsets in multiples of 4096 bytes (the device's sector)")
+    } else {
+        None
     }
 }
 

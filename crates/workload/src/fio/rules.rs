@@ -36,6 +36,16 @@ impl BlockSizes {
         }
     }
 
+    /// Whether each size is a multiple of so many bytes.
+    #[must_use]
+    pub fn are_multiples_of(&self, bytes: u64) -> bool {
+        match self {
+            Self::Fixed(size) => size.is_multiple_of(bytes),
+            Self::Range(min, max) => min.is_multiple_of(bytes) && max.is_multiple_of(bytes),
+            Self::Split(shares) => shares.iter().all(|(size, _)| size.is_multiple_of(bytes)),
+        }
+    }
+
     /// The mean size in bytes.
     #[must_use]
     pub fn mean(&self) -> f64 {
@@ -47,6 +57,21 @@ impl BlockSizes {
             }
         }
     }
+}
+
+/// The modifier of `rw`, and `rw_sequencer`: where an I/O goes after another one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Sequence {
+    /// Bytes that a sequential job skips after each I/O; negative: it goes backwards.
+    pub skip_bytes: i64,
+    /// I/Os of a random job per random offset, which the first of them has; the others follow one another.
+    pub ios: u64,
+    /// `rw_sequencer=identical`: the others repeat the last offset.
+    pub identical: bool,
+}
+
+impl Sequence {
+    pub(super) const PLAIN: Self = Self { skip_bytes: 0, ios: 1, identical: false };
 }
 
 /// A part of the range with its share of the accesses: `random_distribution=zoned` or `zoned_abs`.
@@ -250,6 +275,33 @@ impl FileKeys {
         bytes: None,
         service: FileService { order: FileOrder::RoundRobin, ios: 1 },
     };
+}
+
+/// `exitall`, `exitall_on_error` and `exit_what`: whether the end of a job ends others.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ExitRule {
+    /// `exitall`: when it ends.
+    pub when_done: bool,
+    /// `exitall_on_error`: when it fails.
+    pub when_failed: bool,
+    /// `exit_what`.
+    pub what: ExitWhat,
+}
+
+impl ExitRule {
+    pub(super) const NONE: Self =
+        Self { when_done: false, when_failed: false, what: ExitWhat::Group };
+}
+
+/// Which jobs end together.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ExitWhat {
+    /// Those of its reporting group.
+    Group,
+    /// Those that run; the next stage begins.
+    Stage,
+    /// All, those that have not begun included.
+    All,
 }
 
 /// `flow`, `flow_id`, `flow_sleep`: a share in what several jobs issue.

@@ -3,9 +3,11 @@
 use super::direction::Direction;
 use super::error::{Notice, Place};
 use super::rules::{
-    AccessZone, BlockSizes, FileKeys, FlowShare, LatencyGoal, Reaping, Replaying, ThinkTime, Zoning,
+    AccessZone, BlockSizes, ExitRule, FileKeys, FlowShare, LatencyGoal, Reaping, Replaying, Sequence,
+    ThinkTime, ZoneMode, Zoning,
 };
-use super::units::Amount;
+use super::steady::SteadyRule;
+use super::units::{Amount, UNIT_BYTES};
 use nandscape_block::SECTOR_BYTES;
 use nandscape_rt::Nanos;
 
@@ -134,9 +136,11 @@ pub struct JobSpec {
     pub options: Vec<JobOption>,
     /// `rw`.
     pub pattern: Pattern,
+    /// What follows `rw=...:`, and `rw_sequencer`.
+    pub sequence: Sequence,
     /// `filename`, `directory`, `nrfiles`, `filesize`, `file_service_type`, `direct`.
     pub files: FileKeys,
-    /// `bs` by direction, in bytes; multiples of 4096. [`JobSpec::sizes`] knows what counts.
+    /// `bs` by direction, in bytes; multiples of 512. [`JobSpec::sizes`] knows what counts.
     pub block_bytes: [u64; 3],
     /// `bsrange` by direction: least and largest, in bytes.
     pub block_range: [Option<(u64, u64)>; 3],
@@ -201,6 +205,12 @@ pub struct JobSpec {
     pub rate: [Option<u64>; 3],
     /// `rate_iops`.
     pub rate_iops: [Option<u64>; 3],
+    /// `rate_min`: below so many bytes a second the job fails.
+    pub rate_min: [Option<u64>; 3],
+    /// `rate_iops_min`.
+    pub rate_iops_min: [Option<u64>; 3],
+    /// `rate_cycle`: over what time these are averaged.
+    pub rate_cycle: Nanos,
     /// `rate_process=poisson`: I/Os come at random times of that rate.
     pub poisson: bool,
     /// `rate_ignore_thinktime`: what a pause cost is not caught up with.
@@ -227,6 +237,14 @@ pub struct JobSpec {
     pub do_verify: bool,
     /// `continue_on_error`.
     pub tolerated: Tolerated,
+    /// `exitall` and its relatives.
+    pub exit: ExitRule,
+    /// `wait_for`: a job above that ends before this one begins.
+    pub wait_for: Option<String>,
+    /// `steadystate` and its relatives.
+    pub steady: SteadyRule,
+    /// `bs_is_seq_rand`: the first size is that of sequential I/Os, the second one that of random ones.
+    pub sizes_by_order: bool,
     /// `group_reporting`.
     pub group_reporting: bool,
     /// `stonewall`: waits for every job before it.
@@ -247,6 +265,7 @@ impl JobSpec {
             place,
             options: Vec::new(),
             pattern: Pattern { mix: Mix::Only(Direction::Read), random: false },
+            sequence: Sequence::PLAIN,
             files: FileKeys::DEFAULT,
             block_bytes: [4096; 3],
             block_range: [None; 3],
@@ -280,6 +299,9 @@ impl JobSpec {
             sync: SyncWrites::No,
             rate: [None; 3],
             rate_iops: [None; 3],
+            rate_min: [None; 3],
+            rate_iops_min: [None; 3],
+            rate_cycle: Nanos::from_secs(1),
             poisson: false,
             rate_ignores_thinking: false,
             thinking: ThinkTime::NONE,
@@ -293,6 +315,10 @@ impl JobSpec {
             unchecked: false,
             do_verify: true,
             tolerated: Tolerated::default(),
+            exit: ExitRule::NONE,
+            wait_for: None,
+            steady: SteadyRule::NONE,
+            sizes_by_order: false,
             group_reporting: false,
             stonewall: false,
             new_group: false,
@@ -309,7 +335,12 @@ impl JobSpec {
     /// The sizes of a direction's I/Os: of `bssplit`, `bsrange` and `bs` the first that was given.
     #[must_use]
     pub fn sizes(&self, direction: Direction) -> BlockSizes {
-        let direction = direction as usize;
+        // As in fio (io_u.c, get_next_buflen), whichever the I/O's own direction is.
+        let direction = match (self.sizes_by_order, self.pattern.random) {
+            (true, false) => Direction::Read as usize,
+            (true, true) => Direction::Write as usize,
+            (false, _) => direction as usize,
+        };
         match (&self.block_split[direction], self.block_range[direction]) {
             (split, _) if !split.is_empty() => BlockSizes::Split(split.clone()),
             (_, Some((min, max))) if min < max => BlockSizes::Range(min, max),
@@ -330,6 +361,13 @@ impl JobSpec {
     pub fn least_block(&self) -> u64 {
         let used = Direction::ALL.into_iter().filter(|direction| self.pattern.mix.has(*direction));
         used.map(|direction| self.sizes(direction).min()).min().unwrap_or(SECTOR_BYTES)
+    }
+
+    /// The largest block of the I/Os that it issues, in bytes.
+    #[must_use]
+    pub fn largest_block(&self) -> u64 {
+        let used = Direction::ALL.into_iter().filter(|direction| self.pattern.mix.has(*direction));
+        used.map(|direction| self.sizes(direction).max()).max().unwrap_or(SECTOR_BYTES)
     }
 
     /// The least block of all directions, those that it does not use included, in bytes: what fio
@@ -356,6 +394,37 @@ impl JobSpec {
         }
     }
 
+    /// What its I/Os begin and end at multiples of, in bytes: a sector of the device (4,096), or 512 where
+    /// a size, an alignment or the beginning of its range is no multiple of that.
+    #[must_use]
+    pub fn unit_bytes(&self) -> u64 {
+        let whole = |bytes: u64| bytes.is_multiple_of(SECTOR_BYTES);
+        let used = Direction::ALL.into_iter().filter(|direction| self.pattern.mix.has(*direction));
+        let mut blocks = used.map(|d| {
+            self.sizes(d).are_multiples_of(SECTOR_BYTES) && whole(self.align(d))
+        });
+        let zoning = &self.zoning;
+        let zones = [zoning.size, zoning.range, zoning.skip, zoning.capacity];
+        let whole_zones = zoning.mode == ZoneMode::None || zones.into_iter().all(whole);
+        let skips_whole = whole(self.sequence.skip_bytes.unsigned_abs());
+        let draws_whole = blocks.all(|whole| whole) && whole_zones && skips_whole;
+        let aligned = self.replays() || (draws_whole && self.begins_whole());
+        if aligned { SECTOR_BYTES } else { UNIT_BYTES }
+    }
+
+    /// Whether the ranges of all clones begin at sectors of the device.
+    fn begins_whole(&self) -> bool {
+        let offsets = [self.offset, self.offset_increment];
+        let whole = |amount: &Amount| match amount {
+            Amount::Bytes(bytes) => bytes.is_multiple_of(SECTOR_BYTES),
+            Amount::Percent(0) => true,
+            Amount::Percent(_) => false,
+        };
+        let rounded = offsets.iter().any(|amount| matches!(amount, Amount::Percent(1..)));
+        let to = self.offset_align.unwrap_or(self.least_of_all());
+        if rounded { to.is_multiple_of(SECTOR_BYTES) } else { offsets.iter().all(whole) }
+    }
+
     /// Whether the job replays a log rather than drawing its I/Os.
     #[must_use]
     pub fn replays(&self) -> bool {
@@ -372,4 +441,6 @@ pub struct JobFile {
     pub notices: Vec<Notice>,
     /// The keys of `[global]`, in the order of the file.
     pub options: Vec<JobOption>,
+    /// Sizes are scaled down to fit the device ([`JobFile::fit`]).
+    pub(super) fits: bool,
 }

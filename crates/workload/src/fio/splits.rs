@@ -19,12 +19,12 @@ const BLOCK_BYTES_MAX: u64 = 1 << 30;
 
 /// Whether I/Os can have this size.
 pub(super) fn is_block(bytes: u64) -> bool {
-    bytes > 0 && bytes.is_multiple_of(SECTOR_BYTES) && bytes <= BLOCK_BYTES_MAX
+    bytes > 0 && bytes.is_multiple_of(units::UNIT_BYTES) && bytes <= BLOCK_BYTES_MAX
 }
 
 /// `MIN-MAX` by direction.
 pub(super) fn ranges(value: &Value<'_>) -> Result<[Option<(u64, u64)>; 3], String> {
-    let expected = "two multiples of 4096 bytes, such as 4k-64k or 4k-16k,8k-32k";
+    let expected = "two multiples of 512 bytes, such as 4k-64k or 4k-16k,8k-32k";
     let range = |part: &str| {
         let (a, b) = part.split_once(['-', ':'])?;
         let bytes = |text: &str| units::bytes(text.trim(), value.kb_base).filter(|n| is_block(*n));
@@ -36,7 +36,7 @@ pub(super) fn ranges(value: &Value<'_>) -> Result<[Option<(u64, u64)>; 3], Strin
 
 /// `SIZE/PERCENT:...` by direction.
 pub(super) fn sizes(value: &Value<'_>) -> Result<[Option<Shares>; 3], String> {
-    let expected = "sizes (multiples of 4096 bytes) with percentages that add up to at most 100, \
+    let expected = "sizes (multiples of 512 bytes) with percentages that add up to at most 100, \
                     such as 4k/50:64k/50 or 4k/10:16k/,64k";
     let split = |part: &str| {
         let pairs: Option<Vec<_>> = part.split(':').map(|pair| size(value, pair)).collect();

@@ -6,6 +6,9 @@
 
 use nandscape_rt::Nanos;
 
+/// What sizes and addresses of I/Os are multiples of, in bytes: the smallest sector of a disk.
+pub const UNIT_BYTES: u64 = 512;
+
 /// A size, absolute or relative to something that only the run knows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Amount {

@@ -145,8 +145,7 @@ impl Channel {
             }
             LogValue::Iops => 1,
         };
-        let offset = io.lba.0 * nandscape_block::SECTOR_BYTES;
-        self.put(at, value, direction, io.bytes, offset, line);
+        self.put(at, value, direction, io.bytes, io.offset, line);
         sink.line(self.file, line);
     }
 

@@ -2,7 +2,6 @@
 
 use super::*;
 use crate::fio::{Direction, HostEnvironment, parse};
-use nandscape_block::Lba;
 use std::cell::RefCell;
 use std::rc::Rc;
 
@@ -30,7 +29,7 @@ fn logs(keys: &str, ios: &[(Direction, u64, u64)]) -> Vec<(String, String)> {
             began: Nanos::from_ms(1_000),
             at: Nanos::from_ms(1_000).saturating_add(Nanos::from_us(*us)),
             latency: Nanos(*ns),
-            lba: Lba(3),
+            offset: 3 * 4096,
             bytes: 4096,
         });
     }

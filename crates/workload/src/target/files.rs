@@ -10,11 +10,12 @@
 //!   begins, and waits for other work on that core.
 
 use super::IoTarget;
+use super::bytes::{all_bytes, pieces};
 use super::counts::FileCounts;
 use super::page_cache::CacheCalls;
 use crate::fio::FileLayout;
 use nandscape_block::{Bio, BlockError, Completion, DeviceCaps, Done, Flags, Op, Payload, Submit};
-use nandscape_block::{Lba, Reply, SECTOR_BYTES, Token};
+use nandscape_block::{Lba, Owner, Reply, SECTOR_BYTES, Token};
 use nandscape_fs::MountedFs;
 use nandscape_fs::bdev::CachedDevice;
 use nandscape_fs::contract::{Allocate, Caller, Data, FsError, Ino, Io, Result, SyscallCost};
@@ -144,9 +145,21 @@ impl FileTarget {
 }
 
 impl IoTarget for FileTarget {
-    fn submit(&mut self, _: Nanos, bio: Bio, token: Token) -> Submit {
+    fn submit(&mut self, now: Nanos, bio: Bio, token: Token) -> Submit {
+        let bytes = all_bytes(&bio);
+        self.submit_bytes(now, bio, bytes, token)
+    }
+
+    fn takes_bytes(&self, owner: Owner) -> bool {
+        match &self.0.service {
+            Service::Files(_) => true,
+            Service::Device(device) => !device.is_direct(owner.file as usize),
+        }
+    }
+
+    fn submit_bytes(&mut self, _: Nanos, bio: Bio, bytes: Range<u64>, token: Token) -> Submit {
         let calls = Rc::clone(&self.0);
-        drop(self.0.handle.spawn("call", async move { calls.serve(bio, token).await }));
+        drop(self.0.handle.spawn("call", async move { calls.serve(bio, bytes, token).await }));
         Submit::Pending
     }
 
@@ -161,17 +174,17 @@ impl IoTarget for FileTarget {
 }
 
 impl Calls {
-    /// Serves a request, and notes its end.
-    async fn serve(&self, bio: Bio, token: Token) {
+    /// Serves a request for these bytes, and notes its end.
+    async fn serve(&self, bio: Bio, bytes: Range<u64>, token: Token) {
         let caller = caller(&bio);
         let mut thread_ns = 0;
-        if let Some(cost) = self.cost_of(&bio) {
+        if let Some(cost) = self.cost_of(&bio, bytes.end - bytes.start) {
             let core = self.host.core(caller.thread);
             thread_ns = self.host.work(&self.handle, core, cost).await.0;
         }
         let result = match &self.service {
-            Service::Files(files) => files.call(caller, &bio).await,
-            Service::Device(device) => device.call(caller, instance_of(&bio), &bio).await,
+            Service::Files(files) => files.call(caller, &bio, bytes).await,
+            Service::Device(device) => device.call(caller, instance_of(&bio), &bio, bytes).await,
         };
         let result = result.map_err(|error| block_error(error, bio.lba, self.fault()));
         if bio.op == Op::Flush && result.is_ok() {
@@ -183,7 +196,7 @@ impl Calls {
 
     /// What a request takes of its thread's core. Direct I/O on a block device takes nothing, as on one without a page
     /// cache.
-    fn cost_of(&self, bio: &Bio) -> Option<Nanos> {
+    fn cost_of(&self, bio: &Bio, bytes: u64) -> Option<Nanos> {
         let instance = instance_of(bio);
         let io = match &self.service {
             Service::Files(files) => files.io_mode(instance),
@@ -191,8 +204,7 @@ impl Calls {
             Service::Device(_) => Io::Buffered,
         };
         let moves = matches!(bio.op, Op::Read | Op::Write);
-        let bytes = if moves { u64::from(bio.sectors) * SECTOR_BYTES } else { 0 };
-        Some(self.cost.for_bytes(bytes, io))
+        Some(self.cost.for_bytes(if moves { bytes } else { 0 }, io))
     }
 
     /// The error that made a file system read-only, if one did.
@@ -216,12 +228,14 @@ struct FileCalls {
 }
 
 impl FileCalls {
-    async fn call(&self, caller: Caller, bio: &Bio) -> Result<Reply> {
+    async fn call(&self, caller: Caller, bio: &Bio, bytes: Range<u64>) -> Result<Reply> {
         let instance = instance_of(bio);
         let io = self.io_mode(instance);
         match bio.op {
-            Op::Read => self.read(caller, bio, io).await,
-            Op::Write => self.write(caller, bio, io, instance).await.map(|()| Reply::None),
+            Op::Read => self.read(caller, bio, bytes, io).await,
+            Op::Write => {
+                self.write(caller, bio, bytes, (io, instance)).await.map(|()| Reply::None)
+            }
             Op::Discard => self.punch(caller, bio).await.map(|()| Reply::None),
             Op::Flush => self.sync(caller, instance).await.map(|()| Reply::None),
             _ => Err(FsError::Unsupported("anything but reads, writes, trims and syncs of files")),
@@ -238,11 +252,35 @@ impl FileCalls {
         self.layout.parts(bio.lba.0, bio.sectors.into())
     }
 
-    async fn read(&self, caller: Caller, bio: &Bio, io: Io) -> Result<Reply> {
+    /// The parts of files that `bytes` of a request are: index, where the file begins, and the bytes.
+    fn parts_of_bytes(
+        &self,
+        bio: &Bio,
+        bytes: &Range<u64>,
+    ) -> impl Iterator<Item = (usize, u64, Range<u64>)> {
+        let bytes = bytes.clone();
+        self.parts(bio).map(move |(file, first, sectors)| {
+            let base = self.layout.files[file].base * SECTOR_BYTES;
+            let start = base + first * SECTOR_BYTES;
+            let end = start + sectors * SECTOR_BYTES;
+            (file, base, start.max(bytes.start)..end.min(bytes.end))
+        })
+    }
+
+    async fn read(
+        &self,
+        caller: Caller,
+        bio: &Bio,
+        bytes: Range<u64>,
+        io: Io,
+    ) -> Result<Reply> {
         let mut content = Vec::new();
-        for (file, first, sectors) in self.parts(bio) {
-            let (offset, len) = (first * SECTOR_BYTES, sectors * SECTOR_BYTES);
+        for (file, base, part) in self.parts_of_bytes(bio, &bytes) {
+            let (offset, len) = (part.start - base, part.end - part.start);
             let data = self.fs.read(caller, self.inodes[file], offset, len, io).await?;
+            if bytes != all_bytes(bio) {
+                continue;
+            }
             let Data::Sectors(payload, sectors) = data else {
                 return Err(FsError::corrupt("length", format!("inode {}", self.inodes[file].0)));
             };
@@ -257,19 +295,23 @@ impl FileCalls {
         }
     }
 
-    async fn write(&self, caller: Caller, bio: &Bio, io: Io, instance: usize) -> Result<()> {
+    async fn write(
+        &self,
+        caller: Caller,
+        bio: &Bio,
+        bytes: Range<u64>,
+        (io, instance): (Io, usize),
+    ) -> Result<()> {
         let durable = bio.flags.has(Flags::FUA);
         let durable = durable.then(|| self.layout.instances.get(instance)).flatten();
-        let mut at: u32 = 0;
-        for (file, first, sectors) in self.parts(bio) {
-            let content = (at..at + sectors as u32).map(|sector| bio.payload.sector(sector));
-            let data = Data::Sectors(Payload::collect(content.collect()), sectors as u32);
-            self.fs.write_all(caller, self.inodes[file], first * SECTOR_BYTES, data, io).await?;
+        for (file, base, part) in self.parts_of_bytes(bio, &bytes) {
+            for (at, data) in pieces(bio, part) {
+                self.fs.write_all(caller, self.inodes[file], at - base, data, io).await?;
+            }
             self.note_written(instance, file);
             if let Some(job) = durable {
                 self.sync_file(caller, file, job.writes_data_only).await?;
             }
-            at += sectors as u32;
         }
         self.count(|counts| counts.written_sectors += u64::from(bio.sectors));
         Ok(())

@@ -5,6 +5,7 @@
 //! request: of a file system whose files lie one behind the other in the address space of the target, or of the
 //! page cache of a block device.
 
+mod bytes;
 mod counts;
 mod create;
 mod files;
@@ -14,14 +15,25 @@ pub use counts::FileCounts;
 pub use create::create_files;
 pub use files::FileTarget;
 
-use nandscape_block::{Bio, BlockDevice, Completion, Lba, Op, Submit, Token};
+use nandscape_block::{Bio, BlockDevice, Completion, Lba, Op, Owner, Submit, Token};
 use nandscape_rt::Nanos;
+use std::ops::Range;
 
 /// Anything that serves the requests of a load. The rules are those of a [`BlockDevice`]: time never goes back,
 /// and the caller acts at each [`IoTarget::next_event`].
 pub trait IoTarget {
     /// Hands over a request at time `now`. Its owner names the job and the thread that issue it.
     fn submit(&mut self, now: Nanos, bio: Bio, token: Token) -> Submit;
+
+    /// Whether requests of this owner may begin and end within a sector, by [`IoTarget::submit_bytes`].
+    fn takes_bytes(&self, _owner: Owner) -> bool {
+        false
+    }
+
+    /// Hands over a request for these bytes, which lie in the sectors of `bio`, from the first to the last.
+    fn submit_bytes(&mut self, now: Nanos, bio: Bio, _bytes: Range<u64>, token: Token) -> Submit {
+        self.submit(now, bio, token)
+    }
 
     /// The next instant at which the target has something to do, if any.
     fn next_event(&self) -> Option<Nanos>;

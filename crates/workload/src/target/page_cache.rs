@@ -6,11 +6,13 @@
 //!   their sectors. Their flushes are fsyncs of the device, too, as it is the same inode in Linux.
 //! - A discard drops the pages of its sectors, an action on a zone those of the zone.
 
+use super::bytes::pieces;
 use super::counts::FileCounts;
-use nandscape_block::{Bio, Flags, Op, Reply, SECTOR_BYTES};
+use nandscape_block::{Bio, Flags, Op, Reply};
 use nandscape_fs::bdev::CachedDevice;
 use nandscape_fs::contract::{Caller, Data, FsError, Result};
 use std::cell::Cell;
+use std::ops::Range;
 
 /// Calls on a block device behind its page cache.
 pub(super) struct CacheCalls {
@@ -31,8 +33,14 @@ impl CacheCalls {
         self.direct.get(instance).copied().unwrap_or(false)
     }
 
-    /// Serves a request of a job instance.
-    pub(super) async fn call(&self, caller: Caller, instance: usize, bio: &Bio) -> Result<Reply> {
+    /// Serves a request of a job instance, for these bytes.
+    pub(super) async fn call(
+        &self,
+        caller: Caller,
+        instance: usize,
+        bio: &Bio,
+        bytes: Range<u64>,
+    ) -> Result<Reply> {
         let direct = self.is_direct(instance);
         let sectors = u64::from(bio.sectors);
         match bio.op {
@@ -45,8 +53,8 @@ impl CacheCalls {
                 });
                 Ok(reply)
             }
-            Op::Read => self.read(caller, bio).await,
-            Op::Write => self.write(caller, bio).await.map(|()| Reply::None),
+            Op::Read => self.read(caller, bio, bytes).await,
+            Op::Write => self.write(caller, bio, bytes).await.map(|()| Reply::None),
             Op::Discard | Op::Zone(..) => self.cached.discard(bio.clone()).await,
             Op::Flush => {
                 self.count(|counts| counts.fsyncs += 1);
@@ -58,9 +66,8 @@ impl CacheCalls {
         }
     }
 
-    async fn read(&self, caller: Caller, bio: &Bio) -> Result<Reply> {
-        let (at, len) = (bio.lba.0 * SECTOR_BYTES, u64::from(bio.sectors) * SECTOR_BYTES);
-        let data = self.cached.read(caller, at, len).await?;
+    async fn read(&self, caller: Caller, bio: &Bio, bytes: Range<u64>) -> Result<Reply> {
+        let data = self.cached.read(caller, bytes.start, bytes.end - bytes.start).await?;
         self.count(|counts| counts.read_sectors += u64::from(bio.sectors));
         match data {
             Data::Sectors(payload, _) if !bio.flags.has(Flags::NO_DATA) => Ok(Reply::Data(payload)),
@@ -68,9 +75,10 @@ impl CacheCalls {
         }
     }
 
-    async fn write(&self, caller: Caller, bio: &Bio) -> Result<()> {
-        let data = Data::Sectors(bio.payload.clone(), bio.sectors);
-        self.cached.write(caller, bio.lba.0 * SECTOR_BYTES, data).await?;
+    async fn write(&self, caller: Caller, bio: &Bio, bytes: Range<u64>) -> Result<()> {
+        for (offset, data) in pieces(bio, bytes) {
+            self.cached.write(caller, offset, data).await?;
+        }
         self.count(|counts| counts.written_sectors += u64::from(bio.sectors));
         if bio.flags.has(Flags::FUA) {
             self.count(|counts| counts.fsyncs += 1);

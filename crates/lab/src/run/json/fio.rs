@@ -6,8 +6,8 @@
 
 use super::VERSION;
 use crate::run::outcome::Outcome;
-use nandscape_workload::engine::{DEPTH_CLASSES, JobResult, Latencies};
-use nandscape_workload::fio::{Direction, JobOption};
+use nandscape_workload::engine::{DEPTH_CLASSES, JobResult, Latencies, SteadyResult, SteadySample};
+use nandscape_workload::fio::{Direction, JobOption, SteadyCriterion};
 use nandscape_workload::log::bins;
 use serde_json::{Map, Value, json};
 
@@ -71,6 +71,10 @@ fn job(job: &JobResult, all: &[JobResult], detail: LatencyDetail) -> Value {
     for one in Direction::ALL {
         put(one.name(), direction(job, all, one, detail));
     }
+    if job.unaligned.iter().any(|ios| *ios > 0) {
+        let ios = Direction::ALL.map(|one| (one.name().to_owned(), job.unaligned[one as usize].into()));
+        put("unaligned_ios", Value::Object(ios.into_iter().collect()));
+    }
     put("sync", json!({ "total_ios": job.sync.count(), "lat_ns": ranked(&job.sync, detail) }));
     if let Some(zones) = &job.zones {
         // The first one is fio's, from 3.42 on.
@@ -78,6 +82,9 @@ fn job(job: &JobResult, all: &[JobResult], detail: LatencyDetail) -> Value {
         put("zones_begun", zones.begun.into());
         put("zones_filled", zones.filled.into());
         put("zone_reset_lat_ns", ranked(&zones.reset_latency, LatencyDetail::Percentiles));
+    }
+    if let Some(steady) = &job.steady {
+        put("steadystate", steady_state(steady));
     }
     put("job_runtime", milliseconds(job).into());
     put("usr_cpu", 0.0.into());
@@ -176,6 +183,32 @@ fn ranked(latencies: &Latencies, detail: LatencyDetail) -> Value {
         }
     }
     out
+}
+
+/// fio's block of `steadystate` (stat.c): rates are per second, of the window that was judged last.
+fn steady_state(steady: &SteadyResult) -> Value {
+    let SteadyCriterion { percent, limit, .. } = steady.criterion;
+    let unit = if percent { "%" } else { "" };
+    let mean = |of: fn(&SteadySample) -> f64| {
+        let sum: f64 = steady.window.iter().map(of).sum();
+        (sum / steady.window.len().max(1) as f64) as u64
+    };
+    let samples =
+        |of: fn(&SteadySample) -> f64| steady.window.iter().map(|s| of(s) as u64).collect::<Vec<_>>();
+    json!({
+        "ss": format!("{}:{limit:.6}{unit}", steady.criterion.name()),
+        "duration": steady.duration.0 / 1_000_000_000,
+        "attained": u32::from(steady.attained),
+        "criterion": format!("{:.6}{unit}", steady.value),
+        "max_deviation": steady.deviation,
+        "slope": steady.slope,
+        "data": {
+            "bw_mean": mean(|sample| sample.bandwidth),
+            "iops_mean": mean(|sample| sample.iops),
+            "iops": samples(|sample| sample.iops),
+            "bw": samples(|sample| sample.bandwidth),
+        },
+    })
 }
 
 /// Shares of the depths at which I/Os were in flight, in percent.

@@ -8,12 +8,14 @@ use crate::run::observer::Observer;
 use crate::run::rig::Rig;
 use crate::run::series::Totals;
 use crate::stack::Stack;
+use nandscape_block::SECTOR_BYTES;
 use nandscape_ftl::HostIo;
 use nandscape_rt::Nanos;
 use nandscape_rt::words::grouped;
 use nandscape_workload::engine::{Engine, EngineError, Options, RunState};
 use nandscape_workload::fio::{Direction, JobFile, JobSpec, Mix};
 use std::borrow::Cow;
+use std::ops::Range;
 
 /// A job file that runs to its end.
 pub(in crate::run) struct Jobs<'a> {
@@ -30,7 +32,7 @@ impl Load for Jobs<'_> {
         seed: u64,
         observer: &mut dyn Observer,
     ) -> Result<Measurement, RunError> {
-        let Self { file, warnings } = self;
+        let Self { file, mut warnings } = self;
         let mut jobs = RunningJobs::new(file, rig, seed, observer)?;
         let ramp = first_ramp(file);
         let mut first = Totals::default();
@@ -44,6 +46,7 @@ impl Load for Jobs<'_> {
         }
         let free = rig.free_sectors();
         let end = drive(&mut jobs, rig, observer)?;
+        warnings.append(&mut jobs.warnings);
         let measured = Measurement::new(jobs.engine.finish(), first, rig.counts(), end);
         let measured = measured.judged(ground, (free, rig.free_sectors()));
         Ok(Measurement { random_writes: writes_at_random(file), warnings, ..measured })
@@ -55,6 +58,8 @@ pub(super) struct RunningJobs {
     pub(super) engine: Engine<Sample>,
     pub(super) sampler: Sampler,
     pub(super) until: Nanos,
+    /// What is different from what the file asks for.
+    pub(super) warnings: Vec<String>,
     estimate: Estimate,
 }
 
@@ -67,6 +72,8 @@ impl RunningJobs {
         observer: &mut dyn Observer,
     ) -> Result<Self, RunError> {
         let files = rig.file_ranges();
+        let (file, warnings) = fitted(file, rig, &files);
+        let file = &file;
         let follows = files.is_empty() && file.jobs.iter().any(|spec| spec.zoning.is_zbd());
         let report = if follows { rig.zones()? } else { None };
         let zones = report.map(|report| report.zones).unwrap_or_default();
@@ -76,7 +83,7 @@ impl RunningJobs {
         engine.record(observer.recorder());
         rig.begin_timeline(observer, engine.slots());
         let estimate = Estimate::new(file, &engine);
-        Ok(Self { engine, sampler: Sampler::default(), until: Nanos::MAX, estimate })
+        Ok(Self { engine, sampler: Sampler::default(), until: Nanos::MAX, warnings, estimate })
     }
 
     /// What the jobs have counted until now, beside what was sampled.
@@ -158,6 +165,24 @@ pub(super) fn first_ramp(job: &JobFile) -> Nanos {
     let first_stage = job.jobs.iter().take(1).chain(stonewalls);
     let ramps = first_stage.filter(|spec| spec.ramp_time > Nanos::ZERO);
     ramps.map(|spec| spec.start_delay.1.saturating_add(spec.ramp_time)).max().unwrap_or(Nanos::ZERO)
+}
+
+/// The jobs with the sizes that fit the device of `rig`, where they ask for that, and a warning if they differ.
+/// Files have the sizes that they were created with.
+fn fitted<'a>(
+    file: &'a JobFile,
+    rig: &Rig,
+    files: &[Vec<Range<u64>>],
+) -> (Cow<'a, JobFile>, Vec<String>) {
+    let device_bytes = rig.caps().sectors.saturating_mul(SECTOR_BYTES);
+    match file.fitted(device_bytes).filter(|_| files.is_empty()) {
+        None => (Cow::Borrowed(file), Vec::new()),
+        Some((fitted, factor)) => {
+            let gib = device_bytes as f64 / f64::from(1 << 30);
+            let warning = format!("sizes and offsets of all jobs scaled by {factor:.3} to fit {gib:.2} GiB");
+            (Cow::Owned(fitted), vec![warning])
+        }
+    }
 }
 
 /// Whether a job goes through the page cache of a block device. What replays a log does not: logs have what left

@@ -160,9 +160,10 @@ impl Load for SteadyJobs<'_> {
         seed: u64,
         observer: &mut dyn Observer,
     ) -> Result<Measurement, RunError> {
-        let Self { file, until, warnings } = self;
+        let Self { file, until, mut warnings } = self;
         let file = endless(file)?;
         let mut jobs = RunningJobs::new(&file, rig, seed, observer)?;
+        warnings.append(&mut jobs.warnings);
         let ramp = first_ramp(&file);
         if ramp > Nanos::ZERO {
             jobs.until = ramp;

@@ -7,12 +7,12 @@ use crate::engine::iolog::{Playback, Step};
 use crate::engine::kind::Next;
 use crate::engine::shadow::Shadow;
 use crate::engine::shared::Shared;
-use crate::fio::{Counted, Direction};
+use crate::fio::{Counted, Direction, UNIT_BYTES};
 use crate::target::IoTarget;
 use nandscape_block::{Lba, SECTOR_BYTES};
 use nandscape_rt::Nanos;
 
-/// What a job wants to do now; [`Job::sectors`] says how long an I/O is.
+/// What a job wants to do now; [`Job::units`] says how long an I/O is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in crate::engine) enum NextIo {
     Io(Next),
@@ -43,7 +43,7 @@ impl Job {
         if !self.has_more(target, now) {
             return NextIo::Nothing;
         }
-        self.next_io_drawn(target, now)
+        self.next_io_drawn::<true>(target, now)
     }
 
     /// Whether this loop or the next has more to issue.
@@ -56,27 +56,28 @@ impl Job {
         (self.bytes_left > 0 && self.ios_left > 0) || self.next_loop(target)
     }
 
-    /// The next I/O that was drawn, unless the rate delays it.
+    /// The next I/O that was drawn, unless the rate delays it; `WHOLE` where the job's units are sectors.
     #[inline(always)]
-    fn next_io_drawn(&mut self, target: &impl IoTarget, now: Nanos) -> NextIo {
-        let (next, sectors) = (self.draw.peek(), self.draw.sectors());
+    fn next_io_drawn<const WHOLE: bool>(&mut self, target: &impl IoTarget, now: Nanos) -> NextIo {
+        let (next, units) = (self.draw.peek(), self.draw.units());
+        let bytes = u64::from(units) * if WHOLE { SECTOR_BYTES } else { UNIT_BYTES };
         if let Some(pacer) = &mut self.pacer {
             let due = self.began.saturating_add(pacer.due(next.direction));
             if due > now {
                 return NextIo::Wake(due.min(self.deadline));
             }
-            pacer.issued(next.direction, sectors);
+            pacer.issued(next.direction, bytes);
         }
-        self.draw.take(target);
-        self.take(next, sectors)
+        self.draw.take::<WHOLE>(target);
+        self.take(next, units, bytes)
     }
 
     /// Counts an I/O as issued.
     #[inline(always)]
-    pub(super) fn take(&mut self, next: Next, sectors: u32) -> NextIo {
+    pub(super) fn take(&mut self, next: Next, units: u32, bytes: u64) -> NextIo {
         let direction = next.direction as usize;
-        self.sectors = sectors;
-        self.bytes_left = self.bytes_left.saturating_sub(u64::from(sectors) * SECTOR_BYTES);
+        self.units = units;
+        self.bytes_left = self.bytes_left.saturating_sub(bytes);
         self.ios_left -= 1;
         self.issued[direction] += 1;
         if next.direction == self.writing && self.issued[direction] == self.flush_at {
@@ -137,7 +138,7 @@ impl Job {
     fn next_io_flush(&mut self) -> NextIo {
         self.flush_due = false;
         self.flushing = true;
-        self.sectors = 0;
+        self.units = 0;
         NextIo::Flush
     }
 
@@ -163,7 +164,8 @@ impl Job {
         }
         let next_io = match self.zoned.is_some() {
             true => self.next_io_in_zones(target, &mut shared.zones, now),
-            false => self.next_io_drawn(target, now),
+            false if self.has_whole_sectors() => self.next_io_drawn::<true>(target, now),
+            false => self.next_io_drawn::<false>(target, now),
         };
         if let (NextIo::Io(_), Some(governor)) = (next_io, &mut self.governor) {
             governor.member.iter_mut().for_each(|member| shared.flows.issued(member));
@@ -200,7 +202,9 @@ impl Job {
         self.playback().into_iter().for_each(Playback::take);
         match step {
             Step::Flush => self.next_io_flush(),
-            Step::Io(next, sectors) => self.take(next, sectors),
+            Step::Io(next, sectors) => {
+                self.take(next, sectors, u64::from(sectors) * SECTOR_BYTES)
+            }
         }
     }
 
@@ -217,7 +221,7 @@ impl Job {
         let mut ranges = self.plan.ranges.iter().enumerate().skip(file);
         let found = ranges.find_map(|(file, range)| {
             let most = range.places[Direction::Write as usize].sizes.largest();
-            let (first, end) = (range.base + std::mem::take(&mut from), range.base + range.sectors);
+            let (first, end) = (range.base + std::mem::take(&mut from), range.base + range.units);
             let (lba, sectors) = shadow.next_written(first..end, most)?;
             Some((file, lba.0 + u64::from(sectors) - range.base, lba, sectors))
         });
@@ -226,7 +230,7 @@ impl Job {
             return NextIo::Nothing;
         };
         self.enter(State::Rereading(file, behind));
-        self.sectors = sectors;
+        self.units = sectors;
         NextIo::Reread(lba)
     }
 }

@@ -8,7 +8,6 @@ use crate::engine::latency_totals::LatencyTotals;
 use crate::engine::results::JobResult;
 use crate::engine::zbd::ZoneCounts;
 use crate::fio::Direction;
-use nandscape_block::SECTOR_BYTES;
 use nandscape_rt::Nanos;
 
 /// I/Os of one kind.
@@ -16,10 +15,10 @@ use nandscape_rt::Nanos;
 pub(super) struct Tally {
     /// Behind the ramp.
     pub(super) latencies: Latencies,
-    pub(super) sectors: u64,
-    /// I/Os and sectors under the ramp.
+    pub(super) units: u64,
+    /// I/Os and units under the ramp.
     ramp_ios: u64,
-    ramp_sectors: u64,
+    ramp_units: u64,
     /// Latencies under the ramp.
     ramp: LatencyTotals,
 }
@@ -30,7 +29,7 @@ impl Tally {
         let latencies = std::mem::take(&mut self.latencies);
         self.ramp_ios += latencies.count();
         self.ramp.add(&latencies);
-        self.ramp_sectors += std::mem::take(&mut self.sectors);
+        self.ramp_units += std::mem::take(&mut self.units);
     }
 }
 
@@ -42,7 +41,7 @@ impl Job {
             let tally = &self.tallies[kind as usize];
             let ios = tally.ramp_ios + tally.latencies.count();
             totals.0 += ios;
-            totals.1 += (tally.ramp_sectors + tally.sectors) * SECTOR_BYTES;
+            totals.1 += (tally.ramp_units + tally.units) * self.plan.unit_bytes;
         }
         totals
     }
@@ -97,6 +96,7 @@ impl Job {
             let counts = ZoneCounts { reset_latency: latency.clone(), ..zoned.counts.clone() };
             result.zones = Some(counts);
         }
+        result.unaligned = self.unaligned;
         for (kind, tally) in Kind::ALL.into_iter().zip(&self.tallies) {
             match kind {
                 Kind::Sync => result.sync.merge(&tally.latencies),
@@ -104,7 +104,7 @@ impl Job {
                 _ => {
                     let direction = &mut result.directions[kind.direction() as usize];
                     direction.ios += tally.latencies.count();
-                    direction.bytes += tally.sectors * SECTOR_BYTES;
+                    direction.bytes += tally.units * self.plan.unit_bytes;
                     direction.latency.merge(&tally.latencies);
                 }
             }

@@ -7,6 +7,7 @@ use crate::engine::shared::Shared;
 use crate::engine::zbd::{Choice, Zones};
 use crate::fio::Direction;
 use crate::target::IoTarget;
+use nandscape_block::SECTOR_BYTES;
 use nandscape_rt::Nanos;
 
 impl Job {
@@ -40,12 +41,13 @@ impl Job {
         loop {
             match self.choose(zones, now) {
                 Choice::Issue(next, sectors) => {
+                    let bytes = u64::from(sectors) * SECTOR_BYTES;
                     let pacer = self.pacer.as_mut();
-                    pacer.into_iter().for_each(|pacer| pacer.issued(next.direction, sectors));
-                    return self.take(next, sectors);
+                    pacer.into_iter().for_each(|pacer| pacer.issued(next.direction, bytes));
+                    return self.take(next, sectors, bytes);
                 }
                 Choice::Reset(zone) => {
-                    self.sectors = 0;
+                    self.units = 0;
                     return NextIo::Reset(zones.start(zone));
                 }
                 Choice::Late(due) => return NextIo::Wake(due.min(self.deadline)),

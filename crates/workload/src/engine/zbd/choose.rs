@@ -4,7 +4,6 @@ use super::job::{Hand, Stage, ZonedJob};
 use super::table::{Command, Zone, Zones};
 use crate::engine::kind::Next;
 use crate::fio::Direction;
-use nandscape_block::Lba;
 use nandscape_rt::Nanos;
 
 /// What a job does with the I/O that it has in hand.
@@ -75,7 +74,7 @@ impl Zones {
         if held {
             self.issued();
         }
-        Choice::Issue(Next { lba: Lba(lba), direction }, sectors)
+        Choice::Issue(Next { first: lba, direction }, sectors)
     }
 
     fn read(&mut self, job: &mut ZonedJob, hand: Hand) -> Choice {

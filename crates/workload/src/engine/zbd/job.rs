@@ -171,7 +171,7 @@ impl ZonedJob {
     pub(in crate::engine) fn take(&mut self, zones: &Zones, drawn: Next, sectors: u32) -> bool {
         let nothing_to_read = self.mixed && zones.data == 0 && !self.reads_beyond;
         let direction = if nothing_to_read { Direction::Write } else { drawn.direction };
-        let lba = if self.random { drawn.lba.0 } else { self.next_in_order(zones, direction) };
+        let lba = if self.random { drawn.first } else { self.next_in_order(zones, direction) };
         if self.random {
             if self.draws_left == 0 {
                 return false;
