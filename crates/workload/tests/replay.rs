@@ -136,10 +136,45 @@ fn requests_fit_the_device() {
     device.caps.max_sectors = 2;
     let (results, counts) = replay("0 0 7 26 0\n1 0 1 1 1\n", FAST, &mut device).unwrap();
     assert_eq!(device.targets(Op::Write), [0, 2, 4]);
-    assert_eq!(device.targets(Op::Read), [0]);
+    assert_eq!(device.targets(Op::Read), [0, 4, 0], "sectors covered in part are read first");
     let job = &results.jobs[0];
-    assert_eq!((job.direction(Write).ios, job.direction(Write).bytes), (1, 5 * 4096));
+    assert_eq!((job.direction(Write).ios, job.direction(Write).bytes), (1, 26 * 512));
+    assert_eq!((job.direction(Read).ios, job.direction(Read).bytes), (1, 512));
+    assert_eq!((counts.issued_bytes, counts.rmw_reads), ([4096, 5 * 4096, 0], 2));
     assert_eq!((counts.fit.widened, counts.fit.widened_bytes), (2, 7 * 4096 - 27 * 512 - 4096));
+}
+
+/// A write of a part of a sector is issued when the sector was read, and its latency counts both; what covers
+/// whole sectors reads nothing.
+#[test]
+fn a_partial_write_reads_first() {
+    for (write, reads, writes, ends_us) in [
+        ("0 0 1 2 0\n", &[0][..], &[0][..], 20),
+        ("0 0 4 8 0\n", &[0, 1], &[0], 20),
+        ("0 0 8 12 0\n", &[2], &[1], 20),
+        ("0 0 7998 4 0\n", &[999, 0], &[999, 0], 20),
+        ("0 0 8 16 0\n", &[], &[1], 10),
+    ] {
+        for pending in [false, true] {
+            let mut device = device();
+            device.pending = pending;
+            let how = ReplayOptions { fold: true, ..TIMED };
+            let (results, counts) = replay(write, how, &mut device).unwrap();
+            let sectors = |op| device.targets(op);
+            assert_eq!(
+                (&sectors(Op::Read)[..], &sectors(Op::Write)[..]),
+                (reads, writes),
+                "{write}"
+            );
+            assert_eq!(counts.rmw_reads, reads.len() as u64, "{write}");
+            let latency = &results.jobs[0].direction(Write).latency;
+            assert_eq!((latency.count(), latency.max()), (1, Nanos::from_us(ends_us)), "{write}");
+            assert_eq!(results.jobs[0].direction(Read).ios, 0, "{write}");
+        }
+    }
+    let mut failing = broken(Defect::Fails(0));
+    let (results, _) = replay("0 0 1 2 0\n", FAST, &mut failing).unwrap();
+    assert!(results.failed() && failing.targets(Op::Write).is_empty());
 }
 
 /// A trace of a larger device is an error with its line, unless folding is asked for.
@@ -224,8 +259,12 @@ proptest! {
         prop_assert_eq!(job.direction(Write).ios, requests.len() as u64 - reads);
         let sectors = |op| first.log.iter().filter(move |(_, bio)| bio.op == op)
             .map(|(_, bio)| u64::from(bio.sectors)).sum::<u64>();
-        prop_assert_eq!(job.direction(Read).bytes, sectors(Op::Read) * 4096);
-        prop_assert_eq!(job.direction(Write).bytes, sectors(Op::Write) * 4096);
+        let bytes = |flags| requests.iter().filter(|request| request.3 == flags)
+            .map(|request| request.2 * 512).sum::<u64>();
+        prop_assert_eq!(job.direction(Read).bytes, bytes(1));
+        prop_assert_eq!(job.direction(Write).bytes, bytes(0));
+        prop_assert_eq!(counts.issued_bytes[0] + counts.rmw_reads * 4096, sectors(Op::Read) * 4096);
+        prop_assert_eq!(counts.issued_bytes[1], sectors(Op::Write) * 4096);
         prop_assert!(first.log.is_sorted_by_key(|(at, _)| *at));
     }
 }

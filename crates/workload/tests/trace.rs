@@ -18,11 +18,15 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// A trace as its name, its format and its content.
-const SAMPLES: [(&str, Format, &str); 6] = [
+const SAMPLES: [(&str, Format, &str); 10] = [
     ("fio-v2.log", Format::FioV2, include_str!("traces/fio-v2.log")),
     ("fio-v3.log", Format::FioV3, include_str!("traces/fio-v3.log")),
     ("blkparse.txt", Format::Blkparse, include_str!("traces/blkparse.txt")),
     ("msr.csv", Format::Msr, include_str!("traces/msr.csv")),
+    ("alibaba.csv", Format::Alibaba, include_str!("traces/alibaba.csv")),
+    ("tencent.csv", Format::Tencent, include_str!("traces/tencent.csv")),
+    ("systor17.csv", Format::Systor17, include_str!("traces/systor17.csv")),
+    ("financial.spc", Format::Spc, include_str!("traces/financial.spc")),
     ("disksim.trace", Format::DiskSim, include_str!("traces/disksim.trace")),
     ("mqsim.trace", Format::DiskSim, include_str!("traces/mqsim.trace")),
 ];
@@ -76,13 +80,18 @@ fn fio_and_blkparse_lines_mean_what_they_say() {
 }
 
 #[test]
-fn msr_and_disksim_lines_mean_what_they_say() {
+fn csv_and_disksim_lines_mean_what_they_say() {
     let expected = [
         (0, Some(Write), 0, 4096),
         (150_000, Some(Read), 8192, 16384),
         (200_000, Some(Write), 7_014_609_920, 24576),
     ];
-    assert_eq!(requests("msr.csv"), expected);
+    for name in ["msr.csv", "alibaba.csv", "systor17.csv", "financial.spc"] {
+        assert_eq!(requests(name), expected, "{name}");
+    }
+    let mut whole_seconds = expected;
+    (whole_seconds[1].0, whole_seconds[2].0) = (0, 2_000_000_000);
+    assert_eq!(requests("tencent.csv"), whole_seconds);
     let begin = [
         (0, Some(Write), 0, 4096),
         (150_000, Some(Read), 8192, 16384),
@@ -113,13 +122,29 @@ fn blkparse_without_queue_events_is_read_at_the_driver() {
 #[test]
 fn formats_are_recognised() {
     for (name, format, text) in SAMPLES {
-        assert_eq!(Format::recognise(text), Some(format), "{name}");
+        assert_eq!(Format::recognise(text.as_bytes()), Some(format), "{name}");
         let named = read(text, as_format(format));
         assert_eq!(named, read(text, ReadOptions::default()), "{name}");
     }
-    for none in ["", "\n\n", "hello\n", "fio version 1 iolog\n", "1 2 3\n"] {
+    for none in ["\n\n", "hello\n", "fio version 1 iolog\n", "1 2 3\n", "1,2,3,4,5\n"] {
         let error = read(none, ReadOptions::default()).unwrap_err().to_string();
-        assert!(error.starts_with("test.trace: no trace that is known"), "{error}");
+        assert!(error.starts_with("test.trace: unrecognized trace format; specify"), "{error}");
+    }
+    let error = read("", ReadOptions::default()).unwrap_err().to_string();
+    assert_eq!(error, "test.trace: the file is empty");
+}
+
+/// Columns are recognised by their names, too, in any case.
+#[test]
+fn headers_are_recognised() {
+    for (header, format) in [
+        ("Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime", Format::Msr),
+        ("device_id, opcode, offset, length, timestamp", Format::Alibaba),
+        ("timestamp,offset,size,iotype,volumeid", Format::Tencent),
+        ("Timestamp,Response,IOType,LUN,Offset,Size", Format::Systor17),
+    ] {
+        assert_eq!(Format::recognise(header.as_bytes()), Some(format));
+        assert_eq!(read(header, ReadOptions::default()).unwrap().0, [], "{header}");
     }
 }
 
@@ -127,6 +152,23 @@ fn formats_are_recognised() {
 #[test]
 fn errors_name_file_and_line() {
     let cases = [
+        (Format::Alibaba, "1,T,0,1,1\n", "test.trace:1: opcode \"T\" is neither R nor W"),
+        (Format::Alibaba, "1,R,0,1\n", "test.trace:1: timestamp is missing"),
+        (
+            Format::Alibaba,
+            "1,R,0,1,99999999999999999\n",
+            "test.trace:1: time \"99999999999999999\"",
+        ),
+        (Format::Tencent, "1,0,8,2,5\n", "test.trace:1: IOType \"2\" is neither 0 nor 1"),
+        (
+            Format::Tencent,
+            "1,36028797018963968,8,1,5\n",
+            "test.trace:1: Offset 36028797018963968 o",
+        ),
+        (Format::Systor17, "1.5,0,R,x,0,1\n", "test.trace:1: LUN \"x\": invalid digit"),
+        (Format::Systor17, "1.5,0,R,0,0,1,1\n", "test.trace:1: \"1\" behind the last field"),
+        (Format::Spc, "0,1,8,R\n", "test.trace:1: timestamp is missing"),
+        (Format::Spc, "0,1,8,R,1e3\n", "test.trace:1: time \"1e3\": invalid digit"),
         (Format::FioV2, "a b\n", "test.trace:1: unknown action \"b\""),
         (Format::FioV2, "\na read 0\n", "test.trace:2: length is missing"),
         (Format::FioV2, "a read 0 0\n", "test.trace:1: a read of 0 bytes"),
@@ -271,7 +313,11 @@ fn one_device_of_several() {
     assert_eq!((count(msr, "0"), count(msr, "1")), (Ok((1, 1)), Ok((2, 2))));
     assert_eq!(count(msr, "src,1"), Ok((1, 1)));
     let error = count(msr, "7").unwrap_err().to_string();
-    assert!(error.contains("no request of device 7; it has: src,1; usr,0; usr,1"), "{error}");
+    let expected = "no request of the chosen devices; it has: src,1; usr,0; usr,1";
+    assert!(error.contains(expected), "{error}");
+    let numbers = "0 10 0 8 0\n1 9 0 8 0\n2 1 0 8 0\n";
+    let error = count(numbers, "7").unwrap_err().to_string();
+    assert!(error.ends_with("it has: 1; 9; 10"), "numbers are in order: {error}");
 }
 
 /// What `info` says of a trace small enough to be counted by hand.
@@ -299,7 +345,7 @@ fn info_describes() {
 proptest! {
     /// Whatever a file holds, reading ends with requests or an error that names a line.
     #[test]
-    fn no_text_panics(text in "(?s).{0,200}", format in 0..6_usize, skip_bad_lines in 0..4_u64) {
+    fn no_text_panics(text in "(?s).{0,200}", format in 0..11_usize, skip_bad_lines in 0..4_u64) {
         let format = Format::ALL.get(format).copied();
         if let Err(error) = read(&text, ReadOptions { format, skip_bad_lines }) {
             prop_assert!(error.to_string().starts_with("test.trace:"));

@@ -32,6 +32,14 @@ impl Stage {
             Self::Issued => "D",
         }
     }
+
+    /// The same as a number of blktrace's binary form.
+    pub(super) const fn number(self) -> u32 {
+        match self {
+            Self::Queued => 1,
+            Self::Issued => 7,
+        }
+    }
 }
 
 /// A line.

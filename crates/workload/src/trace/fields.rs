@@ -1,10 +1,11 @@
 //! Fields of a line: numbers that are checked, with errors that say which field is meant.
 
+use crate::fio::Direction;
 use nandscape_rt::Nanos;
 use std::fmt::Display;
 use std::str::FromStr;
 
-/// Bytes of the sectors that blkparse and DiskSim count in.
+/// Bytes of the sectors that blkparse, DiskSim, Tencent and SPC count in.
 const DISK_SECTOR_BYTES: u64 = 512;
 
 /// The field that should come now.
@@ -22,10 +23,35 @@ pub(super) fn number<T: FromStr<Err: Display>>(text: &str, what: &str) -> Result
 
 /// Disk sectors in bytes.
 pub(super) fn sectors(text: &str, what: &str) -> Result<u64, String> {
-    let sectors: u64 = number(text, what)?;
-    sectors
-        .checked_mul(DISK_SECTOR_BYTES)
-        .ok_or_else(|| format!("{what} {text:?} overflows 64 bits of bytes"))
+    disk_sectors(number(text, what)?, what)
+}
+
+/// A number of disk sectors in bytes.
+pub(super) fn disk_sectors(sectors: u64, what: &str) -> Result<u64, String> {
+    let bytes = sectors.checked_mul(DISK_SECTOR_BYTES);
+    bytes.ok_or_else(|| format!("{what} {sectors} overflows 64 bits of bytes"))
+}
+
+/// The columns of a line of CSV.
+pub(super) fn columns(line: &str) -> impl Iterator<Item = &str> {
+    line.split(',').map(str::trim)
+}
+
+/// Whether a line of CSV names these columns, in any case.
+pub(super) fn is_header(line: &str, header: &str) -> bool {
+    let mut names = header.split(',');
+    let named = columns(line)
+        .all(|column| names.next().is_some_and(|name| name.eq_ignore_ascii_case(column)));
+    named && names.next().is_none()
+}
+
+/// A direction as R or W.
+pub(super) fn letter(text: &str, what: &str) -> Result<Direction, String> {
+    match text {
+        "R" | "r" => Ok(Direction::Read),
+        "W" | "w" => Ok(Direction::Write),
+        _ => Err(format!("{what} {text:?} is neither R nor W")),
+    }
 }
 
 /// A time in whole units of `unit`.

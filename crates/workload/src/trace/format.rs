@@ -1,7 +1,8 @@
-//! The formats, and which of them a text is in.
+//! The formats, and which of them a file is in.
 
+use super::blktrace::{Events, is_blktrace};
 use super::line::Line;
-use super::{blkparse, disksim, iolog, msr};
+use super::{alibaba, blkparse, disksim, iolog, msr, spc, systor, tencent};
 use blkparse::Stage;
 use nandscape_rt::Nanos;
 use std::fmt;
@@ -15,15 +16,47 @@ pub enum Format {
     FioV3,
     /// What blkparse prints.
     Blkparse,
+    /// What blktrace writes, which is binary.
+    Blktrace,
     /// The CSV of the MSR Cambridge traces.
     Msr,
+    /// The CSV of Alibaba's block traces.
+    Alibaba,
+    /// The CSV of Tencent's traces of cloud block storage.
+    Tencent,
+    /// The CSV of the traces of SYSTOR '17.
+    Systor17,
+    /// The format of the Storage Performance Council, as in the UMass Trace Repository.
+    Spc,
     /// DiskSim's ASCII, which MQSim reads too.
     DiskSim,
 }
 
+/// Formats that are recognised by a line: no line is of two of them.
+const BY_LINE: [Format; 7] = [
+    Format::Blkparse,
+    Format::Msr,
+    Format::Alibaba,
+    Format::Tencent,
+    Format::Systor17,
+    Format::Spc,
+    Format::DiskSim,
+];
+
 impl Format {
     /// Every format.
-    pub const ALL: [Self; 5] = [Self::FioV2, Self::FioV3, Self::Blkparse, Self::Msr, Self::DiskSim];
+    pub const ALL: [Self; 10] = [
+        Self::FioV2,
+        Self::FioV3,
+        Self::Blkparse,
+        Self::Blktrace,
+        Self::Msr,
+        Self::Alibaba,
+        Self::Tencent,
+        Self::Systor17,
+        Self::Spc,
+        Self::DiskSim,
+    ];
 
     /// What it is called.
     #[must_use]
@@ -32,36 +65,51 @@ impl Format {
             Self::FioV2 => "fio-v2",
             Self::FioV3 => "fio-v3",
             Self::Blkparse => "blkparse",
+            Self::Blktrace => "blktrace",
             Self::Msr => "msr",
+            Self::Alibaba => "alibaba",
+            Self::Tencent => "tencent",
+            Self::Systor17 => "systor17",
+            Self::Spc => "spc",
             Self::DiskSim => "disksim",
         }
     }
 
-    /// The format of a text that begins like `head`: fio's by its header, any other by the first
-    /// line that only it can read.
+    /// The format of a file that begins like `head`: blktrace's and fio's by their first bytes, any other
+    /// by the first line that one of them can read.
     #[must_use]
-    pub fn recognise(head: &str) -> Option<Self> {
-        let mut lines = head.lines().map(str::trim).filter(|line| !line.is_empty()).peekable();
+    pub fn recognise(head: &[u8]) -> Option<Self> {
+        if is_blktrace(head) {
+            return Some(Self::Blktrace);
+        }
+        let text = String::from_utf8_lossy(head);
+        let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty()).peekable();
         let first = lines.peek()?;
         match iolog::HEADERS.iter().position(|header| header == first) {
             Some(0) => return Some(Self::FioV2),
             Some(_) => return Some(Self::FioV3),
             None => {}
         }
+        let mut parsers = BY_LINE.map(|format| (format, format.parser(head)));
         lines.find_map(|line| {
-            let mut headless = [Self::Blkparse, Self::Msr, Self::DiskSim].into_iter();
-            headless.find(|format| format.parser(head).line(line).is_ok())
+            let mut parsers = parsers.iter_mut();
+            parsers.find_map(|(format, parser)| parser.line(line).is_ok().then_some(*format))
         })
     }
 
-    /// The parser for a text that begins like `head`.
-    pub(super) fn parser(self, head: &str) -> Parser {
+    /// The parser for a file that begins like `head`.
+    pub(super) fn parser(self, head: &[u8]) -> Parser {
         match self {
             Self::FioV2 => Parser::FioV2 { clock: Nanos::ZERO },
-            Self::FioV3 => Parser::FioV3,
-            Self::Blkparse => Parser::Blkparse(Stage::of(head)),
-            Self::Msr => Parser::Msr,
-            Self::DiskSim => Parser::DiskSim,
+            Self::FioV3 => Parser::Plain(iolog::version_3),
+            Self::Blkparse => Parser::Blkparse(Stage::of(&String::from_utf8_lossy(head))),
+            Self::Blktrace => Parser::Blktrace(Events::of(head)),
+            Self::Msr => Parser::Plain(msr::line),
+            Self::Alibaba => Parser::Plain(alibaba::line),
+            Self::Tencent => Parser::Plain(tencent::line),
+            Self::Systor17 => Parser::Plain(systor::line),
+            Self::Spc => Parser::Plain(spc::line),
+            Self::DiskSim => Parser::Plain(disksim::line),
         }
     }
 }
@@ -75,23 +123,61 @@ impl fmt::Display for Format {
 /// A format with what it remembers from line to line.
 #[derive(Clone, Debug)]
 pub(super) enum Parser {
-    FioV2 { clock: Nanos },
-    FioV3,
+    FioV2 {
+        clock: Nanos,
+    },
     Blkparse(Stage),
-    Msr,
-    DiskSim,
+    /// Events, which are no lines.
+    Blktrace(Events),
+    /// Each line is read by itself.
+    Plain(fn(&str) -> Result<Line<'_>, String>),
 }
 
 impl Parser {
     /// What a line that is not empty holds.
-    pub(super) fn line<'a>(&mut self, line: &'a str) -> Result<Line<'a>, String> {
+    pub(super) fn line<'a>(&'a mut self, line: &'a str) -> Result<Line<'a>, String> {
         match self {
-            Self::FioV2 { .. } | Self::FioV3 if iolog::HEADERS.contains(&line) => Ok(Line::Nothing),
             Self::FioV2 { clock } => iolog::version_2(line, clock),
-            Self::FioV3 => iolog::version_3(line),
             Self::Blkparse(stage) => blkparse::line(line, *stage),
-            Self::Msr => msr::line(line),
-            Self::DiskSim => disksim::line(line),
+            Self::Blktrace(events) => events.event(line.as_bytes()),
+            Self::Plain(parse) => parse(line),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Values that columns of the formats have.
+    const FIELDS: [&str; 14] = [
+        "0",
+        "1",
+        "7",
+        "4096",
+        "128166372003061629",
+        "1538323200",
+        "0.5",
+        "1456135200.013118000",
+        "R",
+        "W",
+        "Read",
+        "Write",
+        "src1",
+        "",
+    ];
+
+    proptest! {
+        /// No line of CSV is of two formats, whatever its columns hold, so that none needs to be guessed.
+        #[test]
+        fn a_line_is_of_one_format_at_most(
+            columns in prop::collection::vec(prop::sample::select(&FIELDS[..]), 1..9),
+        ) {
+            let line = columns.join(",");
+            let is_read = |format: &&Format| format.parser(&[]).line(&line).is_ok();
+            let formats: Vec<_> = BY_LINE.iter().filter(is_read).collect();
+            prop_assert!(formats.len() <= 1, "{line}: {formats:?}");
         }
     }
 }

@@ -11,6 +11,9 @@ pub(super) const HEADERS: [&str; 2] = ["fio version 2 iolog", "fio version 3 iol
 
 /// A line of version 2; `clock` is the sum of the waits so far, which are in microseconds.
 pub(super) fn version_2<'a>(line: &'a str, clock: &mut Nanos) -> Result<Line<'a>, String> {
+    if HEADERS.contains(&line) {
+        return Ok(Line::Header);
+    }
     let mut fields = line.split_ascii_whitespace();
     let device = field(&mut fields, "file name")?;
     let action = field(&mut fields, "action")?;
@@ -27,6 +30,9 @@ pub(super) fn version_2<'a>(line: &'a str, clock: &mut Nanos) -> Result<Line<'a>
 
 /// A line of version 3: a time in microseconds, and then as in version 2, but without waits.
 pub(super) fn version_3(line: &str) -> Result<Line<'_>, String> {
+    if HEADERS.contains(&line) {
+        return Ok(Line::Header);
+    }
     let mut fields = line.split_ascii_whitespace();
     let at = time(field(&mut fields, "time")?, Nanos::from_us(1))?;
     let device = field(&mut fields, "file name")?;

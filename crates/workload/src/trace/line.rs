@@ -15,6 +15,8 @@ pub(super) enum Line<'a> {
     Request(Request<'a>),
     /// Nothing to be replayed.
     Nothing,
+    /// The names of the columns, by which a format is recognised.
+    Header,
     /// The end of the trace.
     End,
 }

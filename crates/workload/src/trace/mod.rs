@@ -1,11 +1,15 @@
-//! Block traces: text in, requests out, and their replay on a block device in virtual time.
+//! Block traces: files in, requests out, and their replay on a block device in virtual time.
 //!
-//! [`TraceReader`] streams the requests of a file, of which it never holds more than a line beyond its
-//! buffers. [`Replay`] issues them, at their own times or as fast as the device takes them; [`Info`]
+//! [`TraceReader`] streams the requests of files, of each of which it never holds more than a line beyond
+//! its buffers. [`TraceWriter`] writes them in another format. [`Replay`] issues them, at their own times or as fast as the device takes them; [`Info`]
 //! describes them. What each format means, and where this reading of it differs from other tools', is
 //! in docs/formats/trace.md.
 
+mod alibaba;
 mod blkparse;
+mod blktrace;
+mod decompress;
+mod devices;
 mod disksim;
 mod error;
 mod fields;
@@ -13,13 +17,19 @@ mod fit;
 mod footprint;
 mod format;
 mod info;
+mod input;
 mod iolog;
 mod line;
 mod msr;
 mod reader;
 mod record;
 mod replay;
+mod spc;
+mod systor;
+mod tencent;
+mod write;
 
+pub use devices::{Layout, Place};
 pub use error::{ReplayError, TraceError};
 pub use fit::FitCounts;
 pub(crate) use fit::Fitter;
@@ -29,3 +39,4 @@ pub use info::{DirectionInfo, Info, SIZE_CLASSES};
 pub use reader::{ReadCounts, ReadOptions, TraceReader};
 pub use record::{Action, Record};
 pub use replay::{Pace, Replay, ReplayOptions, TraceCounts, check};
+pub use write::{LeftOut, TraceWriter};

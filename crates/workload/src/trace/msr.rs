@@ -2,7 +2,7 @@
 //! set 388): `Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime`. Times are Windows file
 //! times, in units of 100 ns; offset and size are bytes.
 
-use super::fields::{field, number, time};
+use super::fields::{columns, end, field, is_header, number, time};
 use super::line::{Line, Request};
 use super::record::Record;
 use crate::fio::Direction;
@@ -11,12 +11,15 @@ use nandscape_rt::Nanos;
 /// Unit of a Windows file time.
 const TICK: Nanos = Nanos(100);
 
-/// A line, or the header that some copies have.
+/// The first line of some copies.
+pub(super) const HEADER: &str = "Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime";
+
+/// A line.
 pub(super) fn line(line: &str) -> Result<Line<'_>, String> {
-    if line.starts_with("Timestamp,") {
-        return Ok(Line::Nothing);
+    if is_header(line, HEADER) {
+        return Ok(Line::Header);
     }
-    let mut fields = line.split(',').map(str::trim);
+    let mut fields = columns(line);
     let at = time(field(&mut fields, "time")?, TICK)?;
     let device = device(line).ok_or("host or disk number is missing")?;
     let mut fields = fields.skip(2);
@@ -30,7 +33,7 @@ pub(super) fn line(line: &str) -> Result<Line<'_>, String> {
     if let Some(response) = fields.next() {
         let _: u64 = number(response, "response time")?;
     }
-    super::fields::end(&mut fields)?;
+    end(&mut fields)?;
     Ok(Line::Request(Request { device, record: Record::io(at, direction, offset, size)? }))
 }
 

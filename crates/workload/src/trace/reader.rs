@@ -1,43 +1,33 @@
-//! A trace, line by line: finds out the format, bounds what may be malformed, and puts times into
-//! order.
+//! A trace as a stream of requests in order of time, from one file or several.
 //!
-//! Memory: the head of the file by which it is recognised, one line, and the names of the devices.
+//! Memory: what each file needs, and the names of the devices.
 
+use super::devices::{Devices, Layout};
 use super::error::TraceError;
-use super::format::{Format, Parser};
-use super::line::Line;
+use super::format::Format;
+use super::input::{Input, whole};
 use super::record::Record;
-use crate::fio::Place;
 use nandscape_rt::Nanos;
-use std::collections::BTreeSet;
 use std::fmt;
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Chain, Cursor, Read};
+use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::sync::Arc;
-
-/// Bytes by which a format is recognised.
-const HEAD_BYTES: u64 = 64 << 10;
-/// Longest line in bytes.
-const LINE_BYTES_MAX: u64 = 64 << 10;
-/// Devices that one trace may name.
-const DEVICES_MAX: usize = 1 << 12;
 
 /// How a trace is read.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct ReadOptions {
     /// The format; recognised by content where none is given.
     pub format: Option<Format>,
-    /// Malformed lines that are left out before one is an error.
+    /// Malformed lines of a file that are left out before one is an error.
     pub skip_bad_lines: u64,
 }
 
 /// What was read so far.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct ReadCounts {
-    /// Bytes.
+    /// Bytes, after decompression.
     pub bytes: u64,
-    /// Lines.
+    /// Lines, or events of a format without lines.
     pub lines: u32,
     /// Requests.
     pub requests: u64,
@@ -47,31 +37,19 @@ pub struct ReadCounts {
     pub disordered: u64,
 }
 
-/// Where text comes from: who replays it is compiled once for all.
-trait Source: BufRead + fmt::Debug {}
-
-impl<R: BufRead + fmt::Debug> Source for R {}
-
 /// A stream of requests.
 #[derive(Debug)]
 pub struct TraceReader {
-    name: Arc<str>,
-    input: Chain<Cursor<Vec<u8>>, Box<dyn Source>>,
-    format: Format,
-    parser: Parser,
-    skip_bad_lines: u64,
-    counts: ReadCounts,
-    devices: BTreeSet<Box<str>>,
-    /// The device whose requests are wanted; those of all where none is named.
-    wanted: Option<Box<str>>,
-    /// Devices whose requests were left out.
-    others: BTreeSet<Box<str>>,
+    name: String,
+    files: Vec<Input>,
+    /// The next request of each file; empty for a single file.
+    pending: Vec<Option<Record>>,
+    devices: Devices,
     /// Time of the first request, as the trace counts.
     began: Option<Nanos>,
     /// Time of the latest request, from the first.
     latest: Nanos,
-    line: Vec<u8>,
-    ended: bool,
+    disordered: u64,
 }
 
 impl TraceReader {
@@ -91,51 +69,74 @@ impl TraceReader {
     /// Input that cannot be read, or whose format is not known.
     pub fn new(
         name: &str,
-        mut input: impl BufRead + fmt::Debug + 'static,
+        input: impl BufRead + fmt::Debug + 'static,
         options: ReadOptions,
     ) -> Result<Self, TraceError> {
-        let mut head = Vec::new();
-        let read = input.by_ref().take(HEAD_BYTES).read_to_end(&mut head);
-        read.map_err(|error| whole(name, error.to_string()))?;
-        let text = String::from_utf8_lossy(&head).into_owned();
-        let format = options.format.or_else(|| Format::recognise(&text));
-        let format = format.ok_or_else(|| whole(name, unknown_format()))?;
+        let file = Input::new(name, input, options)?;
         Ok(Self {
-            name: name.into(),
-            input: Cursor::new(head).chain(Box::new(input)),
-            format,
-            parser: format.parser(&text),
-            skip_bad_lines: options.skip_bad_lines,
-            counts: ReadCounts::default(),
-            devices: BTreeSet::new(),
-            wanted: None,
-            others: BTreeSet::new(),
+            name: name.to_owned(),
+            devices: Devices::new(file.format == Format::Msr),
+            files: vec![file],
+            pending: Vec::new(),
             began: None,
             latest: Nanos::ZERO,
-            line: Vec::new(),
-            ended: false,
+            disordered: 0,
         })
     }
 
-    /// The same stream with the requests of one device only, named as the trace has it; for MSR
-    /// Cambridge's, the number of the disk will do.
-    #[must_use]
-    pub fn only(self, device: &str) -> Self {
-        Self { wanted: Some(device.into()), ..self }
+    /// The requests of this reader and of another in one stream, in order of the times that the files
+    /// have; of the same time, this reader's are first. Nothing was read of either.
+    ///
+    /// # Errors
+    /// Files of different formats.
+    pub fn with(mut self, other: Self) -> Result<Self, TraceError> {
+        let (own, others) = (self.format(), other.format());
+        if own != others {
+            let what = format!("its format is {others}, that of {} is {own}", self.files[0].name());
+            return Err(whole(&other.name, what));
+        }
+        self.files.extend(other.files);
+        self.name = format!("{} and {} more", self.files[0].name(), self.files.len() - 1);
+        Ok(self)
     }
 
-    fn is_wanted(&self, device: &str) -> bool {
-        let disk = || (self.format == Format::Msr).then(|| device.rsplit(',').next()).flatten();
-        self.wanted.as_deref().is_none_or(|wanted| device == wanted || disk() == Some(wanted))
+    /// The same stream with the requests of one device only, named as the trace has it; for MSR
+    /// Cambridge's, the number of the disk will do. Called again, with those of another device too.
+    #[must_use]
+    pub fn only(mut self, device: &str) -> Self {
+        self.devices.want(device);
+        self
+    }
+
+    /// The same stream with each device at its place in one address space.
+    #[must_use]
+    pub fn placed(mut self, layout: &Layout) -> Self {
+        self.devices.place(layout);
+        self
+    }
+
+    /// Reads to the end; the devices, one after another in one address space.
+    ///
+    /// # Errors
+    /// What cannot be read, and devices that are too large together.
+    pub fn layout(mut self) -> Result<Layout, TraceError> {
+        while self.next_record()?.is_some() {}
+        self.devices.layout().map_err(|problem| whole(&self.name, problem))
     }
 
     /// The format.
     #[must_use]
-    pub const fn format(&self) -> Format {
-        self.format
+    pub fn format(&self) -> Format {
+        self.files[0].format
     }
 
-    /// The name that errors call it by.
+    /// Whether any file is compressed.
+    #[must_use]
+    pub fn is_compressed(&self) -> bool {
+        self.files.iter().any(|file| file.is_compressed)
+    }
+
+    /// What results call it.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
@@ -143,132 +144,83 @@ impl TraceReader {
 
     /// What was read so far.
     #[must_use]
-    pub const fn counts(&self) -> ReadCounts {
-        self.counts
+    pub fn counts(&self) -> ReadCounts {
+        let start = ReadCounts { disordered: self.disordered, ..ReadCounts::default() };
+        self.files.iter().map(|file| file.counts).fold(start, |sum, file| ReadCounts {
+            bytes: sum.bytes + file.bytes,
+            lines: sum.lines.saturating_add(file.lines),
+            requests: sum.requests + file.requests,
+            malformed_lines: sum.malformed_lines + file.malformed_lines,
+            ..sum
+        })
     }
 
     /// Devices that requests so far were for.
     #[must_use]
     pub fn devices(&self) -> u64 {
-        self.devices.len() as u64
+        self.devices.count()
+    }
+
+    /// The name of the device that a request is for.
+    #[must_use]
+    pub fn device(&self, record: &Record) -> &str {
+        self.devices.name(record.device)
     }
 
     /// An error about a request.
     #[must_use]
-    pub fn error(&self, line: u32, problem: String) -> TraceError {
-        TraceError { place: Place { file: self.name.clone(), line, column: 0 }, problem }
+    pub fn error(&self, record: &Record, problem: String) -> TraceError {
+        self.files[record.file as usize].error(record.line, problem)
     }
 
     /// The next request; `None` at the end.
     ///
     /// # Errors
     /// A malformed line beyond those that may be skipped, a failure to read, or a trace that ends
-    /// without a request of the wanted device.
+    /// without a request of the wanted devices.
     pub fn next_record(&mut self) -> Result<Option<Record>, TraceError> {
-        while !self.ended && self.read_line()? {
-            let line = std::mem::take(&mut self.line);
-            let taken = self.take(&String::from_utf8_lossy(&line));
-            self.line = line;
-            match taken {
-                Ok(Some(record)) => return Ok(Some(record)),
-                Ok(None) => {}
-                Err(problem) => self.bad_line(problem)?,
-            }
-        }
-        match &self.wanted {
-            Some(device) if self.counts.requests == 0 => {
-                let others = self.others.iter().map(AsRef::as_ref).collect::<Vec<&str>>();
-                let others = others.join("; ");
-                Err(whole(&self.name, format!("no request of device {device}; it has: {others}")))
-            }
-            _ => Ok(None),
-        }
-    }
-
-    /// The request of a line.
-    fn take(&mut self, line: &str) -> Result<Option<Record>, String> {
-        let text = line.trim();
-        if text.is_empty() {
-            return Ok(None);
-        }
-        if line.len() as u64 > LINE_BYTES_MAX {
-            return Err(format!("the line is longer than {LINE_BYTES_MAX} bytes"));
-        }
-        let request = match self.parser.line(text)? {
-            Line::Request(request) => request,
-            Line::Nothing => return Ok(None),
-            Line::End => {
-                self.ended = true;
-                return Ok(None);
-            }
+        let next = match &mut self.files[..] {
+            [file] => file.next(&mut self.devices)?,
+            _ => self.earliest()?,
         };
-        if !self.is_wanted(request.device) {
-            if self.others.len() < DEVICES_MAX && !self.others.contains(request.device) {
-                self.others.insert(request.device.into());
+        match next {
+            Some(record) => Ok(Some(self.in_order(record))),
+            None if self.devices.are_named() && self.began.is_none() => {
+                let devices = self.devices.list();
+                let what = format!("no request of the chosen devices; it has: {devices}");
+                Err(whole(&self.name, what))
             }
-            return Ok(None);
+            None => Ok(None),
         }
-        if !self.devices.contains(request.device) {
-            if self.devices.len() == DEVICES_MAX {
-                return Err(format!("more than {DEVICES_MAX} devices"));
-            }
-            self.devices.insert(request.device.into());
-        }
-        self.counts.requests += 1;
-        Ok(Some(self.in_order(request.record)))
     }
 
-    /// The record with its line, and its time from the first request on.
+    /// The earliest of the next requests of all files.
+    fn earliest(&mut self) -> Result<Option<Record>, TraceError> {
+        if self.pending.is_empty() {
+            for file in 0..self.files.len() {
+                let first = self.next_of(file)?;
+                self.pending.push(first);
+            }
+        }
+        let times = self.pending.iter().flatten();
+        let Some(first) = times.min_by_key(|record| record.at).copied() else { return Ok(None) };
+        let file = first.file as usize;
+        self.pending[file] = self.next_of(file)?;
+        Ok(Some(first))
+    }
+
+    fn next_of(&mut self, file: usize) -> Result<Option<Record>, TraceError> {
+        let next = self.files[file].next(&mut self.devices)?;
+        Ok(next.map(|record| Record { file: file as u32, ..record }))
+    }
+
+    /// The record with its time from the first request on.
     fn in_order(&mut self, record: Record) -> Record {
         let began = *self.began.get_or_insert(record.at);
         if record.at < began.saturating_add(self.latest) {
-            self.counts.disordered += 1;
+            self.disordered += 1;
         }
         self.latest = self.latest.max(record.at.saturating_sub(began));
-        Record { at: self.latest, line: self.counts.lines, ..record }
+        Record { at: self.latest, ..record }
     }
-
-    fn bad_line(&mut self, problem: String) -> Result<(), TraceError> {
-        if self.counts.malformed_lines < self.skip_bad_lines {
-            self.counts.malformed_lines += 1;
-            return Ok(());
-        }
-        let problem = match self.counts.malformed_lines {
-            0 => problem,
-            skipped => format!("{problem} ({skipped} bad lines were skipped before)"),
-        };
-        Err(self.error(self.counts.lines, problem))
-    }
-
-    /// Reads a line, of which what is too long is left out; whether there was one.
-    fn read_line(&mut self) -> Result<bool, TraceError> {
-        self.line.clear();
-        let kept = self.input.by_ref().take(LINE_BYTES_MAX + 1).read_until(b'\n', &mut self.line);
-        let rest = match &kept {
-            Ok(bytes) if *bytes as u64 > LINE_BYTES_MAX && !self.line.ends_with(b"\n") => {
-                self.input.skip_until(b'\n')
-            }
-            _ => Ok(0),
-        };
-        self.counts.lines = self.counts.lines.saturating_add(1);
-        let bytes = kept.and_then(|kept| Ok((kept + rest?) as u64));
-        let bytes = bytes.map_err(|error: io::Error| {
-            self.error(self.counts.lines, format!("cannot be read: {error}"))
-        })?;
-        self.counts.bytes += bytes;
-        if bytes == 0 {
-            self.counts.lines -= 1;
-        }
-        Ok(bytes > 0)
-    }
-}
-
-/// An error about the whole file.
-fn whole(name: &str, problem: String) -> TraceError {
-    TraceError { place: Place::file(name), problem }
-}
-
-fn unknown_format() -> String {
-    let names = Format::ALL.map(Format::name).join(", ");
-    format!("no trace that is known; if it is one of {names}, name it with --format")
 }

@@ -40,15 +40,18 @@ pub struct Record {
     pub offset_bytes: u64,
     /// Bytes; 0 for a flush.
     pub length_bytes: u64,
-    /// Line that it stands in.
+    /// Line that it stands in; of blktrace's binary form, the number of the event.
     pub line: u32,
+    /// Number of the file that it stands in, from 0.
+    pub file: u32,
+    /// Number of the device that it is for; [`super::TraceReader::device`] has its name.
+    pub device: u32,
 }
 
 impl Record {
     /// A flush.
     pub(super) const fn flush(at: Nanos) -> Self {
-        let flags = Flags::NONE;
-        Self { at, action: Action::Flush, flags, offset_bytes: 0, length_bytes: 0, line: 0 }
+        Self::new(at, Action::Flush, 0, 0)
     }
 
     /// A transfer or trim; refuses what no device could be asked for.
@@ -68,8 +71,12 @@ impl Record {
         if offset_bytes.checked_add(length_bytes).is_none() {
             return Err(format!("offset {offset_bytes} and size {length_bytes} overflow 64 bits"));
         }
-        let action = Action::Io(direction);
-        Ok(Self { at, action, flags: Flags::NONE, offset_bytes, length_bytes, line: 0 })
+        Ok(Self::new(at, Action::Io(direction), offset_bytes, length_bytes))
+    }
+
+    const fn new(at: Nanos, action: Action, offset_bytes: u64, length_bytes: u64) -> Self {
+        let flags = Flags::NONE;
+        Self { at, action, flags, offset_bytes, length_bytes, line: 0, file: 0, device: 0 }
     }
 
     /// The first sector of 4 KiB that it touches, and the one behind the last.

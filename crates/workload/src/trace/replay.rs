@@ -5,6 +5,9 @@
 //! which falls behind cannot hide it. As fast as possible, the next request follows at once when
 //! there is room, and latencies count from submission. Requests go out in the order of the trace.
 //!
+//! A write that covers its first or its last sector in part reads that sector first. Results count the bytes
+//! that the trace asks for, and [`TraceCounts`] those that were issued for them.
+//!
 //! A request that a device fails ends the replay when what is in flight is back, as in fio.
 
 use super::error::{ReplayError, TraceError};
@@ -19,7 +22,9 @@ use crate::engine::{
 };
 use crate::fio::{Direction, Runtime};
 use crate::target::IoTarget;
-use nandscape_block::{Bio, Completion, DeviceCaps, Done, Flags, Lba, Op, Payload, Submit, Token};
+use nandscape_block::{
+    Bio, Completion, DeviceCaps, Done, Flags, Lba, Op, Payload, SECTOR_BYTES, Submit, Token,
+};
 use nandscape_rt::Nanos;
 
 /// When requests are issued.
@@ -76,6 +81,10 @@ pub struct TraceCounts {
     pub late: u64,
     /// The longest that one was late.
     pub late_max: Nanos,
+    /// Bytes of whole sectors that were issued for the requests that completed, by direction.
+    pub issued_bytes: [u64; 3],
+    /// Sectors that were read because a write covers them in part.
+    pub rmw_reads: u64,
 }
 
 /// Whether every request that a trace replayed so may issue fits a device with these capabilities, without
@@ -94,7 +103,7 @@ pub fn check(
         if how.due(Nanos::ZERO, record.at) >= how.end(Nanos::ZERO) {
             break;
         }
-        let fitted = fitter.fit(&record).map_err(|problem| reader.error(record.line, problem))?;
+        let fitted = fitter.fit(&record).map_err(|problem| reader.error(&record, problem))?;
         if let (Action::Io(Direction::Read | Direction::Write), Some(extents)) =
             (record.action, fitted)
         {
@@ -113,6 +122,8 @@ struct Slot {
     since: Nanos,
     latest: Nanos,
     open_parts: u32,
+    /// The write itself comes after the reads of sectors that it covers in part.
+    modifies: bool,
     failed: bool,
 }
 
@@ -221,7 +232,7 @@ impl<S> Replay<S> {
 
     /// What was read so far, for the progress of the replay.
     #[must_use]
-    pub const fn read(&self) -> ReadCounts {
+    pub fn read(&self) -> ReadCounts {
         self.reader.counts()
     }
 
@@ -259,7 +270,7 @@ impl<S> Replay<S> {
                 break;
             }
             let fitted = self.fitter.fit(&record);
-            let fitted = fitted.map_err(|problem| self.reader.error(record.line, problem))?;
+            let fitted = fitted.map_err(|problem| self.reader.error(&record, problem))?;
             if let Some(extents) = fitted {
                 self.next = Some(Next { record, extents, due });
                 break;
@@ -297,15 +308,40 @@ impl<S> Replay<S> {
         let late = self.now.saturating_sub(since);
         self.counts.late += u64::from(late > Nanos::ZERO);
         self.counts.late_max = self.counts.late_max.max(late);
-        let slot = Slot { record, extents, since, latest: self.now, open_parts: 1, failed: false };
-        self.slots[index as usize] = Some(slot);
-        if record.action == Action::Io(Direction::Write) {
+        let partial = partial_sectors(&record, extents);
+        let modifies = partial.iter().any(Option::is_some);
+        self.slots[index as usize] = Some(Slot {
+            record,
+            extents,
+            since,
+            latest: self.now,
+            open_parts: 1,
+            modifies,
+            failed: false,
+        });
+        for lba in partial.into_iter().flatten() {
+            self.counts.rmw_reads += 1;
+            self.send(target, index, self.bio(Direction::Read, lba, 1));
+        }
+        if modifies {
+            return self.close_part(index, self.now);
+        }
+        self.submit(target, index, record.action, extents);
+    }
+
+    /// Submits the request of a slot, of which a part is open.
+    fn submit<T: IoTarget>(
+        &mut self,
+        target: &mut T,
+        index: u32,
+        action: Action,
+        extents: Extents,
+    ) {
+        if action == Action::Io(Direction::Write) {
             self.version = next_version(self.version);
         }
-        match record.action {
-            Action::Flush => {
-                self.send(target, index, Bio::flush());
-            }
+        match action {
+            Action::Flush => self.send(target, index, Bio::flush()),
             Action::Io(direction) => {
                 for extent in extents.into_iter().flatten() {
                     self.send_extent(target, index, direction, extent);
@@ -400,7 +436,7 @@ impl<S> Replay<S> {
         if own > targets {
             self.target_event(target)?;
         } else if leaf < self.slots.len() {
-            self.complete(leaf);
+            self.complete(target, leaf);
         }
         Ok(())
     }
@@ -419,9 +455,17 @@ impl<S> Replay<S> {
         Ok(())
     }
 
-    /// The slot's request has completed.
-    fn complete(&mut self, index: usize) {
+    /// What the slot submitted has completed.
+    fn complete<T: IoTarget>(&mut self, target: &mut T, index: usize) {
         self.events.clear(index);
+        if let Some(slot) = &mut self.slots[index]
+            && slot.modifies
+            && !slot.failed
+        {
+            (slot.modifies, slot.open_parts) = (false, 1);
+            let Slot { record, extents, .. } = *slot;
+            return self.submit(target, index as u32, record.action, extents);
+        }
         let depth = (self.slots.len() - self.free.len()) as u32;
         self.free.push(index as u32);
         let Some(slot) = self.slots[index].take() else { return };
@@ -440,8 +484,7 @@ impl<S> Replay<S> {
     /// The request counts, and is reported to the recorder.
     fn count(&mut self, slot: &Slot) {
         let latency = self.now.saturating_sub(slot.since);
-        let extents = slot.extents.into_iter().flatten();
-        let bytes = extents.map(|extent| extent.bytes()).sum::<u64>();
+        let bytes = slot.record.length_bytes;
         let direction = match slot.record.action {
             Action::Flush => None,
             Action::Io(direction) => Some(direction),
@@ -449,6 +492,9 @@ impl<S> Replay<S> {
         match direction {
             None => self.result.sync.record(latency),
             Some(direction) => {
+                let extents = slot.extents.into_iter().flatten();
+                let issued = extents.map(|extent| extent.bytes()).sum::<u64>();
+                self.counts.issued_bytes[direction as usize] += issued;
                 let result = &mut self.result.directions[direction as usize];
                 result.ios += 1;
                 result.bytes += bytes;
@@ -489,6 +535,22 @@ impl<S> Replay<S> {
         });
         EngineError::Stuck { at: self.now, waiting: waiting.collect() }
     }
+}
+
+/// The first and the last sector of a write, where it covers them in part; one sector is read once.
+fn partial_sectors(record: &Record, extents: Extents) -> [Option<Lba>; 2] {
+    let end_bytes = record.offset_bytes + record.length_bytes;
+    let is_partial = |at: u64| !at.is_multiple_of(SECTOR_BYTES);
+    if record.action != Action::Io(Direction::Write) {
+        return [None, None];
+    }
+    let mut used = extents.into_iter().flatten();
+    let first = used.next();
+    let last = used.next().or(first);
+    let head = first.filter(|_| is_partial(record.offset_bytes)).map(|at| at.lba);
+    let tail = last.filter(|_| is_partial(end_bytes));
+    let tail = tail.map(|at| at.lba.plus(u64::from(at.sectors) - 1));
+    [head, tail.filter(|tail| Some(*tail) != head)]
 }
 
 /// Latencies so far, by direction, and of flushes.
