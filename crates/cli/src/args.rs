@@ -10,7 +10,7 @@ mod report;
 mod state;
 mod trace;
 
-pub(crate) use crash::{BaseChoice, CrashFsArgs};
+pub(crate) use crash::{BaseChoice, CrashArgs, Which};
 pub(crate) use fs::{
     DumpArgs, DumpWhat, FsckArgs, ImageCommand, ImageExportArgs, ImageImportArgs, ImagesArgs,
     KindChoice, MkfsArgs,
@@ -27,7 +27,6 @@ pub(crate) use trace::{
 
 use crate::paint::ColorChoice;
 use clap::{Arg, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
-use nandscape_crash::composition::Pins;
 use std::any::TypeId;
 use std::path::{Path, PathBuf};
 
@@ -346,102 +345,6 @@ Examples:
         #[arg(long, value_name = "KEY.PATH=VALUE")]
         set: Vec<String>,
     },
-}
-
-/// `nandscape crash`.
-#[derive(Args, Debug)]
-#[command(after_long_help = "\
-Each seed chooses a small device, a load, faults, and the instants at which power fails, also while \
-the device recovers. A violation is shown with everything that led to it; --first SEED --seeds 1 \
-shows it again. The exit code is 1 if any promise was broken.
-
-A composition is ROUTING/FLUSH-SCOPE/LINE-SET/GC-STREAM/MAP/WIDTHS, with * where the seed may choose; \
-what is left out at the end is the seed's, too. MAP is resident, lru, hotness, hotness-journal or dftl, \
-the cached ones also with -serial: one miss at a time. WIDTHS is usual, as a name that ends with MAP \
-has it, or wide: a number of lines for each stream, which the seed draws. A matrix runs only compositions that --composition \
-permits. docs/formats/crash.md describes the JSON.
-
-Rules for --omit: those of the FTL and, with --fs, of the file system; an unknown name lists them.
-
-Examples:
-  nandscape crash --seeds 10000 --jobs 2
-  nandscape crash --stack pblk --faults 1000
-  nandscape crash --edge-cases --seeds 5000 --jobs 2     unusual devices
-  nandscape crash --stack ssd --omit buffer-save --set ftl.buffer.power_safe=true
-  nandscape crash --unreadable 100                       one in 100 writes loses a sector
-  nandscape crash --stack mine.toml --seeds 200 --output-format json
-  nandscape crash --first 4711 --seeds 1                 the violation of seed 4711 again
-  nandscape crash --omit erase-rule                      is a broken FTL detected?
-  nandscape crash --composition '*/submitted-only/*/*'   is Linux 4.13's flush detected?
-  nandscape crash --matrix all --jobs 2                  every composition, 50 cuts each
-  nandscape crash --matrix pairs --jobs 2                a few that meet each other, 1000 cuts each
-  nandscape crash --matrix pairs --output-format json --output pairs.json
-  nandscape crash --matrix all --composition '*/*/*/data/dftl-serial'
-  nandscape crash --composition '*/*/units-2/*/*/wide'   streams of several lines each
-  nandscape crash --omit stale-map --composition '*/*/*/*/lru'
-  nandscape crash --composition per-core+journal+fsync-aware/file-ring/units-2/own/dftl
-  nandscape crash --fs ext4 --stack js-pblk --set fs.data=journal --cuts 2000
-  nandscape crash --fs ext4 --stack pblk --cuts 200 --oracle-every 10   with e2fsck as oracle
-  nandscape crash --fs ext4 --set fs.commit=ijournal --cuts 2000
-  nandscape crash --fs ext4 --base adversary --cuts 5000 on a device that does the worst it may
-  nandscape crash --fs ext4 --omit missing-revoke        is a broken journal detected?
-  nandscape crash --fs f2fs --cuts 2000                  on a small conventional SSD
-  nandscape crash --fs f2fs --base adversary --set fs.data_order=ordered --cuts 5000
-  nandscape crash --fs f2fs --cuts 200 --oracle-every 10 with fsck.f2fs as oracle")]
-pub(crate) struct CrashArgs {
-    /// A stack whose device is scaled down; without one, each seed chooses its FTL too
-    #[arg(long, value_name = "NAME|FILE")]
-    pub(crate) stack: Option<String>,
-    /// Change a key of the stack, or with --fs a mode such as fs.data (may be repeated)
-    #[arg(long, value_name = "KEY.PATH=VALUE")]
-    pub(crate) set: Vec<String>,
-    /// Number of seeds
-    #[arg(long, default_value_t = 1000, value_parser = whole::<1, { u64::MAX }>)]
-    pub(crate) seeds: u64,
-    /// The first seed
-    #[arg(long, value_name = "SEED", default_value_t = 1, value_parser = seed)]
-    pub(crate) first: u64,
-    /// Fail one in ONE_IN programs and erases (0: none) [default: each seed chooses]
-    #[arg(long, value_name = "ONE_IN")]
-    pub(crate) faults: Option<u32>,
-    /// Make one in ONE_IN written sectors uncorrectable (0: none) [default: each seed
-    /// chooses, or none with --faults]
-    #[arg(long, value_name = "ONE_IN")]
-    pub(crate) unreadable: Option<u32>,
-    /// Draw edge-case device configurations: unusual write rules, hardly any spare space, buffer or cache, cells
-    /// that soon wear out, up to every third program failing
-    #[arg(long, alias = "odd", conflicts_with = "faults")]
-    pub(crate) edge_cases: bool,
-    /// Self-test: leave RULE of the FTL or the file system out; the campaign must detect it
-    #[arg(long, alias = "broken", value_name = "RULE", value_parser = crash::rules(),
-        hide_possible_values = true)]
-    pub(crate) omit: Option<String>,
-    /// Fix routing, flush scope, line set, stream of GC copies and map, or some of them
-    #[arg(long, value_name = "NAME")]
-    pub(crate) composition: Option<Pins>,
-    /// Run legal compositions in turn, instead of what the seeds draw
-    #[arg(long, value_enum, conflicts_with_all = ["stack", "set", "seeds"])]
-    pub(crate) matrix: Option<Which>,
-    /// Power cuts: for each composition of a matrix [default: 50 for all, 1000 for pairs]; of a file
-    /// system, in all [default: 200]
-    #[arg(long, value_parser = whole::<1, 1_000_000>)]
-    pub(crate) cuts: Option<u64>,
-    #[command(flatten)]
-    pub(crate) on_fs: CrashFsArgs,
-    /// Threads; results do not depend on it
-    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=256))]
-    pub(crate) jobs: u32,
-    #[command(flatten)]
-    pub(crate) output: OutputArgs,
-}
-
-/// Which compositions.
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum, Debug)]
-pub(crate) enum Which {
-    /// Every legal one
-    All,
-    /// A few in which any two choices meet
-    Pairs,
 }
 
 /// `nandscape completions`.

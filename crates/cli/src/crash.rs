@@ -1,74 +1,109 @@
 //! `nandscape crash`: power-cut and fault campaigns, on as many threads as wanted. Seeds are
 //! independent, so the report does not depend on the number of threads.
 
+mod again;
+mod findings;
 mod fs;
 mod json;
 mod omit;
 mod oracle;
 
 use crate::args::{CrashArgs, KindChoice, OutputArgs, OutputFormat, Which};
+use crate::interrupt::Interrupt;
 use crate::output::{Failure, pretty};
-use crate::pool::spread;
+use crate::pool::{spread, threads};
 use crate::progress::Progress;
 use crate::replace::deliver;
 use crate::writable::expect_writable;
 use anyhow::anyhow;
+use findings::{End, Findings, SEEDS};
 use nandscape_crash::matrix::{Matrix, MatrixReport};
 use nandscape_crash::{
     CampaignReport, FaultRates, Options, SeedOutcome, StackChoice, has_compositions, run_seed,
 };
 use nandscape_lab::stack::Stack;
-use nandscape_rt::words::counted;
+use nandscape_rt::words::{counted, grouped};
 use serde_json::Value;
-use std::fmt::Display;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Seeds by default.
+const DEFAULT_SEEDS: u64 = 1000;
+
+/// What a signal makes a campaign do.
+const ON_SIGNAL: &str = "the campaign ends after the seeds in progress";
 
 /// Runs a campaign and prints what it found.
 pub(crate) fn crash(args: &CrashArgs) -> Result<(), Failure> {
     let stack = args.stack.as_deref().map(Path::new);
     expect_writable([args.output.file()], stack)?;
     if let Some(KindChoice(kind)) = args.on_fs.fs {
-        let found = fs::campaign(kind, args)?;
-        write_report(&found, &|| json::fs_campaign(&found, args.first), &args.output)?;
-        return verdict(&found.report);
+        return fs::crash(kind, args);
     }
     let options = options(args)?;
     if let Some(which) = args.matrix {
         return matrix(which, args, &options);
     }
-    let end = args.first.checked_add(args.seeds).ok_or_else(|| {
-        Failure::input(anyhow!("--first {} --seeds {}: too many seeds", args.first, args.seeds))
-    })?;
     if args.cuts.is_some() {
         return Err(Failure::input(anyhow!(
             "--cuts: needs --matrix or --fs; --seeds says how many"
         )));
     }
-    let report = campaign(&options, args.first, end, args.jobs);
-    write_report(&report, &|| json::campaign(&report, args.first), &args.output)?;
-    verdict(&report)
+    let seeds = args.seeds.unwrap_or(DEFAULT_SEEDS);
+    let end = end_of(args, seeds)?;
+    let ran = campaign(&options, args.first, end, threads(args.jobs.jobs));
+    let report = &ran.report;
+    let finished = format!("{} of {}", grouped(report.seeds), counted(seeds, SEEDS));
+    let findings = ran.findings(args, finished);
+    let text = || findings.text(&report.totals());
+    write_report(&text, &|| json::campaign(&findings, report), &args.output)?;
+    findings.result()
 }
 
-/// A broken promise is a failure.
-fn verdict(report: &CampaignReport) -> Result<(), Failure> {
-    match report.violations.len() {
-        0 => Ok(()),
-        n => {
-            let seeds = counted(report.seeds, ["seed", "seeds"]);
-            Err(Failure::run(anyhow!("{n} of {seeds} failed")))
+/// The seed after the last one.
+fn end_of(args: &CrashArgs, seeds: u64) -> Result<u64, Failure> {
+    let end = args.first.checked_add(seeds);
+    end.ok_or_else(|| {
+        Failure::input(anyhow!("--first {} --seeds {seeds}: too many seeds", args.first))
+    })
+}
+
+/// A campaign that has ended.
+pub(crate) struct Ran {
+    report: CampaignReport,
+    end: End,
+    wall_s: f64,
+}
+
+impl Ran {
+    /// What it found; `finished` is how much of it is finished.
+    fn findings<'a>(&'a self, args: &'a CrashArgs, finished: String) -> Findings<'a> {
+        let Self { report, end, wall_s } = self;
+        let last = args.first.saturating_add(report.seeds.saturating_sub(1));
+        let what = match report.seeds {
+            1 => format!("seed {last}"),
+            _ => format!("seeds {} to {last}", args.first),
+        };
+        Findings {
+            args,
+            end: *end,
+            seeds: report.seeds,
+            finished,
+            violations: report.violations.iter().map(|violation| (None, violation)).collect(),
+            what,
+            wall_s: *wall_s,
         }
     }
 }
 
 /// Writes a report in the form and to the place that are wanted.
 fn write_report(
-    report: &dyn Display,
+    text: &dyn Fn() -> String,
     json: &dyn Fn() -> Value,
     args: &OutputArgs,
 ) -> Result<(), Failure> {
     let text = match args.output_format {
-        OutputFormat::Normal => format!("{report}\n"),
+        OutputFormat::Normal => text(),
         OutputFormat::Json => pretty(&json())?,
     };
     deliver(&text, args.file())
@@ -80,29 +115,37 @@ fn matrix(which: Which, args: &CrashArgs, options: &Options) -> Result<(), Failu
         Which::All => Matrix::all(&options.pins, args.cuts.unwrap_or(50), args.first),
         Which::Pairs => Matrix::pairs(&options.pins, args.cuts.unwrap_or(1_000), args.first),
     };
+    let stop = Interrupt::new(ON_SIGNAL);
     let (mut progress, mut reports) = (Progress::new(), Vec::new());
     let compositions = matrix.legal.len() as u64;
+    let signal = || stop.has_come();
     spread(
-        args.jobs,
+        threads(args.jobs.jobs),
         0..compositions,
-        &|| false,
-        &|index| (index, matrix.run(index as usize, options)),
+        &signal,
+        &|index| (index, matrix.run(index as usize, options, &signal)),
         |report| {
             reports.push(report);
             progress.update("compositions", reports.len() as f64 / compositions as f64);
         },
     );
     reports.sort_by_key(|(index, _)| *index);
-    let reports = reports.into_iter().map(|(_, report)| report).collect();
-    let report = MatrixReport::new(&matrix, reports);
-    write_report(&report, &|| json::matrix(&report), &args.output)?;
-    match report.violations().count() {
-        0 => Ok(()),
-        n => {
-            let seeds = counted(n as u64, ["seed", "seeds"]);
-            Err(Failure::run(anyhow!("{seeds} failed")))
-        }
-    }
+    let ran = reports.len() as u64;
+    let report =
+        MatrixReport::new(&matrix, reports.into_iter().map(|(_, report)| report).collect());
+    let finished = format!("{} of {} compositions", grouped(ran), grouped(compositions));
+    let findings = Findings {
+        args,
+        end: if signal() { End::Interrupted } else { End::Whole },
+        seeds: report.seeds(),
+        what: counted(ran, ["composition", "compositions"]),
+        finished,
+        violations: report.violations().map(|(it, violation)| (Some(it), violation)).collect(),
+        wall_s: progress.wall_s(),
+    };
+    let text = || findings.text(&format!("{report}\n"));
+    write_report(&text, &|| json::matrix(&findings, &report), &args.output)?;
+    findings.result()
 }
 
 fn options(args: &CrashArgs) -> Result<Options, Failure> {
@@ -118,7 +161,7 @@ fn options(args: &CrashArgs) -> Result<Options, Failure> {
         erase_one_in: one_in,
         unreadable_one_in: 0,
     });
-    let pins = args.composition.unwrap_or_default();
+    let pins = args.composition.as_ref().map(|given| given.pins).unwrap_or_default();
     let (unreadable, edge_cases) = (args.unreadable, args.edge_cases);
     let mut options = Options { stack, faults, unreadable, pins, edge_cases, ..Options::default() };
     if args.composition.is_some() && !has_compositions(options.kind()) {
@@ -127,10 +170,15 @@ fn options(args: &CrashArgs) -> Result<Options, Failure> {
     }
     if let Some(name) = &args.omit {
         omit::rule(name, &mut options, None)?;
-        // That a rule is left out is known after one.
-        options.violations_max = 1;
     }
+    options.violations_max = violations_max(args);
     Ok(options)
+}
+
+/// Failing seeds after which a campaign ends: that a rule is left out is known after one.
+fn violations_max(args: &CrashArgs) -> usize {
+    let usual = if args.omit.is_some() { 1 } else { Options::default().violations_max };
+    args.max_violations.map_or(usual, |most| most as usize)
 }
 
 /// Whether an override is of a key in `[fs]`.
@@ -164,15 +212,15 @@ fn device(stack: &Stack) -> StackChoice {
     StackChoice { geometry: stack.media.geometry, config: stack.ftl.clone(), timing }
 }
 
-/// Runs the seeds `first..end` until there are violations enough.
-fn campaign(options: &Options, first: u64, end: u64, jobs: u32) -> CampaignReport {
-    let violations = AtomicUsize::new(0);
+/// Runs the seeds `first..end` until there are violations enough, or a signal comes.
+fn campaign(options: &Options, first: u64, end: u64, jobs: u32) -> Ran {
+    let (stop, violations) = (Interrupt::new(ON_SIGNAL), AtomicUsize::new(0));
     let (mut progress, mut all) = (Progress::new(), Vec::new());
     let seeds = end - first;
     spread(
         jobs,
         first..end,
-        &|| violations.load(Ordering::Relaxed) >= options.violations_max,
+        &|| stop.has_come() || violations.load(Ordering::Relaxed) >= options.violations_max,
         &|seed| {
             let outcome = run_seed(seed, options);
             violations.fetch_add(usize::from(outcome.violation.is_some()), Ordering::Relaxed);
@@ -183,7 +231,13 @@ fn campaign(options: &Options, first: u64, end: u64, jobs: u32) -> CampaignRepor
             progress.update("power cuts", all.len() as f64 / seeds as f64);
         },
     );
-    report(all, options.violations_max)
+    let report = report(all, options.violations_max);
+    let end = match report.seeds == seeds {
+        true => End::Whole,
+        false if report.violations.len() >= options.violations_max => End::Stopped,
+        false => End::Interrupted,
+    };
+    Ran { report, end, wall_s: progress.wall_s() }
 }
 
 /// Adds outcomes in the order of their seeds.

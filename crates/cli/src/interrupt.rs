@@ -1,4 +1,5 @@
-//! Ctrl-C, and the polite signal of batch systems; each is answered at once, in a word on standard error.
+//! Ctrl-C, the polite signal of batch systems, and that of a terminal that went away, unless the program was started to
+//! outlive it (nohup); each is answered at once, in a word on standard error.
 //! A command that can stop with something to show asks for the first signal; the second one ends the
 //! program. Everywhere else the first one does. What was being written to take another file's place is removed
 //! before; that file stays as it is. If standard error takes no message, one more signal ends the program.
@@ -6,7 +7,7 @@
 use crate::output::{Failure, complain};
 use crate::replace::abandon;
 use anyhow::Context;
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::process;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -37,13 +38,22 @@ enum OnSignal {
 /// Answers signals from now on.
 #[expect(clippy::disallowed_methods, reason = "people and batch systems signal in real time")]
 pub(crate) fn listen() -> Result<(), Failure> {
-    let signals = Signals::new([SIGINT, SIGTERM]);
+    let hangup = (!is_ignored(SIGHUP)).then_some(SIGHUP);
+    let signals = Signals::new([SIGINT, SIGTERM].into_iter().chain(hangup));
     let signals = signals.context("cannot listen to signals").map_err(Failure::Run)?;
     let (speaker, answers) = channel();
     // They are two, so that an answer which is not read holds up no second signal.
     std::thread::spawn(move || answer(signals, &speaker));
     std::thread::spawn(move || answers.into_iter().for_each(say));
     Ok(())
+}
+
+/// Whether who started the program had it ignore a signal. Where the system does not say so it is not.
+fn is_ignored(signal: i32) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    mask.is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
 }
 
 /// Has every signal answered.

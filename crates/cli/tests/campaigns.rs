@@ -9,6 +9,12 @@ use serde_json::Value;
 const MATRIX: [&str; 7] =
     ["crash", "--matrix", "all", "--composition", "single/*/device/data/resident", "--cuts", "2"];
 
+/// Without the lines on program, wall time and command.
+fn without_foot(text: &str) -> String {
+    let foot = |line: &&str| line.starts_with("  nandscape ") || line.starts_with("  again: ");
+    text.lines().filter(|line| !foot(line)).map(|line| format!("{line}\n")).collect()
+}
+
 /// A matrix has the forms of a campaign, and goes where the option says, whatever the number of threads.
 #[test]
 fn a_matrix_is_json_too_and_goes_to_a_file() {
@@ -19,7 +25,7 @@ fn a_matrix_is_json_too_and_goes_to_a_file() {
     let written = folder.command(&MATRIX).args(args).output().unwrap();
     assert_eq!((written.status.code(), out(&written)), (Some(0), String::new()));
     let text = std::fs::read_to_string(folder.0.join("matrix.txt")).unwrap();
-    assert_eq!(text, out(&plain));
+    assert_eq!(without_foot(&text), without_foot(&out(&plain)));
 
     let args = ["--output-format", "json", "--first", "7"];
     let report: Value =
@@ -60,7 +66,7 @@ fn edge_cases_are_drawn() {
     let [plain, edges, former] = options.map(|option| {
         let said = folder.run(&[&["crash", "--seeds", "3"], option].concat());
         assert_eq!(said.status.code(), Some(0), "{}", err(&said));
-        out(&said)
+        without_foot(&out(&said))
     });
     assert_ne!(plain, edges);
     assert_eq!(edges, former);
@@ -83,6 +89,73 @@ fn rules_of_other_kinds_are_refused() {
         let said = folder.run(&[&on_fs[..], &[rule]].concat());
         assert!(matches!(said.status.code(), Some(0 | 1)), "{rule}: {}", err(&said));
     }
+}
+
+/// The command that reproduces a violation, run as it is printed, shows the same violation and no other: of a campaign on
+/// devices, on a file system, and of a matrix.
+#[test]
+fn violations_are_reproduced_by_the_command_that_names_them() {
+    let folder = Folder::new("crash-reproduce");
+    let cases: [&[&str]; 3] = [
+        &["--stack", "ssd", "--set", "ftl.op_percent=40", "--omit", "trim-gate"],
+        &["--fs", "ext4", "--base", "adversary", "--omit", "missing-revoke"],
+        &[
+            "--matrix",
+            "all",
+            "--composition",
+            "single/*/device/data/resident",
+            "--omit",
+            "lost-trims",
+        ],
+    ];
+    for args in cases {
+        let said = folder.run(&[&["crash"], args].concat());
+        assert_eq!(said.status.code(), Some(1), "{args:?}: {}{}", out(&said), err(&said));
+        let story = |text: &str| {
+            let (_, from) = text.split_once("\n\n").unwrap();
+            let (story, _) = from.split_once("  reproduce: ").unwrap();
+            story[story.find("seed ").unwrap()..].to_owned()
+        };
+        let text = out(&said);
+        let text = &text[text.find("FAIL: ").unwrap()..];
+        let command = text.lines().find_map(|line| line.strip_prefix("  reproduce: nandscape "));
+        let words: Vec<&str> =
+            command.unwrap().split(' ').map(|word| word.trim_matches('\'')).collect();
+        let again = out(&folder.run(&words));
+        assert!(again.contains("FAIL: violations in 1 of 1 seed"), "{words:?}: {again}");
+        let again = &again[again.find("FAIL: ").unwrap()..];
+        assert_eq!(story(again), story(text), "{words:?}");
+    }
+}
+
+/// The first violation is printed in full and the others on a line each; --verbose prints all in full. Words are those
+/// of people, and the scenario is keys and values.
+#[test]
+fn violations_are_told_in_words() {
+    let folder = Folder::new("crash-words");
+    let crash = ["crash", "--omit", "erase-rule", "--max-violations", "3", "--jobs", "2"];
+    let text = out(&folder.run(&crash));
+    assert!(text.contains("; stopped after 3 failing seeds (--max-violations)\n"), "{text}");
+    assert!(text.contains("\n2 other failing seeds (--verbose prints each in full):\n"), "{text}");
+    assert_eq!(text.matches("  reproduce: nandscape crash ").count(), 1, "{text}");
+    assert!(text.contains("\n    t="), "{text}");
+    for debug in ["Some(", "None", "Ok(", "Tag(", "Lba(", "Flags(", " { owner", "=No"] {
+        assert!(!text.contains(debug), "{debug}: {text}");
+    }
+    let (_, scenario) = text.split_once("  scenario:\n").unwrap();
+    let scenario: Vec<&str> =
+        scenario.lines().map_while(|line| line.strip_prefix("    ")).collect();
+    assert!(scenario.iter().any(|line| line.starts_with("media = { groups = ")), "{scenario:?}");
+    let full = out(&folder.run(&[&crash[..], &["-v"]].concat()));
+    assert_eq!(full.matches("  reproduce: nandscape crash ").count(), 3, "{full}");
+    let json = folder.run(&[&crash[..], &["--output-format", "json"]].concat());
+    let json: Value = serde_json::from_str(&out(&json)).unwrap();
+    assert_eq!((&json["stopped"], &json["interrupted"]), (&true.into(), &false.into()));
+    let violation = &json["violations"][0];
+    assert_eq!(violation["scenario"]["seed"], violation["seed"]);
+    let first = violation["event_log"][0].as_str().unwrap();
+    assert!(text.contains(first), "{first}");
+    assert!(text.contains(violation["reproduce"].as_str().unwrap()), "{violation}");
 }
 
 /// Lost sectors are counted in the findings, and left out of recovery they break a promise.
@@ -119,7 +192,7 @@ fn options_without_effect_are_refused() {
         (&["--set", "ftl.op_percent=30", "--matrix", "pairs"], "--set"),
         (&["--cuts", "3"], "--cuts"),
         (&["--seeds", "0"], "--seeds"),
-        (&["--fs", "ext4", "--seeds", "2"], "--seeds"),
+        (&["--fs", "ext4", "--seeds", "2", "--cuts", "3"], "--seeds"),
         (&["--fs", "ext4", "--edge-cases"], "--edge-cases"),
         (&["--fs", "ext4", "--unreadable", "9"], "--unreadable"),
         (&["--faults", "9", "--edge-cases"], "--edge-cases"),

@@ -62,6 +62,67 @@ fn an_interrupted_run_tells_what_it_has() {
     }
 }
 
+/// Whether tests run below nohup, whose programs ignore a terminal that went away.
+fn ignores_hangup() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    mask.is_some_and(|mask| u64::from_str_radix(mask.trim(), 16).unwrap() & 1 == 1)
+}
+
+/// A terminal that went away ends a run as the batch system's signal does: with what it has.
+#[test]
+fn hangup_and_termination_keep_what_a_run_has() {
+    for signal in ["TERM", "HUP"] {
+        if signal == "HUP" && ignores_hangup() {
+            continue;
+        }
+        let folder = Folder::new(&format!("interrupt-{signal}"));
+        let (mut running, mut log) =
+            measuring(&folder, &["--output-format", "json", "--output", "result"]);
+        running.signal(signal);
+        let mut rest = String::new();
+        log.read_to_string(&mut rest).unwrap();
+        assert_eq!(running.child.wait().unwrap().code(), Some(130), "{signal}: {rest}");
+        let result = std::fs::read_to_string(folder.0.join("result")).unwrap();
+        let json: serde_json::Value = serde_json::from_str(&result).unwrap();
+        assert_eq!(json["nandscape"]["interrupted"], true, "{signal}");
+    }
+}
+
+/// Ctrl-C ends a campaign with what it found, in both forms; on devices, on a file system, and a matrix.
+#[cfg(target_os = "linux")]
+#[test]
+fn an_interrupted_campaign_reports_what_it_found() {
+    let matrix = ["--matrix", "pairs", "--cuts", "100000"];
+    let fs = ["--fs", "ext4", "--base", "adversary", "--cuts", "1000000"];
+    let cases: [(&str, &str, &[&str]); 3] = [
+        ("seeds", "json", &["--seeds", "10000000"]),
+        ("fs", "normal", &fs),
+        ("matrix", "json", &matrix),
+    ];
+    for (name, format, args) in cases {
+        let folder = Folder::new(&format!("interrupt-crash-{name}"));
+        let output = ["--jobs", "3", "--output-format", format, "--output", "found"];
+        let running = Running::start(&folder, &[&["crash"], args, &output].concat());
+        // One for the command and two for signals; the others run seeds.
+        let threads = format!("/proc/{}/task", running.child.id());
+        while std::fs::read_dir(&threads).unwrap().count() < 6 {
+            std::thread::yield_now();
+        }
+        running.interrupt();
+        let (code, said) = ended(running);
+        assert_eq!(code, Some(130), "{name}: {said}");
+        assert!(said.contains("the campaign ends after the seeds in progress"), "{said}");
+        let found = std::fs::read_to_string(folder.0.join("found")).unwrap();
+        if format == "normal" {
+            assert!(found.contains("PASS: no violations\nPARTIAL: interrupted; "), "{found}");
+            continue;
+        }
+        let json: serde_json::Value = serde_json::from_str(&found).unwrap();
+        assert_eq!((&json["interrupted"], &json["passed"]), (&true.into(), &true.into()));
+    }
+}
+
 /// A run that is not interrupted does not mention it.
 #[test]
 fn a_whole_run_is_not_marked() {

@@ -5,9 +5,11 @@
 mod coverage;
 mod device;
 mod draw;
+mod event;
 pub mod fs;
 mod loss;
 pub mod outcome;
+mod settings;
 
 pub use coverage::Coverage;
 pub use device::campaign::run_device;
@@ -19,4 +21,6 @@ pub use draw::kind::{has_compositions, rule_names};
 pub use draw::pblk::{composition, maps, matrix};
 pub use draw::scenario::{Options, Scenario, StackChoice};
 pub use draw::{family, plan, scenario};
-pub use outcome::{CampaignReport, Counts, Progress, SeedOutcome, Violation};
+pub use event::{Content, EventKind, LogEvent};
+pub use outcome::{CampaignReport, Counts, Progress, SeedOutcome, Violation, verdict};
+pub use settings::{Setting, Settings};

@@ -2,6 +2,8 @@
 //! read. Plain fields, from which JSON is made.
 
 use crate::coverage::Coverage;
+use crate::event::LogEvent;
+use crate::settings::Settings;
 use nandscape_block::Lba;
 use nandscape_rt::words::{counted, grouped};
 use std::fmt;
@@ -81,21 +83,44 @@ pub struct Violation {
     pub expected: Vec<String>,
     /// What it showed.
     pub got: String,
-    /// The last events that touched the sector.
-    pub event_log: Vec<String>,
+    /// The last events that touched the sector, or the files of the writer at fault.
+    pub event_log: Vec<LogEvent>,
     /// Everything that the seed chose.
-    pub scenario: String,
+    pub scenario: Settings,
 }
 
+impl Violation {
+    /// What went wrong, on one line.
+    #[must_use]
+    pub fn summary(&self) -> String {
+        let Self { seed, round, what, .. } = self;
+        match self.mismatch() {
+            Some(mismatch) => format!("seed {seed}, round {round}: {what}; {mismatch}"),
+            None => format!("seed {seed}, round {round}: {what}"),
+        }
+    }
+
+    /// What the sector showed, and what it may show.
+    fn mismatch(&self) -> Option<String> {
+        let lba = self.lba?;
+        Some(format!("{lba}: {}; expected {}", self.got, self.expected.join(" or ")))
+    }
+}
+
+/// All of it: the summary, the events, and the scenario as TOML.
 impl fmt::Display for Violation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "seed {}, round {}: {}", self.seed, self.round, self.what)?;
-        if let Some(lba) = self.lba {
-            writeln!(f, "  {lba} shows {}", self.got)?;
-            writeln!(f, "  permitted: {}", self.expected.join(", "))?;
+        if let Some(mismatch) = self.mismatch() {
+            writeln!(f, "  {mismatch}")?;
         }
-        self.event_log.iter().try_for_each(|line| writeln!(f, "  | {line}"))?;
-        write!(f, "  scenario: {}", self.scenario)
+        if !self.event_log.is_empty() {
+            writeln!(f, "  events:")?;
+        }
+        self.event_log.iter().try_for_each(|event| writeln!(f, "    {event}"))?;
+        write!(f, "  scenario:")?;
+        let scenario = self.scenario.to_string();
+        scenario.lines().try_for_each(|line| write!(f, "\n    {line}"))
     }
 }
 
@@ -104,8 +129,8 @@ impl fmt::Display for Violation {
 pub struct SeedOutcome {
     /// The seed.
     pub seed: u64,
-    /// Everything that it chose, on one line.
-    pub scenario: String,
+    /// Everything that it chose.
+    pub scenario: Settings,
     /// What was done.
     pub counts: Counts,
     /// Of a campaign on files: what was reached.
@@ -161,42 +186,61 @@ impl CampaignReport {
     }
 }
 
+/// Counts, verdict, and every violation in full.
 impl fmt::Display for CampaignReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{}", self.totals(), verdict(self.violations.len() as u64, self.seeds))?;
+        self.violations.iter().try_for_each(|violation| write!(f, "\n\n{violation}"))
+    }
+}
+
+/// Whether a campaign passed, in words.
+#[must_use]
+pub fn verdict(violations: u64, seeds: u64) -> String {
+    match violations {
+        0 => "PASS: no violations".to_owned(),
+        n => format!("FAIL: violations in {} of {}", grouped(n), counted(seeds, SEEDS)),
+    }
+}
+
+impl CampaignReport {
+    /// What was done to the devices, in lines.
+    #[must_use]
+    pub fn totals(&self) -> String {
         let c = &self.counts;
-        writeln!(
-            f,
-            "{}, {} ({} during recovery), {}",
-            counted(self.seeds, SEEDS),
-            counted(c.cuts, ["power cut", "power cuts"]),
-            grouped(c.cuts_in_recovery),
-            counted(c.requests, REQUESTS)
-        )?;
-        let sectors = [c.sectors_written, c.sectors_discarded, c.sectors_read].map(grouped);
-        let [written, discarded, read] = sectors;
-        let flushes = counted(c.flushes, ["flush", "flushes"]);
-        writeln!(f, "  sectors: {written} written, {discarded} discarded, {read} read; {flushes}")?;
-        writeln!(
-            f,
-            "  media: {} ({} failed), {} ({} failed); {} refused, {} worn out, {} drawn again",
-            counted(c.programs, ["program", "programs"]),
-            grouped(c.program_failures),
-            counted(c.erases, ["erase", "erases"]),
-            grouped(c.erase_failures),
-            counted(c.refused, REQUESTS),
-            counted(c.worn_out, ["device", "devices"]),
-            counted(c.rejected_configs, ["configuration", "configurations"])
-        )?;
+        let [written, discarded, read] =
+            [c.sectors_written, c.sectors_discarded, c.sectors_read].map(grouped);
+        let mut lines = vec![
+            format!(
+                "{}, {} ({} during recovery), {}",
+                counted(self.seeds, SEEDS),
+                counted(c.cuts, ["power cut", "power cuts"]),
+                grouped(c.cuts_in_recovery),
+                counted(c.requests, REQUESTS)
+            ),
+            format!(
+                "  sectors: {written} written, {discarded} discarded, {read} read; {}",
+                counted(c.flushes, ["flush", "flushes"])
+            ),
+            format!(
+                "  media: {} ({} failed), {} ({} failed); {} refused, {} worn out",
+                counted(c.programs, ["program", "programs"]),
+                grouped(c.program_failures),
+                counted(c.erases, ["erase", "erases"]),
+                grouped(c.erase_failures),
+                counted(c.refused, REQUESTS),
+                counted(c.worn_out, ["device", "devices"]),
+            ),
+        ];
         if c.unreadable > 0 {
             let reads = counted(c.unreadable, ["read", "reads"]);
-            writeln!(f, "  {reads} of sectors that media had lost")?;
+            lines.push(format!("  {reads} of uncorrectable sectors"));
         }
-        match self.violations.len() {
-            0 => write!(f, "  no violations"),
-            n => {
-                write!(f, "  {} failed", counted(n as u64, SEEDS))?;
-                self.violations.iter().try_for_each(|v| write!(f, "\n{v}"))
-            }
+        if c.rejected_configs > 0 {
+            let configs = ["random configuration", "random configurations"];
+            let configs = counted(c.rejected_configs, configs);
+            lines.push(format!("  {configs} rejected and redrawn"));
         }
+        lines.into_iter().map(|line| line + "\n").collect()
     }
 }

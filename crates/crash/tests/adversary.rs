@@ -127,7 +127,7 @@ fn campaign(
         let plan = Plan::draw(seed, None, None, 100);
         let device = device(Stream::new(seed, "adversary"));
         let subject = Subject { device, ready_at: Nanos::ZERO, unseen };
-        report.add(run_device(seed, &plan, plan.to_string(), subject, || None));
+        report.add(run_device(seed, &plan, plan.settings(), subject, || None));
     }
     report
 }

@@ -5,7 +5,7 @@
 use nandscape_crash::composition::{self, Pins, Widths};
 use nandscape_crash::family::ScenarioFamily;
 use nandscape_crash::matrix::{Matrix, MatrixReport};
-use nandscape_crash::{Options, Scenario, StackChoice, run_campaign, run_seed};
+use nandscape_crash::{EventKind, Options, Scenario, StackChoice, run_campaign, run_seed};
 use nandscape_ftl::pblk::config::{Config, Victim};
 use nandscape_ftl::{FtlConfig, OmittedRule};
 use nandscape_media::{Delays, DeviceTiming, Geometry};
@@ -109,7 +109,7 @@ fn assert_caught_with(options: &Options, seeds: u64) {
     assert!(!report.passed(), "{options:?} was never caught\n{report}");
     let violation = &report.violations[0];
     assert!(violation.lba.is_some(), "caught by its content, not by accident: {violation}");
-    let cut = violation.event_log.iter().any(|line| line.contains("power cut"));
+    let cut = violation.event_log.iter().any(|line| line.what == EventKind::PowerCut);
     assert!(cut || violation.what.starts_with("a reset of unit"), "{violation}");
 }
 
@@ -166,9 +166,7 @@ fn delayed_media_keep_every_promise() {
     let delays = Some(Delays { usual_max_ns: 1 << 20, stall_one_in: 50, stall_max_ns: 50_000_000 });
     let report = run_campaign(&Options { delays, ..Options::default() }, 0..150, |_| {});
     assert!(report.passed() && report.counts.cuts > 450, "{report}");
-    let delayed = |seed: &u64| {
-        Scenario::draw(*seed, Vec::new(), &Options::default()).to_string().contains(" delays=")
-    };
+    let delayed = |seed: &u64| Scenario::draw(*seed, Vec::new(), &Options::default()).delays.any();
     assert!((60..140).contains(&(0..300).filter(delayed).count()), "one in three");
 }
 
@@ -317,9 +315,10 @@ fn worn_out_maps_can_be_read() {
 fn compositions_keep_every_promise() {
     let matrix = Matrix::pairs(&Pins::default(), 12, 0);
     let options = Options { violations_max: 1, ..Options::default() };
-    let reports = (0..matrix.legal.len()).map(|index| matrix.run(index, &options)).collect();
+    let reports =
+        (0..matrix.legal.len()).map(|index| matrix.run(index, &options, &|| false)).collect();
     let report = MatrixReport::new(&matrix, reports);
-    assert_eq!(report.violations().count(), 0, "{report}");
+    assert!(report.violations().next().is_none(), "{:?}", report.violations().next());
     assert!(report.cuts_least() >= 12, "{report}");
 }
 

@@ -4,14 +4,14 @@
 mod toy;
 
 use nandscape_crash::plan::Plan;
-use nandscape_crash::{CampaignReport, SeedOutcome, run_device};
+use nandscape_crash::{CampaignReport, EventKind, SeedOutcome, run_device};
 use toy::{Damage, Toy};
 
 fn run(seed: u64, damage: Damage) -> SeedOutcome {
     let drawn = Plan::draw(seed, None, None, 100);
     let plan = Plan { unreadable: damage.loses_sectors(), ..drawn };
     let again = || Some(Toy::new(seed, damage));
-    run_device(seed, &plan, plan.to_string(), Toy::new(seed, damage), again)
+    run_device(seed, &plan, plan.settings(), Toy::new(seed, damage), again)
 }
 
 fn campaign(damage: Damage, seeds: u64) -> CampaignReport {
@@ -48,22 +48,22 @@ fn assert_caught(damage: Damage, got: &str) {
 
 #[test]
 fn lost_covered_data_is_caught() {
-    assert_caught(Damage::LosesCovered, "superseded");
+    assert_caught(Damage::LosesCovered, "stale data");
 }
 
 #[test]
 fn lost_fua_data_is_caught() {
-    assert_caught(Damage::IgnoresFua, "superseded");
+    assert_caught(Damage::IgnoresFua, "stale data");
 }
 
 #[test]
 fn a_commit_that_overtakes_what_it_covers_is_caught() {
-    assert_caught(Damage::IgnoresPreflush, "superseded");
+    assert_caught(Damage::IgnoresPreflush, "stale data");
 }
 
 #[test]
 fn an_old_read_in_operation_is_caught() {
-    assert_caught(Damage::ReadsOlder, "superseded");
+    assert_caught(Damage::ReadsOlder, "stale data");
 }
 
 #[test]
@@ -78,7 +78,7 @@ fn data_of_another_sector_is_caught() {
 
 #[test]
 fn a_discard_undone_is_caught() {
-    assert_caught(Damage::ResurrectsTrims, "superseded");
+    assert_caught(Damage::ResurrectsTrims, "stale data");
 }
 
 #[test]
@@ -106,7 +106,7 @@ fn a_lost_sector_that_shows_zeroes_is_caught() {
 
 #[test]
 fn a_lost_sector_that_shows_older_data_is_caught() {
-    assert_caught(Damage::RevertsLostSectors, "superseded");
+    assert_caught(Damage::RevertsLostSectors, "stale data");
 }
 
 #[test]
@@ -130,5 +130,5 @@ fn a_seed_reproduces_its_violation() {
     let again = run(first.seed, Damage::LosesCovered);
     assert_eq!(first, again);
     let violation = again.violation.expect("caught");
-    assert!(violation.event_log.iter().any(|line| line.contains("power cut")), "{violation}");
+    assert!(violation.event_log.iter().any(|line| line.what == EventKind::PowerCut), "{violation}");
 }

@@ -163,7 +163,37 @@ fn faults_that_end_preconditioning_are_named() {
     let job = parse("[w]\nrw=randwrite\nnumber_ios=1\n", "job.fio", &HostEnvironment).unwrap();
     let error =
         run(&stack, &job, 1, RunOptions::default(), &mut NoObserver).unwrap_err().to_string();
-    assert!(error.contains("media.faults.program_rate = 0.2"), "{error}");
+    for named in ["media.faults.program_rate = 0.2)", "media.faults.from = \"measured\""] {
+        assert!(error.contains(named), "{error}");
+    }
+    let worn = small(&["media.endurance_erases=1"]);
+    let error = run(&worn, &job, 1, RunOptions::default(), &mut NoObserver).unwrap_err();
+    assert!(error.to_string().contains("media.endurance_erases = 1"), "{error}");
+}
+
+/// A device that wears out serves until then, and the result says so.
+#[test]
+fn wear_ends_a_run_with_what_it_has() {
+    let job = "[w]\nrw=randwrite\nbs=4k\niodepth=4\nio_size=4g\n";
+    let outcome = job_on(&small(&["media.endurance_erases=20"]), job);
+    assert!(warns(&outcome, "end of life: the device became read-only"), "{:?}", outcome.warnings);
+    assert!(outcome.ftl.host.written > 100_000 && outcome.wear.offline > 0);
+    let unlimited = job_on(&small(&[]), "[w]\nrw=randwrite\nbs=4k\nio_size=16m\n");
+    assert!(!warns(&unlimited, "end of life"));
+}
+
+/// Faults that begin with the measured phase leave the device as a stack without faults has it, and strike then.
+#[test]
+fn faults_can_begin_with_the_measured_phase() {
+    let job = "[w]\nrw=randwrite\nbs=4k\nnumber_ios=3000\n";
+    let faults = ["media.faults.program_rate=0.005", "media.faults.from=measured"];
+    let [plain, struck, again] = [&[][..], &faults, &faults].map(|set| job_on(&small(set), job));
+    assert_eq!(struck.state, plain.state);
+    assert_eq!(struck.preconditioned, plain.preconditioned);
+    let failures = |outcome: &Outcome| outcome.ftl.media_errors.program_failures;
+    assert_eq!(failures(&plain), 0);
+    assert!(failures(&struck) > 0);
+    assert_eq!(struck.to_json("test")["jobs"], again.to_json("test")["jobs"]);
 }
 
 /// What the limiter waits for and what can be free is said where it waits for ever; with free lines that it can have

@@ -1,16 +1,137 @@
-//! Power cuts under a file system.
+//! Power cuts, on devices alone and under a file system.
 
 use super::fs::KindChoice;
-use super::whole;
+use super::{JobsArgs, OutputArgs, seed, whole};
 use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
+use nandscape_crash::composition::Pins;
 use nandscape_crash::rule_names;
 use nandscape_fs::FsKind;
+use std::str::FromStr;
+
+/// `nandscape crash`.
+#[derive(Args, Debug)]
+#[command(after_long_help = "\
+Each seed chooses a small device, a load, faults, and the instants at which power fails, also while \
+the device recovers. After each power cut a reference model judges what the device returns. The first \
+violation is printed with its events and scenario, the others on a line each (--verbose prints all in \
+full), each with a command that reproduces it: --first SEED --seeds 1. The exit code is 1 if there was \
+a violation. Ctrl-C ends the campaign with what it has found, and exit code 130.
+
+A composition is ROUTING/FLUSH-SCOPE/LINE-SET/GC-STREAM/MAP/WIDTHS, with * where the seed may choose; \
+what is left out at the end is the seed's, too. MAP is resident, lru, hotness, hotness-journal or dftl, \
+the cached ones also with -serial: one miss at a time. WIDTHS is usual, as a name that ends with MAP \
+has it, or wide: a number of lines for each stream, which the seed draws. A matrix runs only compositions that --composition \
+permits. docs/formats/crash.md describes the JSON.
+
+Rules for --omit: those of the FTL and, with --fs, of the file system; an unknown name lists them.
+
+Examples:
+  nandscape crash --seeds 10000 --jobs 2
+  nandscape crash --omit erase-rule --max-violations 5 --verbose
+  nandscape crash --stack pblk --faults 1000
+  nandscape crash --edge-cases --seeds 5000 --jobs 2     unusual devices
+  nandscape crash --stack ssd --omit buffer-save --set ftl.buffer.power_safe=true
+  nandscape crash --unreadable 100                       one in 100 writes loses a sector
+  nandscape crash --stack mine.toml --seeds 200 --output-format json
+  nandscape crash --first 4711 --seeds 1                 reproduce the violation of seed 4711
+  nandscape crash --omit erase-rule                      is a broken FTL detected?
+  nandscape crash --composition '*/submitted-only/*/*'   is Linux 4.13's flush detected?
+  nandscape crash --matrix all --jobs 2                  every composition, 50 cuts each
+  nandscape crash --matrix pairs --jobs 2                a few that meet each other, 1000 cuts each
+  nandscape crash --matrix pairs --output-format json --output pairs.json
+  nandscape crash --matrix all --composition '*/*/*/data/dftl-serial'
+  nandscape crash --composition '*/*/units-2/*/*/wide'   streams of several lines each
+  nandscape crash --omit stale-map --composition '*/*/*/*/lru'
+  nandscape crash --composition per-core+journal+fsync-aware/file-ring/units-2/own/dftl
+  nandscape crash --fs ext4 --stack js-pblk --set fs.data=journal --cuts 2000
+  nandscape crash --fs ext4 --stack pblk --cuts 200 --oracle-every 10   with e2fsck as oracle
+  nandscape crash --fs ext4 --set fs.commit=ijournal --cuts 2000
+  nandscape crash --fs ext4 --first 17 --seeds 1         reproduce the violation of seed 17
+  nandscape crash --fs ext4 --base adversary --cuts 5000 on a device that does the worst it may
+  nandscape crash --fs ext4 --omit missing-revoke        is a broken journal detected?
+  nandscape crash --fs f2fs --cuts 2000                  on a small conventional SSD
+  nandscape crash --fs f2fs --base adversary --set fs.data_order=ordered --cuts 5000
+  nandscape crash --fs f2fs --cuts 200 --oracle-every 10 with fsck.f2fs as oracle")]
+pub(crate) struct CrashArgs {
+    /// A stack whose device is scaled down; without one, each seed chooses its FTL too
+    #[arg(long, value_name = "NAME|FILE")]
+    pub(crate) stack: Option<String>,
+    /// Change a key of the stack, or with --fs a mode such as fs.data (may be repeated)
+    #[arg(long, value_name = "KEY.PATH=VALUE")]
+    pub(crate) set: Vec<String>,
+    /// Number of seeds [default: 1000, with --fs as many as --cuts takes]
+    #[arg(long, conflicts_with = "cuts", value_parser = whole::<1, { u64::MAX }>)]
+    pub(crate) seeds: Option<u64>,
+    /// The first seed
+    #[arg(long, value_name = "SEED", default_value_t = 1, value_parser = seed)]
+    pub(crate) first: u64,
+    /// Inject program and erase failures with probability 1/ONE_IN (0: none) [default: each seed chooses]
+    #[arg(long, value_name = "ONE_IN")]
+    pub(crate) faults: Option<u32>,
+    /// Inject uncorrectable (UECC) sectors into writes with probability 1/ONE_IN (0: none) [default: each seed
+    /// chooses, or none with --faults]
+    #[arg(long, value_name = "ONE_IN")]
+    pub(crate) unreadable: Option<u32>,
+    /// Stress extreme configurations: unusual write constraints, almost no spare space, buffer or cache, low
+    /// endurance, failures of up to every third program
+    #[arg(long, alias = "odd", conflicts_with = "faults")]
+    pub(crate) edge_cases: bool,
+    /// Disable a safety rule of the FTL or the file system to validate the checker (mutation test)
+    #[arg(long, alias = "broken", value_name = "RULE", value_parser = rules(),
+        hide_possible_values = true)]
+    pub(crate) omit: Option<String>,
+    /// Fix routing, flush scope, line set, stream of GC copies and map, or some of them
+    #[arg(long, value_name = "NAME")]
+    pub(crate) composition: Option<Given>,
+    /// Run legal compositions in turn, instead of what the seeds draw
+    #[arg(long, value_enum, conflicts_with_all = ["stack", "set", "seeds"])]
+    pub(crate) matrix: Option<Which>,
+    /// Power cuts: for each composition of a matrix [default: 50 for all, 1000 for pairs]; of a file
+    /// system, in all [default: 200]
+    #[arg(long, value_parser = whole::<1, 1_000_000>)]
+    pub(crate) cuts: Option<u64>,
+    #[command(flatten)]
+    pub(crate) on_fs: CrashFsArgs,
+    /// Stop after N failing seeds [default: 10, with --omit 1]
+    #[arg(long, value_name = "N", value_parser = whole::<1, 1_000_000>)]
+    pub(crate) max_violations: Option<u64>,
+    /// Print every violation in full, with its events and scenario, not only the first
+    #[arg(long, short)]
+    pub(crate) verbose: bool,
+    #[command(flatten)]
+    pub(crate) jobs: JobsArgs,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+/// The choices of `--composition`, and its words.
+#[derive(Clone, Debug)]
+pub(crate) struct Given {
+    pub(crate) pins: Pins,
+    pub(crate) words: String,
+}
+
+impl FromStr for Given {
+    type Err = String;
+
+    fn from_str(words: &str) -> Result<Self, String> {
+        Ok(Self { pins: words.parse()?, words: words.to_owned() })
+    }
+}
+
+/// Which compositions.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum, Debug)]
+pub(crate) enum Which {
+    /// Every legal one
+    All,
+    /// A few in which any two choices meet
+    Pairs,
+}
 
 /// What means nothing to a campaign on a file system. What needs one is refused beside these too: a
 /// requirement that conflicts with what is given is one that clap does not insist on.
-const NOT_ON_FS: [&str; 6] =
-    ["seeds", "faults", "unreadable", "edge_cases", "composition", "matrix"];
+const NOT_ON_FS: [&str; 5] = ["faults", "unreadable", "edge_cases", "composition", "matrix"];
 
 /// Which file system, and how it is mounted.
 #[derive(Args, Clone, Debug)]
@@ -98,7 +219,13 @@ enum CommitChoice {
 }
 
 /// Every rule that some kind can leave out; which kinds are involved is seen later.
-pub(super) fn rules() -> PossibleValuesParser {
+fn rules() -> PossibleValuesParser {
     let of_fs = FsKind::ALL.into_iter().flat_map(|kind| kind.rules().iter().copied());
-    PossibleValuesParser::new(rule_names().chain(of_fs))
+    let mut names: Vec<&str> = Vec::new();
+    for name in rule_names().chain(of_fs) {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    PossibleValuesParser::new(names)
 }

@@ -1,68 +1,118 @@
 //! Campaigns on a file system: seeds from the first on, until there are cuts enough.
 
-use super::{is_of_fs, key_of, omit, oracle};
+use super::findings::{End, SEEDS};
+use super::write_report;
+use super::{ON_SIGNAL, Ran, end_of, is_of_fs, json, key_of, omit, oracle, violations_max};
 use crate::args::{BaseChoice, CrashArgs};
+use crate::interrupt::Interrupt;
 use crate::output::Failure;
-use crate::pool::spread;
+use crate::pool::{spread, threads};
 use crate::progress::Progress;
 use anyhow::anyhow;
 use nandscape_crash::fs::{Base, FsOptions, run_fs_seed};
 use nandscape_crash::{CampaignReport, FaultRates, Options, SeedOutcome};
 use nandscape_fs::{ConfigError, FsConfig, FsKind};
+use nandscape_rt::words::{counted, grouped};
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Cuts by default.
 const CUTS: u64 = 200;
 
-/// What a campaign found, and the file system and the base that it ran on.
-pub(crate) struct FsReport {
-    pub(crate) report: CampaignReport,
-    pub(crate) kind: FsKind,
+/// What a campaign ran on.
+pub(super) struct Ground {
+    pub(super) kind: FsKind,
     /// How it was mounted: keys and values of `[fs]`.
-    pub(crate) modes: Vec<(&'static str, &'static str)>,
-    pub(crate) base: BaseChoice,
+    pub(super) modes: Vec<(&'static str, &'static str)>,
+    pub(super) base: BaseChoice,
 }
 
 /// The value of a mode that each seed drew.
 const DRAWN: &str = "drawn";
 
-impl fmt::Display for FsReport {
+impl fmt::Display for Ground {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.kind.name())?;
         for (key, value) in &self.modes {
             write!(f, ", {key}={value}")?;
         }
-        write!(f, ", base={}\n{}\n{}", self.base.name(), self.report, self.report.coverage)
+        writeln!(f, ", base={}", self.base.name())
     }
 }
 
-/// Runs a campaign.
-pub(crate) fn campaign(kind: FsKind, args: &CrashArgs) -> Result<FsReport, Failure> {
+/// Runs a campaign and prints what it found.
+pub(super) fn crash(kind: FsKind, args: &CrashArgs) -> Result<(), Failure> {
     check_base(args)?;
     let mut options = options(kind, args)?;
     let oracle = args.on_fs.oracle_every.map(|_| oracle::find(kind)).transpose()?;
     options.oracle_every = args.on_fs.oracle_every.unwrap_or(1);
     options.damage_every = args.on_fs.damage_every.unwrap_or(options.damage_every);
-    let end = u64::MAX;
-    let report = until(args, end, &|seed| {
+    let end = args.seeds.map_or(Ok(u64::MAX), |seeds| end_of(args, seeds))?;
+    let wanted = match args.seeds {
+        Some(seeds) => Wanted::Seeds(seeds),
+        None => Wanted::Cuts(args.cuts.unwrap_or(CUTS)),
+    };
+    let ran = until(args, wanted, end, &|seed| {
         run_fs_seed(seed, &options, oracle.as_deref().map(|oracle| oracle as _))
     });
     let modes = options.modes().into_iter();
     let modes = modes.map(|(key, value)| (key, value.unwrap_or(DRAWN))).collect();
-    Ok(FsReport { report, kind, modes, base: args.on_fs.base })
+    let ground = Ground { kind, modes, base: args.on_fs.base };
+    let report = &ran.report;
+    let findings = ran.findings(args, wanted.finished(report));
+    let text = || {
+        let coverage = report.coverage.to_string();
+        findings.text(&format!("{ground}{}{}\n", report.totals(), coverage.trim_end()))
+    };
+    write_report(&text, &|| json::fs_campaign(&findings, report, &ground), &args.output)?;
+    findings.result()
 }
 
-/// Runs seeds until there are cuts or violations enough. Which seeds count does not depend on the
+/// How long a campaign is.
+#[derive(Clone, Copy)]
+enum Wanted {
+    Seeds(u64),
+    Cuts(u64),
+}
+
+impl Wanted {
+    fn fraction(self, seeds: u64, cuts: u64) -> f64 {
+        match self {
+            Self::Seeds(wanted) => seeds as f64 / wanted as f64,
+            Self::Cuts(wanted) => cuts as f64 / wanted as f64,
+        }
+    }
+
+    fn finished(self, report: &CampaignReport) -> String {
+        let (done, wanted) = match self {
+            Self::Seeds(wanted) => (report.seeds, counted(wanted, SEEDS)),
+            Self::Cuts(wanted) => {
+                (report.counts.cuts, counted(wanted, ["power cut", "power cuts"]))
+            }
+        };
+        format!("{} of {wanted}", grouped(done))
+    }
+}
+
+/// Runs seeds until there are cuts or violations enough, or a signal comes. Which seeds count does not depend on the
 /// number of threads.
-fn until(args: &CrashArgs, end: u64, run: &(dyn Fn(u64) -> SeedOutcome + Sync)) -> CampaignReport {
-    // That a rule is left out is known after one.
-    let violations_max = if args.omit.is_some() { 1 } else { Options::default().violations_max };
-    let (wanted, cuts, violations) =
-        (args.cuts.unwrap_or(CUTS), AtomicU64::new(0), AtomicU64::new(0));
+fn until(
+    args: &CrashArgs,
+    wanted: Wanted,
+    end: u64,
+    run: &(dyn Fn(u64) -> SeedOutcome + Sync),
+) -> Ran {
+    let violations_max = violations_max(args);
+    let (stop, cuts, violations) =
+        (Interrupt::new(ON_SIGNAL), AtomicU64::new(0), AtomicU64::new(0));
     let (mut progress, mut all) = (Progress::new(), Vec::new());
+    let cuts_wanted = match wanted {
+        Wanted::Seeds(_) => u64::MAX,
+        Wanted::Cuts(cuts) => cuts,
+    };
     let enough = || {
-        cuts.load(Ordering::Relaxed) >= wanted
+        stop.has_come()
+            || cuts.load(Ordering::Relaxed) >= cuts_wanted
             || violations.load(Ordering::Relaxed) >= violations_max as u64
     };
     let work = |seed| {
@@ -71,18 +121,24 @@ fn until(args: &CrashArgs, end: u64, run: &(dyn Fn(u64) -> SeedOutcome + Sync)) 
         violations.fetch_add(u64::from(outcome.violation.is_some()), Ordering::Relaxed);
         outcome
     };
-    spread(args.jobs, args.first..end, &enough, &work, |outcome| {
+    spread(threads(args.jobs.jobs), args.first..end, &enough, &work, |outcome| {
         all.push(outcome);
-        progress.update("power cuts", cuts.load(Ordering::Relaxed) as f64 / wanted as f64);
+        let cuts = cuts.load(Ordering::Relaxed);
+        progress.update("power cuts", wanted.fraction(all.len() as u64, cuts));
     });
     all.sort_by_key(|outcome| outcome.seed);
     let mut report = CampaignReport::default();
     for outcome in all {
-        if report.counts.cuts < wanted && report.violations.len() < violations_max {
+        if report.counts.cuts < cuts_wanted && report.violations.len() < violations_max {
             report.add(outcome);
         }
     }
-    report
+    let end = match wanted.fraction(report.seeds, report.counts.cuts) >= 1.0 {
+        true => End::Whole,
+        false if report.violations.len() >= violations_max => End::Stopped,
+        false => End::Interrupted,
+    };
+    Ran { report, end, wall_s: progress.wall_s() }
 }
 
 /// The command line's choices, else the stack's.

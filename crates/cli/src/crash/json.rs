@@ -1,26 +1,33 @@
 //! What campaigns found, as JSON (docs/formats/crash.md).
 
-use super::fs::FsReport;
+use super::again;
+use super::findings::{End, Findings};
+use super::fs::Ground;
+use crate::args::CrashArgs;
 use crate::command::COMMIT;
 use nandscape_crash::composition::Composition;
 use nandscape_crash::matrix::MatrixReport;
-use nandscape_crash::{CampaignReport, Counts, Violation};
+use nandscape_crash::{CampaignReport, Counts, Setting, Settings, Violation};
 use nandscape_lab::run::VERSION;
 use serde_json::{Map, Value, json};
 
-/// A campaign whose first seed was `first`.
-pub(super) fn campaign(report: &CampaignReport, first: u64) -> Value {
-    joined(head(first, report.passed()), findings(report))
+/// A campaign on devices.
+pub(super) fn campaign(findings: &Findings<'_>, report: &CampaignReport) -> Value {
+    joined(head(findings), of_report(findings.args, None, report))
 }
 
 /// A campaign on a file system.
-pub(super) fn fs_campaign(found: &FsReport, first: u64) -> Value {
-    let FsReport { report, kind, modes, base } = found;
+pub(super) fn fs_campaign(
+    findings: &Findings<'_>,
+    report: &CampaignReport,
+    ground: &Ground,
+) -> Value {
+    let Ground { kind, modes, base } = ground;
     let of_kind = [("kind", kind.name()), ("base", base.name())].into_iter();
     let mounted =
         of_kind.chain(modes.iter().copied()).map(|(key, value)| (key.to_owned(), value.into()));
     let of_fs = json!({ "fs": Value::Object(mounted.collect()), "coverage": coverage(report) });
-    joined(campaign(report, first), of_fs)
+    joined(campaign(findings, report), of_fs)
 }
 
 /// What was reached, by group and name.
@@ -36,9 +43,12 @@ fn coverage(report: &CampaignReport) -> Value {
 }
 
 /// A matrix: the findings of each composition, and what the FTL refuses.
-pub(super) fn matrix(report: &MatrixReport<'_>) -> Value {
+pub(super) fn matrix(findings: &Findings<'_>, report: &MatrixReport<'_>) -> Value {
     let of_one = |(composition, report): (&Composition, &CampaignReport)| {
-        joined(json!({ "composition": composition.to_string() }), findings(report))
+        joined(
+            json!({ "composition": composition.to_string() }),
+            of_report(findings.args, Some(composition), report),
+        )
     };
     let matrix = report.matrix();
     let refused = matrix.refused.iter();
@@ -48,20 +58,32 @@ pub(super) fn matrix(report: &MatrixReport<'_>) -> Value {
         "compositions": report.compositions().map(of_one).collect::<Vec<_>>(),
         "refused": refused.collect::<Vec<_>>(),
     });
-    joined(head(matrix.first, report.violations().next().is_none()), all)
+    joined(head(findings), all)
 }
 
-/// What every campaign tells.
-fn head(first: u64, passed: bool) -> Value {
-    json!({ "version": VERSION, "commit": COMMIT, "first_seed": first, "passed": passed })
+/// What every campaign says.
+fn head(findings: &Findings<'_>) -> Value {
+    json!({
+        "version": VERSION,
+        "commit": COMMIT,
+        "first_seed": findings.args.first,
+        "passed": findings.violations.is_empty(),
+        "interrupted": findings.end == End::Interrupted,
+        "stopped": findings.end == End::Stopped,
+    })
 }
 
 /// What some seeds found.
-fn findings(report: &CampaignReport) -> Value {
+fn of_report(
+    args: &CrashArgs,
+    composition: Option<&Composition>,
+    report: &CampaignReport,
+) -> Value {
+    let violations = report.violations.iter().map(|it| violation(args, composition, it));
     json!({
         "seeds": report.seeds,
         "counts": counts(&report.counts),
-        "violations": report.violations.iter().map(violation).collect::<Vec<_>>(),
+        "violations": violations.collect::<Vec<_>>(),
     })
 }
 
@@ -73,7 +95,7 @@ fn joined(mut first: Value, rest: Value) -> Value {
     first
 }
 
-fn violation(violation: &Violation) -> Value {
+fn violation(args: &CrashArgs, composition: Option<&Composition>, violation: &Violation) -> Value {
     json!({
         "seed": violation.seed,
         "round": violation.round,
@@ -81,9 +103,25 @@ fn violation(violation: &Violation) -> Value {
         "lba": violation.lba.map(|lba| lba.0),
         "expected": violation.expected,
         "actual": violation.got,
-        "event_log": violation.event_log,
-        "scenario": violation.scenario,
+        "event_log": violation.event_log.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        "scenario": table(&violation.scenario),
+        "reproduce": again::seed(args, composition, violation.seed),
     })
+}
+
+/// Keys and values of a scenario.
+fn table(settings: &Settings) -> Value {
+    Value::Object(settings.iter().map(|(key, value)| (key.to_owned(), setting(value))).collect())
+}
+
+fn setting(value: &Setting) -> Value {
+    match value {
+        Setting::Bool(value) => (*value).into(),
+        Setting::Integer(value) => (*value).into(),
+        Setting::Text(text) => text.as_str().into(),
+        Setting::List(values) => values.iter().map(setting).collect(),
+        Setting::Table(settings) => table(settings),
+    }
 }
 
 fn counts(counts: &Counts) -> Value {

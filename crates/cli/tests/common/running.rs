@@ -37,9 +37,13 @@ impl Running {
 
     /// As Ctrl-C does.
     pub(crate) fn interrupt(&self) {
-        let pid = self.child.id();
-        let kill = Command::new("sh").args(["-c", &format!("kill -INT {pid}")]).status().unwrap();
-        assert!(kill.success());
+        self.signal("INT");
+    }
+
+    /// Sends the signal of this name.
+    pub(crate) fn signal(&self, name: &str) {
+        let kill = format!("kill -{name} {}", self.child.id());
+        assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
     }
 }
 

@@ -10,18 +10,20 @@ use crate::device::host::{HostView, Phase, host_of};
 use crate::device::model::{Model, Object};
 use crate::device::subject::{DeviceUnderTest, Power, Recovery};
 use crate::draw::plan::{CutPlan, Plan};
+use crate::event::{EventKind, LogEvent};
 use crate::outcome::{Counts, SeedOutcome, Violation};
+use crate::settings::Settings;
 use nandscape_rt::Nanos;
 
-/// Lines of an event log that are kept.
-const EVENT_LOG_LINES_MAX: usize = 40;
+/// Events of a log that are kept.
+const EVENTS_MAX: usize = 40;
 
 /// Runs a plan on a device. `again` makes another one like it, when an event log is needed;
-/// `scenario` is what the seed chose, on one line.
+/// `scenario` is what the seed chose.
 pub fn run_device<S: DeviceUnderTest>(
     seed: u64,
     plan: &Plan,
-    scenario: String,
+    scenario: Settings,
     device: S,
     again: impl FnOnce() -> Option<S>,
 ) -> SeedOutcome {
@@ -39,19 +41,19 @@ pub fn run_device<S: DeviceUnderTest>(
     SeedOutcome { seed, scenario, counts: run.counts, coverage: Coverage::default(), violation }
 }
 
-/// Runs the seed once more and returns the last lines about one object.
+/// Runs the seed once more and returns the last events about one object.
 fn log_of_object<S: DeviceUnderTest>(
     seed: u64,
     plan: &Plan,
     object: Object,
     device: Option<S>,
-) -> Vec<String> {
+) -> Vec<LogEvent> {
     let Some(device) = device else { return Vec::new() };
     let mut run = Run::new(seed, plan, device, Some(object));
     // It ends as it did before; only the way there is wanted.
     let _ = run.rounds();
     let event_log = run.model.event_log();
-    event_log[event_log.len().saturating_sub(EVENT_LOG_LINES_MAX)..].to_vec()
+    event_log[event_log.len().saturating_sub(EVENTS_MAX)..].to_vec()
 }
 
 /// A seed in progress.
@@ -131,6 +133,7 @@ impl<'a, S: DeviceUnderTest> Run<'a, S> {
         self.counts.cuts += 1;
         self.count_commands(&device);
         self.model.power_cut();
+        self.model.log(at, || EventKind::PowerCut);
         self.host.power_cut();
         let (mut remains, mut at) = (device.cut(at), at);
         self.forget(&remains);
@@ -151,7 +154,7 @@ impl<'a, S: DeviceUnderTest> Run<'a, S> {
                     self.forget(&remains);
                     self.counts.cuts += 1;
                     self.counts.cuts_in_recovery += 1;
-                    self.model.tell(|| format!("power cut again in recovery, at {at}"));
+                    self.model.log(at, || EventKind::PowerCutInRecovery);
                 }
                 Recovery::CutAgain(..) => {
                     return Err(CheckFailure::new("recovery does not terminate"));

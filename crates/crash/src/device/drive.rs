@@ -12,6 +12,7 @@ use crate::device::request::Request;
 use crate::device::resets::LostCopy;
 use crate::device::subject::{DeviceUnderTest, Power, TriggerMode};
 use crate::draw::plan::{CutPlan, Trigger};
+use crate::event::{Content, EventKind};
 use crate::outcome::Counts;
 use nandscape_block::{
     BlockError, Completion, Done, Lba, Payload, Reply, SectorData, Submit, Token,
@@ -245,8 +246,7 @@ impl<'a, 'h, S: DeviceUnderTest> Driver<'a, 'h, S> {
             checked.map_err(|mismatch| {
                 let LostCopy { lba, chunk, at, .. } = lost;
                 let what = format!(
-                    "a reset of unit {} chunk {} at {at} erases a promised copy of {lba}, \
-                     and nothing newer is durable",
+                    "a reset of unit {} chunk {} at {at} erases the only durable copy of {lba}",
                     chunk.unit.0, chunk.chunk
                 );
                 CheckFailure { what, mismatch: Some(mismatch) }
@@ -270,7 +270,7 @@ impl<'a, 'h, S: DeviceUnderTest> Driver<'a, 'h, S> {
         let (issue, payload) = self.issue(&request);
         self.counts.requests += 1;
         self.in_flight.insert(token, InFlight { request, issue });
-        self.tell(&issue, || format!("{request:?}"));
+        self.log(&issue, |_| EventKind::Submitted(issue.number(), request));
         self.host.sent(&request, issue.number());
         let submit = self.device.submit(self.now, request.bio(payload), token);
         if let (Submit::Done(done), Power::On | Power::Noticed(_)) = (submit, self.device.power()) {
@@ -311,7 +311,8 @@ impl<'a, 'h, S: DeviceUnderTest> Driver<'a, 'h, S> {
         };
         let Some(InFlight { request, issue }) = self.in_flight.remove(&token) else {
             return Err(CheckFailure::new(format!(
-                "{token:?} completed twice, or was never submitted"
+                "token {}: a request completed twice, or was never submitted",
+                token.0
             )));
         };
         if at < self.now {
@@ -320,9 +321,10 @@ impl<'a, 'h, S: DeviceUnderTest> Driver<'a, 'h, S> {
         if let Some(cut) = cut {
             cut.acked += u64::from(request.is_barrier() && done.result.is_ok());
         }
-        self.tell(&issue, || match &done.result {
-            Ok(Reply::Data(payload)) => format!("returned {payload:?}"),
-            other => format!("ended: {other:?}"),
+        self.log(&issue, |model| {
+            let result = done.result.as_ref().map_err(BlockError::clone);
+            let read = result.map(|reply| watched(model, &request, &issue, reply));
+            EventKind::Completed(issue.number(), request, read)
         });
         match request {
             Request::Read(lba, _) => {
@@ -354,7 +356,13 @@ impl<'a, 'h, S: DeviceUnderTest> Driver<'a, 'h, S> {
                 self.counts.unreadable += 1;
                 return Ok(());
             }
-            other => return Err(CheckFailure::new(format!("{first}: read ended: {other:?}"))),
+            Err(error) => {
+                let number = issue.number();
+                return Err(CheckFailure::new(format!(
+                    "read #{number} of {first} failed: {error}"
+                )));
+            }
+            Ok(_) => return Err(CheckFailure::new(format!("{first}: a read without data"))),
         };
         if !well_formed(&payload, issue.sectors()) {
             return Err(CheckFailure::new(format!("{first}: read of another length")));
@@ -396,16 +404,20 @@ impl<'a, 'h, S: DeviceUnderTest> Driver<'a, 'h, S> {
         self.host.ended(request, reply).map_err(CheckFailure::new)
     }
 
-    fn tell(&mut self, issue: &Issue, line: impl FnOnce() -> String) {
+    fn log(&mut self, issue: &Issue, what: impl FnOnce(&Model) -> EventKind) {
         if self.model.watches(issue) {
-            let (now, number) = (self.now, issue.number());
-            self.model.tell(|| format!("#{number} at {now}: {}", line()));
+            let what = what(self.model);
+            self.model.log(self.now, || what);
         }
     }
 
     fn stuck(&self, why: &str) -> CheckFailure {
-        let waiting: Vec<_> = self.in_flight.values().map(|f| f.issue.number()).collect();
-        CheckFailure::new(format!("{why} at {}; requests {waiting:?} are unanswered", self.now))
+        let waiting = self.in_flight.values().map(|f| format!("#{}", f.issue.number()));
+        let waiting = match waiting.collect::<Vec<_>>() {
+            none if none.is_empty() => "no request is in flight".to_owned(),
+            some => format!("in flight: {}", some.join(", ")),
+        };
+        CheckFailure::new(format!("{why} at {}; {waiting}", self.now))
     }
 }
 
@@ -428,6 +440,18 @@ impl Queue {
             self.next = host.next();
         }
     }
+}
+
+/// The watched sector of what a read returned, and what it holds.
+fn watched(
+    model: &Model,
+    request: &Request,
+    issue: &Issue,
+    reply: &Reply,
+) -> Option<(Lba, Content)> {
+    let (Request::Read(first, _), Reply::Data(payload)) = (request, reply) else { return None };
+    let (sector, content) = model.watched_content(issue, payload)?;
+    Some((Lba(first.0 + u64::from(sector)), content))
 }
 
 fn well_formed(payload: &Payload, sectors: u32) -> bool {

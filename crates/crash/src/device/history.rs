@@ -10,6 +10,7 @@
 //! A version that is forgotten (see the model) gives way to any earlier content.
 
 use nandscape_block::{SectorData, Tag};
+use std::fmt;
 
 /// A moment of the model: its events are numbered in the order in which the host saw them.
 pub(crate) type Event = u64;
@@ -25,6 +26,33 @@ pub(crate) enum FlushCoverage {
     File(u64, u32),
 }
 
+/// Why a version is durable.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Durable {
+    /// The sector was never written.
+    Unwritten,
+    /// A completed flush covers it.
+    Flush(Event),
+    /// A write with PREFLUSH covers it, which completed or survived a power cut.
+    Preflush(Event),
+    /// Its own FUA.
+    Fua,
+    /// A read after a recovery returned it.
+    Recovered,
+}
+
+impl fmt::Display for Durable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unwritten => f.write_str("never written"),
+            Self::Flush(event) => write!(f, "durable since flush #{event}"),
+            Self::Preflush(event) => write!(f, "durable since preflush write #{event}"),
+            Self::Fua => f.write_str("durable by FUA"),
+            Self::Recovered => f.write_str("durable: read after a recovery"),
+        }
+    }
+}
+
 /// One content that a request gave a sector.
 #[derive(Clone, Debug)]
 pub(crate) struct Version {
@@ -35,8 +63,8 @@ pub(crate) struct Version {
     /// Time between two power cuts in which it was issued.
     pub(crate) epoch: u32,
     pub(crate) acked: bool,
-    /// A completed flush, or its own FUA, promised that it is durable.
-    pub(crate) covered: bool,
+    /// What promised that it is durable.
+    pub(crate) covered: Option<Durable>,
     /// Media lost a copy of it, and a power cut that copy's address.
     pub(crate) forgotten: bool,
     /// Its request carried PREFLUSH, and so it covers this much.
@@ -50,7 +78,7 @@ impl Version {
         epoch: u32,
         preflush: Option<FlushCoverage>,
     ) -> Self {
-        let (ended, acked, covered, forgotten) = (IN_FLIGHT, false, false, false);
+        let (ended, acked, covered, forgotten) = (IN_FLIGHT, false, None, false);
         Self { content, issued, ended, epoch, acked, covered, forgotten, preflush }
     }
 
@@ -63,15 +91,18 @@ impl Version {
 
     /// For a violation's list of what was expected.
     pub(crate) fn describe(&self) -> String {
-        let promise = match (self.ended == IN_FLIGHT, self.acked, self.covered) {
-            _ if self.forgotten => "forgotten, or anything before it",
-            (_, _, true) => "covered",
-            (true, ..) => "in flight",
-            (_, true, _) => "acknowledged",
-            _ => "never acknowledged",
+        let promise = match (self.covered, self.ended == IN_FLIGHT, self.acked) {
+            _ if self.forgotten => "its copy was lost, so older data may come back".to_owned(),
+            (Some(Durable::Unwritten), ..) => return "zeroes (never written)".to_owned(),
+            (Some(durable), ..) => durable.to_string(),
+            (_, true, _) => "in flight".to_owned(),
+            (_, _, true) => "completed, not flushed".to_owned(),
+            _ => "not completed".to_owned(),
         };
-        let what = if self.content == Tag::ZERO { "zeroes" } else { "data" };
-        format!("{what} of #{} ({promise})", self.issued)
+        match self.content == Tag::ZERO {
+            true => format!("zeroes of discard #{} ({promise})", self.issued),
+            false => format!("write #{} ({promise})", self.issued),
+        }
     }
 }
 
@@ -90,7 +121,7 @@ impl History {
     /// A sector never written: zeroes, durable.
     pub(crate) fn unwritten() -> Self {
         let ended = Version { ended: 0, acked: true, ..Version::new(Tag::ZERO, 0, 0, None) };
-        Self(vec![Version { covered: true, ..ended }])
+        Self(vec![Version { covered: Some(Durable::Unwritten), ..ended }])
     }
 
     pub(crate) fn push(&mut self, version: Version) {
@@ -112,7 +143,11 @@ impl History {
     /// epochs what was covered, of this one what was acknowledged.
     fn floor(&self, since: ReadStart) -> Event {
         let counts = |v: &&Version| {
-            if v.epoch < since.epoch { v.covered } else { v.acked && v.ended < since.event }
+            if v.epoch < since.epoch {
+                v.covered.is_some()
+            } else {
+                v.acked && v.ended < since.event
+            }
         };
         self.0.iter().filter(counts).map(|v| v.issued).max().unwrap_or(0)
     }
@@ -162,7 +197,7 @@ impl History {
             return;
         }
         let Some(shown) = self.0.iter().rposition(|v| v.shows_as(data)) else { return };
-        self.0[shown].covered = true;
+        self.0[shown].covered.get_or_insert(Durable::Recovered);
         let issued = self.0[shown].issued;
         self.0.retain(|v| v.epoch == epoch || v.issued == issued);
     }

@@ -3,9 +3,9 @@
 use crate::device::request::{Request, Sender};
 use crate::device::streams::{Senders, Streams};
 use crate::draw::sample::pick;
+use crate::settings::Settings;
 use nandscape_block::{Flags, Lba};
 use nandscape_rt::{Nanos, Stream};
-use std::fmt;
 
 /// What comes next of a load.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -74,28 +74,33 @@ pub struct Load {
     pub streams: Streams,
 }
 
-impl fmt::Display for Load {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl Load {
+    /// All of it, as keys and values.
+    pub(crate) fn settings(&self) -> Settings {
         let Mix { read, write, fua, preflush, preflush_fua, flush, discard } = self.mix;
-        write!(
-            f,
-            "depth={} ops={} mix=r{read}:w{write}:fua{fua}:pre{preflush}:prefua{preflush_fua}:\
-             fl{flush}:d{discard} sectors<={} discard<={} span={}% hot={}%:{}% think<={} \
-             burst={}:{} commit={} fill={}% {}",
-            self.depth,
-            self.ops,
-            self.sectors_max,
-            self.discard_sectors_max,
-            self.span_percent,
-            self.hot_span_percent,
-            self.hot_percent,
-            Nanos(self.think_ns),
-            self.burst_ops,
-            Nanos(self.idle_ns),
-            self.commit_ops,
-            self.fill_percent,
-            self.streams,
-        )
+        let mix = Settings::default()
+            .with("read", read)
+            .with("write", write)
+            .with("fua", fua)
+            .with("preflush", preflush)
+            .with("preflush_fua", preflush_fua)
+            .with("flush", flush)
+            .with("discard", discard);
+        Settings::default()
+            .with("depth", self.depth)
+            .with("requests", self.ops)
+            .with("mix", mix)
+            .with("sectors_max", self.sectors_max)
+            .with("discard_sectors_max", self.discard_sectors_max)
+            .with("span_percent", self.span_percent)
+            .with("hot_span_percent", self.hot_span_percent)
+            .with("hot_percent", self.hot_percent)
+            .with("think_max_ns", self.think_ns)
+            .with("burst_requests", self.burst_ops)
+            .with("idle_max_ns", self.idle_ns)
+            .with("commit_every", self.commit_ops)
+            .with("fill_percent", self.fill_percent)
+            .and(self.streams.settings())
     }
 }
 

@@ -27,14 +27,14 @@
 //! Contents are tags that name the request and the object, so that a wrong content shows where it
 //! came from.
 
-use crate::device::history::{Event, FlushCoverage, History, ReadStart, Version};
+use crate::device::history::{Durable, Event, FlushCoverage, History, ReadStart, Version};
 use crate::device::request::Sender;
+use crate::event::{Content, EventKind, LogEvent, OBJECT_BITS};
 use nandscape_block::{Flags, Payload, SectorData, Tag};
+use nandscape_rt::Nanos;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::ops::Range;
-
-const OBJECT_BITS: u32 = 32;
 
 /// What the model keeps versions of: one sector of content, wherever it lies. Below 2^32.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -115,11 +115,11 @@ struct Acked {
 /// What was acknowledged between two power cuts and is not covered, in that order.
 type Epoch = Vec<Acked>;
 
-/// What happened to one object, by number of event.
+/// What happened to one object.
 #[derive(Clone, Debug)]
 struct EventLog {
     object: Object,
-    lines: Vec<String>,
+    events: Vec<LogEvent>,
 }
 
 /// The model; see the head of this file.
@@ -140,14 +140,14 @@ impl Model {
             events: 0,
             // Epoch 0 is before the first request: what a fresh device shows.
             epochs: vec![Epoch::default(), Epoch::default()],
-            event_log: watched.map(|object| EventLog { object, lines: Vec::new() }),
+            event_log: watched.map(|object| EventLog { object, events: Vec::new() }),
         }
     }
 
     /// What happened to the watched object.
     #[must_use]
-    pub fn event_log(&self) -> &[String] {
-        self.event_log.as_ref().map_or(&[], |s| &s.lines)
+    pub fn event_log(&self) -> &[LogEvent] {
+        self.event_log.as_ref().map_or(&[], |log| &log.events)
     }
 
     /// A write is issued, with this payload.
@@ -203,14 +203,17 @@ impl Model {
         self.for_versions(issue, |v| {
             v.ended = at;
             v.acked = ok;
-            v.covered |= ok && issue.covers_itself;
+            if ok && issue.covers_itself {
+                v.covered = Some(Durable::Fua);
+            }
         });
         if ok && issue.sectors > 0 && !issue.covers_itself {
             let epoch = self.epochs.last_mut().expect("never empty");
             epoch.push(Acked { at, issue: *issue });
         }
         if let Some(reach) = issue.covers_before.filter(|_| ok) {
-            self.cover(self.epoch(), issue.event, reach);
+            let by = if issue.sectors > 0 { Durable::Preflush } else { Durable::Flush };
+            self.cover(self.epoch(), issue.event, reach, by(issue.event));
         }
     }
 
@@ -239,7 +242,6 @@ impl Model {
         let at = self.tick();
         self.objects.iter_mut().for_each(|s| s.power_cut(at));
         self.epochs.push(Epoch::default());
-        self.tell(|| format!("#{at} power cut"));
     }
 
     /// A power cut left copies with these contents without an address; a discard's is zeroes.
@@ -284,11 +286,20 @@ impl Model {
         Err(mismatch(history, next, object, left))
     }
 
-    /// Adds a line to the event log of the watched object.
-    pub fn tell(&mut self, line: impl FnOnce() -> String) {
-        if let Some(event_log) = &mut self.event_log {
-            event_log.lines.push(line());
+    /// Adds an event to the log of the watched object.
+    pub fn log(&mut self, at: Nanos, what: impl FnOnce() -> EventKind) {
+        if let Some(log) = &mut self.event_log {
+            log.events.push(LogEvent { at, what: what() });
         }
+    }
+
+    /// What a read returned at the watched object, and the sector of the read that it is.
+    #[must_use]
+    pub fn watched_content(&self, issue: &Issue, payload: &Payload) -> Option<(u32, Content)> {
+        let object = self.event_log.as_ref()?.object;
+        let sector = u32::try_from(object.0.checked_sub(issue.first.0)?).ok()?;
+        let read = sector < issue.sectors;
+        read.then(|| (sector, Content::of(&payload.sector(sector), object.0)))
     }
 
     /// Whether the event log covers an object of this request, or the request concerns all.
@@ -337,13 +348,13 @@ impl Model {
 
     /// What was acknowledged in `epoch` before `before`, and is within reach, is durable. Whether
     /// that is news.
-    fn cover(&mut self, epoch: u32, before: Event, reach: FlushCoverage) -> bool {
+    fn cover(&mut self, epoch: u32, before: Event, reach: FlushCoverage, by: Durable) -> bool {
         let acked = std::mem::take(&mut self.epochs[epoch as usize]);
         let covers = |acked: &Acked| acked.at < before && acked.issue.kind.is_reached_by(reach);
         let (covered, left): (Epoch, Epoch) = acked.into_iter().partition(covers);
         self.epochs[epoch as usize] = left;
         for acked in &covered {
-            self.for_versions(&acked.issue, |v| v.covered = true);
+            self.for_versions(&acked.issue, |v| v.covered = v.covered.or(Some(by)));
         }
         !covered.is_empty()
     }
@@ -367,10 +378,10 @@ impl Model {
         };
         let survivors: BTreeSet<_> = seen.iter().filter_map(survivor).collect();
         for (epoch, issued, reach) in survivors {
-            if self.cover(epoch, issued, reach) {
-                self.tell(|| {
-                    format!("PREFLUSH write #{issued} is there: it covers {reach:?} before")
-                });
+            if self.cover(epoch, issued, reach, Durable::Preflush(issued)) {
+                // It shows in what was read last.
+                let at = self.event_log().last().map_or(Nanos::ZERO, |event| event.at);
+                self.log(at, || EventKind::PreflushSurvived(issued));
             }
         }
     }
@@ -412,17 +423,12 @@ pub(crate) fn written_by(tag: Tag) -> (u64, Object) {
 
 /// Names a wrong content by what its tag specifies.
 fn identify(history: &History, object: Object, data: &SectorData) -> String {
-    let tag = match tag_of(data) {
-        Some(tag) => tag,
-        None if *data == SectorData::Absent => return "no content".into(),
-        None => return "torn sector: matches no write".into(),
-    };
-    let (writer, owner) = written_by(tag);
-    match () {
-        () if tag == Tag::ZERO => "zeroes".into(),
-        () if owner != object => format!("data of #{writer} for {owner} (data of another LBA)"),
-        () if history.knows(data) => format!("data of #{writer} (superseded)"),
-        () => format!("data of #{writer} (void: a recovery had settled on something else)"),
+    match Content::of(data, object.0) {
+        Content::Write(write) if history.knows(data) => format!("stale data (write #{write})"),
+        Content::Write(write) => {
+            format!("data of write #{write}, which an earlier recovery rolled back")
+        }
+        other => other.to_string(),
     }
 }
 

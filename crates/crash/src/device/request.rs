@@ -63,6 +63,41 @@ impl Request {
         }
     }
 
+    /// What it is called.
+    pub(crate) const fn name(&self) -> &'static str {
+        match self {
+            Self::Read(..) => "read",
+            Self::Write(..) => "write",
+            Self::Append(..) => "zone append",
+            Self::Discard(..) => "discard",
+            Self::Reset(..) => "zone reset",
+            Self::Report(..) => "zone report",
+            Self::Flush(_) => "flush",
+            Self::FetchUpcall(_) => "upcall fetch",
+            Self::CompleteUpcall(_) => "upcall completion",
+            Self::CompleteUpcallAgain(_) => "repeated upcall completion",
+        }
+    }
+
+    /// Its sectors, flags and sender, or what else it is about, with a space before it.
+    pub(crate) fn details(&self) -> String {
+        match *self {
+            Self::Read(lba, sectors)
+            | Self::Discard(lba, sectors)
+            | Self::Reset(_, lba, sectors) => range(lba, sectors),
+            Self::Write(lba, sectors, flags, sender)
+            | Self::Append(_, lba, sectors, flags, sender) => {
+                range(lba, sectors) + &noted(flags, sender)
+            }
+            Self::Report(lba, zones) => format!(" of {zones} zones from {lba}"),
+            Self::Flush(sender) => sender.file().map_or_else(String::new, |(file, generation)| {
+                format!(" of file {file} alone, generation {generation}")
+            }),
+            Self::FetchUpcall(most) => format!(" of at most {most} moves"),
+            Self::CompleteUpcall(id) | Self::CompleteUpcallAgain(id) => format!(" of batch {id}"),
+        }
+    }
+
     /// Its bio, with this content.
     #[must_use]
     pub fn bio(&self, payload: Payload) -> Bio {
@@ -89,4 +124,34 @@ impl Request {
 
 fn sent_by(sender: Sender, bio: Bio) -> Bio {
     Bio { owner: sender.owner, scope: sender.scope, ..bio }
+}
+
+/// Sectors, the last one included.
+fn range(lba: Lba, sectors: u32) -> String {
+    match sectors {
+        0 | 1 => format!(" {lba}"),
+        _ => format!(" {lba}..{}", lba.0 + u64::from(sectors) - 1),
+    }
+}
+
+/// Flags by name, and who asks.
+fn noted(flags: Flags, sender: Sender) -> String {
+    let preflush = match sender.file() {
+        Some((file, _)) => format!("preflush of file {file}"),
+        None => "preflush".to_owned(),
+    };
+    let known = [
+        (Flags::FUA, "fua"),
+        (Flags::PREFLUSH, &preflush),
+        (Flags::JOURNAL, "journal"),
+        (Flags::META, "metadata"),
+        (Flags::SYNC, "sync"),
+    ];
+    let set = known.into_iter().filter(|(flag, _)| flags.has(*flag));
+    let mut notes: Vec<String> = set.map(|(_, name)| name.to_owned()).collect();
+    if let Some(Owner { file, generation, .. }) = sender.owner {
+        notes.push(format!("file {file}"));
+        notes.extend((generation > 0).then(|| format!("generation {generation}")));
+    }
+    if notes.is_empty() { String::new() } else { format!(" ({})", notes.join(", ")) }
 }

@@ -6,9 +6,9 @@
 use crate::device::request::{Request, Sender};
 use crate::draw::family::ScenarioFamily;
 use crate::draw::sample::log_uniform;
+use crate::settings::Settings;
 use nandscape_block::{Flags, FlushScope, Lba, Owner};
 use nandscape_rt::Stream;
-use std::fmt;
 
 /// What a seed chooses about the senders of a load. The default has none.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -56,21 +56,19 @@ impl Streams {
     }
 }
 
-impl fmt::Display for Streams {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "files={}/{} owned={}% scoped={}% reused=1/{} from-cores={} journal={}%/{} active<={}",
-            self.files,
-            self.stripe_sectors,
-            self.owned_percent,
-            self.scoped_percent,
-            self.reused_one_in,
-            self.cores,
-            self.journal_percent,
-            self.journal_sectors,
-            self.active_ops
-        )
+impl Streams {
+    /// All of it, as keys and values.
+    pub(crate) fn settings(&self) -> Settings {
+        Settings::default()
+            .with("files", self.files)
+            .with("stripe_sectors", self.stripe_sectors)
+            .with("owned_percent", self.owned_percent)
+            .with("scoped_percent", self.scoped_percent)
+            .with("reused_one_in", self.reused_one_in)
+            .with("cores", self.cores)
+            .with("journal_percent", self.journal_percent)
+            .with("journal_sectors", self.journal_sectors)
+            .with("active_requests", self.active_ops)
     }
 }
 

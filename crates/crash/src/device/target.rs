@@ -9,6 +9,7 @@ use crate::draw::kind::cores;
 use crate::draw::scenario::{Options, Scenario};
 use crate::loss::{self, Faulty, Loss};
 use crate::outcome::{CampaignReport, Counts, Progress, SeedOutcome, Violation};
+use crate::settings::Settings;
 use nandscape_block::{
     Attention, Bio, BlockDevice, Completion, DeviceCaps, Lba, Op, SectorData, Submit, Token,
 };
@@ -106,21 +107,20 @@ pub fn run_campaign(
 
 fn run_scenario(scenario: &Scenario, target: Target, options: &Options) -> SeedOutcome {
     let again = || Target::format(scenario, options).ok();
-    let line = scenario.to_string();
-    let mut outcome = run_device(scenario.seed, &scenario.plan, line, target, again);
+    let mut outcome = run_device(scenario.seed, &scenario.plan, scenario.settings(), target, again);
     outcome.counts.rejected_configs = scenario.refused.len() as u64;
     outcome
 }
 
 /// The outcome of a seed that has no other.
 pub(crate) fn broken(scenario: &Scenario, what: String) -> SeedOutcome {
-    let mut outcome = without_device(scenario.seed, scenario.to_string(), what);
+    let mut outcome = without_device(scenario.seed, scenario.settings(), what);
     outcome.counts.rejected_configs = scenario.refused.len() as u64;
     outcome
 }
 
 /// The outcome of a seed whose device cannot be made.
-pub(crate) fn without_device(seed: u64, scenario: String, what: String) -> SeedOutcome {
+pub(crate) fn without_device(seed: u64, scenario: Settings, what: String) -> SeedOutcome {
     let violation = Violation {
         seed,
         round: 0,

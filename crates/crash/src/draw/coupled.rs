@@ -4,10 +4,11 @@ use crate::draw::append::AppendWanted;
 use crate::draw::device;
 use crate::draw::draws::{Draws, KindDraw};
 use crate::draw::sample::{between, pick};
+use crate::settings::Settings;
 use nandscape_block::{SECTOR_BYTES, UpcallSignal};
 use nandscape_ftl::coupled::Config;
 use nandscape_ftl::device::config::BufferConfig;
-use nandscape_ftl::{FtlConfig, FtlKind, FtlRun};
+use nandscape_ftl::{FtlConfig, FtlKind};
 use nandscape_media::Geometry;
 use nandscape_rt::{Nanos, Stream};
 
@@ -189,15 +190,22 @@ fn with_spare(config: Config, geometry: &Geometry, more: u32) -> Config {
 }
 
 /// The choices on one line, with a space before each.
-pub(crate) fn describe(config: &Config, run: &FtlRun) -> String {
+pub(crate) fn describe(config: &Config) -> Settings {
     let Config { random_bytes, rho_percent, op_hundredths, gc_lines, open_max, .. } = config;
-    format!(
-        " random={random_bytes} rho={rho_percent}% op-lines={op_hundredths} gc-lines={gc_lines} open={open_max} \
-         line-buffer={} spare={} upcall={:?} bits={}{}",
-        config.buffer_bytes,
-        config.spare_chunks,
-        config.upcall,
-        config.partition_bits,
-        device::describe(&config.pages, run)
-    )
+    let upcall = match config.upcall {
+        UpcallSignal::Piggyback => "piggyback".to_owned(),
+        UpcallSignal::Interrupt => "interrupt".to_owned(),
+        UpcallSignal::Poll(period) => format!("poll-{period}"),
+    };
+    let own = Settings::default()
+        .with("random_bytes", *random_bytes)
+        .with("rho_percent", *rho_percent)
+        .with("op_lines_hundredths", *op_hundredths)
+        .with("append_gc_lines", *gc_lines)
+        .with("open_max", *open_max)
+        .with("line_buffer_bytes", config.buffer_bytes)
+        .with("spare_chunks", config.spare_chunks)
+        .with("upcall", upcall)
+        .with("partition_bits", config.partition_bits);
+    own.and(device::describe(&config.pages))
 }

@@ -2,10 +2,12 @@
 
 use crate::draw::draws::{Draws, KindDraw};
 use crate::draw::sample::{between, pick};
+use crate::draw::words::victim_name;
+use crate::settings::Settings;
 use nandscape_block::SECTOR_BYTES;
 use nandscape_ftl::device::Config;
 use nandscape_ftl::device::config::{BufferConfig, Victim};
-use nandscape_ftl::{FtlConfig, FtlKind, FtlRun};
+use nandscape_ftl::{FtlConfig, FtlKind};
 use nandscape_media::Geometry;
 use nandscape_rt::Stream;
 
@@ -105,13 +107,15 @@ fn map_unit(given_bytes: u32, geometry: &Geometry, rng: &mut Stream) -> u32 {
 }
 
 /// The choices on one line, with a space before each.
-pub(crate) fn describe(config: &Config, run: &FtlRun) -> String {
+pub(crate) fn describe(config: &Config) -> Settings {
     let Config { op_hundredths, victim, instances, map_unit_bytes, buffer, gc_lines } = config;
-    let op = f64::from(*op_hundredths) / 100.0;
-    let omitted = run.omit.map_or("no", |rule| rule.name());
-    format!(
-        " op={op} victim={victim:?} instances={instances} map-unit={map_unit_bytes} \
-         buffer={}:{}:{} gc-lines={gc_lines} omitted={omitted}",
-        buffer.size_bytes, buffer.power_safe, buffer.early_completion
-    )
+    Settings::default()
+        .with("op_hundredths", *op_hundredths)
+        .with("victim", victim_name(*victim))
+        .with("instances", *instances)
+        .with("map_unit_bytes", *map_unit_bytes)
+        .with("buffer_bytes", buffer.size_bytes)
+        .with("power_safe", buffer.power_safe)
+        .with("early_completion", buffer.early_completion)
+        .with("gc_lines", *gc_lines)
 }

@@ -20,4 +20,16 @@ pub enum ScenarioFamily {
 impl ScenarioFamily {
     pub(crate) const ALL: [Self; 6] =
         [Self::Mixed, Self::Overwrite, Self::Journal, Self::Barriers, Self::Trims, Self::Failures];
+
+    /// Its name.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Mixed => "mixed",
+            Self::Overwrite => "overwrite",
+            Self::Journal => "journal",
+            Self::Barriers => "barriers",
+            Self::Trims => "trims",
+            Self::Failures => "failures",
+        }
+    }
 }

@@ -5,10 +5,11 @@ use crate::draw::append::AppendWanted;
 use crate::draw::device;
 use crate::draw::draws::{Draws, KindDraw};
 use crate::draw::sample::{between, log_uniform};
+use crate::settings::Settings;
 use nandscape_block::SECTOR_BYTES;
 use nandscape_ftl::device::config::BufferConfig;
 use nandscape_ftl::interval::Config;
-use nandscape_ftl::{FtlConfig, FtlKind, FtlRun};
+use nandscape_ftl::{FtlConfig, FtlKind};
 use nandscape_media::Geometry;
 use nandscape_rt::Stream;
 
@@ -154,13 +155,15 @@ fn with_space(config: Config, geometry: &Geometry) -> Config {
 }
 
 /// The choices on one line, with a space before each.
-pub(crate) fn describe(config: &Config, run: &FtlRun) -> String {
+pub(crate) fn describe(config: &Config) -> Settings {
     let Config { partition_bits, random_bytes, leaf_bits, middle_bits, hole_sectors, .. } = config;
-    format!(
-        " partition=2^{partition_bits} random={random_bytes} map=2^{leaf_bits}/2^{middle_bits}/{hole_sectors} \
-         compact={}ns,{}B/s{}",
-        config.compact_period_ns,
-        config.compact_bytes_per_s,
-        device::describe(&config.pages, run)
-    )
+    let own = Settings::default()
+        .with("partition_bits", *partition_bits)
+        .with("random_bytes", *random_bytes)
+        .with("leaf_bits", *leaf_bits)
+        .with("middle_bits", *middle_bits)
+        .with("hole_sectors", *hole_sectors)
+        .with("compact_period_ns", config.compact_period_ns)
+        .with("compact_bytes_per_s", config.compact_bytes_per_s);
+    own.and(device::describe(&config.pages))
 }

@@ -9,7 +9,8 @@ use crate::draw::interval;
 use crate::draw::pblk::composition::Pins;
 use crate::draw::pblk::config as pblk;
 use crate::draw::zoned;
-use nandscape_ftl::{FtlConfig, FtlKind, FtlRun};
+use crate::settings::Settings;
+use nandscape_ftl::{FtlConfig, FtlKind};
 
 /// The kind that seeds draw where neither a stack nor a kind is given.
 pub(crate) const DEFAULT: FtlKind = pblk::KIND;
@@ -35,15 +36,16 @@ pub(crate) fn draw_of(
     }
 }
 
-/// The choices on one line, with a space before each.
-pub(crate) fn describe(config: &FtlConfig, run: &FtlRun) -> String {
-    match config {
-        FtlConfig::Pblk(config) => pblk::describe(config, run),
-        FtlConfig::Device(config) => device::describe(config, run),
-        FtlConfig::Zoned(config) => zoned::describe(config, run),
-        FtlConfig::Interval(config) => interval::describe(config, run),
-        FtlConfig::Coupled(config) => coupled::describe(config, run),
-    }
+/// The choices, as keys and values.
+pub(crate) fn describe(config: &FtlConfig) -> Settings {
+    let kind = Settings::default().with("kind", config.kind().name());
+    kind.and(match config {
+        FtlConfig::Pblk(config) => pblk::describe(config),
+        FtlConfig::Device(config) => device::describe(config),
+        FtlConfig::Zoned(config) => zoned::describe(config),
+        FtlConfig::Interval(config) => interval::describe(config),
+        FtlConfig::Coupled(config) => coupled::describe(config),
+    })
 }
 
 /// Cores of the host that an FTL runs on; 1 where it does not.

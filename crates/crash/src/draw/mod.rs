@@ -14,4 +14,5 @@ pub(crate) mod pblk;
 pub mod plan;
 pub(crate) mod sample;
 pub mod scenario;
+mod words;
 pub(crate) mod zoned;

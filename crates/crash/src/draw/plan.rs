@@ -10,8 +10,8 @@ use crate::device::streams::Streams;
 use crate::device::trigger::CommandKind;
 use crate::draw::family::ScenarioFamily;
 use crate::draw::sample::{log_uniform, pick};
+use crate::settings::Settings;
 use nandscape_rt::{Nanos, Stream};
-use std::fmt;
 
 /// What sets off a power cut; numbers count from the beginning of the round, from 1.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -44,19 +44,22 @@ pub struct CutPlan {
     pub recovery_cuts: Vec<u64>,
 }
 
-impl fmt::Display for CutPlan {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.trigger {
-            Trigger::Instant(at) => write!(f, "at-{at}")?,
-            Trigger::Request(n) => write!(f, "request-{n}")?,
-            Trigger::BarrierSubmitted(n) => write!(f, "barrier-submitted-{n}")?,
-            Trigger::BarrierAcked(n) => write!(f, "barrier-acked-{n}")?,
-            Trigger::TailMoved(n) => write!(f, "tail-moved-{n}")?,
-            Trigger::Command(kind, n) => write!(f, "media-{kind:?}-{n}")?,
-            Trigger::OffAfter(n) => write!(f, "off-after-{n}")?,
-        }
-        write!(f, "+{}", self.delay)?;
-        self.recovery_cuts.iter().try_for_each(|n| write!(f, "/recovery-{n}"))
+impl CutPlan {
+    fn settings(&self) -> Settings {
+        let cut = Settings::default();
+        let cut = match self.trigger {
+            Trigger::Instant(after) => cut.with("after_ns", after),
+            Trigger::Request(n) => cut.with("at_request", n),
+            Trigger::BarrierSubmitted(n) => cut.with("at_barrier", n),
+            Trigger::BarrierAcked(n) => cut.with("at_completed_barrier", n),
+            Trigger::TailMoved(n) => cut.with("at_completed_fua", n),
+            Trigger::Command(CommandKind::Write, n) => cut.with("at_media_write", n),
+            Trigger::Command(CommandKind::Read, n) => cut.with("at_media_read", n),
+            Trigger::Command(CommandKind::Reset, n) => cut.with("at_media_reset", n),
+            Trigger::OffAfter(n) => cut.with("after_media_commands", n),
+        };
+        let again = Some(self.recovery_cuts.clone()).filter(|cuts| !cuts.is_empty());
+        cut.with("delay_ns", self.delay).with_some("recovery_after_media_commands", again)
     }
 }
 
@@ -102,13 +105,16 @@ impl Plan {
     }
 }
 
-impl fmt::Display for Plan {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "family={:?} {} scan={}% cuts=", self.family, self.load, self.scan_percent)?;
-        for (i, cut) in self.cuts.iter().enumerate() {
-            write!(f, "{}{cut}", if i == 0 { "" } else { "," })?;
-        }
-        Ok(())
+impl Plan {
+    /// All of it but what follows from the faults, as keys and values.
+    #[must_use]
+    pub fn settings(&self) -> Settings {
+        let cuts: Vec<Settings> = self.cuts.iter().map(CutPlan::settings).collect();
+        Settings::default()
+            .with("family", self.family.name())
+            .with("load", self.load.settings())
+            .with("scan_percent", self.scan_percent)
+            .with("cuts", cuts)
     }
 }
 

@@ -1,6 +1,6 @@
 //! What a seed chooses about the device: geometry, bad and slow parts, timing, the FTL's choices,
-//! and fault rates. Together with its [`Plan`] that is all there is to a run, and it prints on one
-//! line.
+//! and fault rates. Together with its [`Plan`] that is all there is to a run, and it prints as keys
+//! and values.
 //!
 //! Devices are small, so that garbage is collected and lines are reused many times a round, and a
 //! recovery takes little time.
@@ -15,6 +15,7 @@ use crate::draw::pblk::composition::Pins;
 use crate::draw::plan::Plan;
 use crate::draw::sample::{log_uniform, pick};
 use crate::draw::{edge_cases, geometry};
+use crate::settings::Settings;
 use nandscape_ftl::{FtlConfig, FtlKind, FtlRun, OmittedRule};
 use nandscape_media::{ChunkId, Delays, DeviceTiming, Geometry, LinkTiming, NandTiming, UnitId};
 use nandscape_rt::Stream;
@@ -210,52 +211,68 @@ fn draw_shape(
     geometry::limited(shape, options.stack.is_none(), draws.streams)
 }
 
+impl Scenario {
+    /// Everything that it holds, as keys and values.
+    #[must_use]
+    pub fn settings(&self) -> Settings {
+        self.device_settings().and(self.plan.settings())
+    }
+
+    /// What it holds of the device.
+    pub(crate) fn device_settings(&self) -> Settings {
+        let media = shape(&self.geometry)
+            .with("timing", self.timing.0.as_str())
+            .with_some("endurance_erases", self.endurance_erases);
+        let bad = self.bad_chunks.iter().map(|bad| vec![bad.unit.0, bad.chunk]);
+        let slow = self.slow_units.iter().map(|(unit, percent)| vec![unit.0, *percent]);
+        let media = media
+            .with_some("bad_chunks", some(bad.collect::<Vec<_>>()))
+            .with_some("slow_units", some(slow.collect::<Vec<_>>()));
+        let faults = Settings::default()
+            .with("program_one_in", self.faults.program_one_in)
+            .with("erase_one_in", self.faults.erase_one_in)
+            .with("unreadable_one_in", self.faults.unreadable_one_in);
+        let delays = self.delays.any().then(|| {
+            let Delays { usual_max_ns, stall_one_in, stall_max_ns } = self.delays;
+            Settings::default()
+                .with("usual_max_ns", usual_max_ns)
+                .with("stall_one_in", stall_one_in)
+                .with("stall_max_ns", stall_max_ns)
+        });
+        Settings::default()
+            .with("seed", self.seed)
+            .with("media", media)
+            .with("ftl", describe(&self.config))
+            .with_some("omit", self.run.omit.map(OmittedRule::name))
+            .with("faults", faults)
+            .with_some("delays", delays)
+            .with("rejected_configs", self.refused.len() as u64)
+            .with_some("last_rejection", self.refused.last().map(String::as_str))
+    }
+}
+
+/// The shape of media, by the keys of stack files.
+fn shape(geometry: &Geometry) -> Settings {
+    Settings::default()
+        .with("groups", geometry.groups)
+        .with("units", geometry.units)
+        .with("chunks", geometry.chunks)
+        .with("sectors", geometry.sectors)
+        .with("ws_min", geometry.ws_min)
+        .with("ws_opt", geometry.ws_opt)
+        .with("mw_cunits", geometry.mw_cunits)
+        .with("maxoc", geometry.maxoc)
+        .with("maxocpu", geometry.maxocpu)
+}
+
+/// A list, if it has values.
+fn some<T>(list: Vec<T>) -> Option<Vec<T>> {
+    Some(list).filter(|list| !list.is_empty())
+}
+
 impl fmt::Display for Scenario {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let g = &self.geometry;
-        write!(
-            f,
-            "seed={} device={}x{}x{}x{} ws={}/{} mw={} maxoc={}/{} timing={}",
-            self.seed,
-            g.groups,
-            g.units,
-            g.chunks,
-            g.sectors,
-            g.ws_min,
-            g.ws_opt,
-            g.mw_cunits,
-            g.maxoc,
-            g.maxocpu,
-            self.timing.0
-        )?;
-        for bad in &self.bad_chunks {
-            write!(f, " bad=u{}c{}", bad.unit.0, bad.chunk)?;
-        }
-        for (unit, percent) in &self.slow_units {
-            write!(f, " slow=u{}:{percent}%", unit.0)?;
-        }
-        write!(
-            f,
-            "{} faults=1/{}:1/{} {}",
-            describe(&self.config, &self.run),
-            self.faults.program_one_in,
-            self.faults.erase_one_in,
-            self.plan
-        )?;
-        if self.faults.unreadable_one_in > 0 {
-            write!(f, " unreadable=1/{}", self.faults.unreadable_one_in)?;
-        }
-        if self.delays.any() {
-            let Delays { usual_max_ns, stall_one_in, stall_max_ns } = self.delays;
-            write!(f, " delays={usual_max_ns}ns,1/{stall_one_in}:{stall_max_ns}ns")?;
-        }
-        if let Some(erases) = self.endurance_erases {
-            write!(f, " endurance={erases}")?;
-        }
-        match self.refused.last() {
-            Some(key) => write!(f, " refused={}x,last:{key}", self.refused.len()),
-            None => Ok(()),
-        }
+        write!(f, "{}", self.settings())
     }
 }
 

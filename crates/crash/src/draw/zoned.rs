@@ -3,10 +3,11 @@
 use crate::draw::device;
 use crate::draw::draws::{Draws, KindDraw};
 use crate::draw::sample::{between, pick};
+use crate::settings::Settings;
 use nandscape_block::SECTOR_BYTES;
 use nandscape_ftl::device::config::BufferConfig;
 use nandscape_ftl::zoned::{Config, ZoneConfig};
-use nandscape_ftl::{FtlConfig, FtlKind, FtlRun};
+use nandscape_ftl::{FtlConfig, FtlKind};
 use nandscape_media::Geometry;
 use nandscape_rt::Stream;
 
@@ -226,16 +227,19 @@ fn with_spare(config: Config, geometry: &Geometry, more: u32) -> Config {
 }
 
 /// The choices on one line, with a space before each.
-pub(crate) fn describe(config: &Config, run: &FtlRun) -> String {
+pub(crate) fn describe(config: &Config) -> Settings {
     let Config { zone, random_bytes, pages } = config;
     let ZoneConfig { dies, size_bytes, capacity_bytes, spare_chunks, instances, .. } = zone;
-    format!(
-        " dies={dies} zone={size_bytes}/{capacity_bytes} spare={spare_chunks} streams={instances} open={}/{} \
-         append={} zone-buffer={} random={random_bytes}{}",
-        zone.max_open,
-        zone.max_active,
-        zone.append,
-        zone.buffer_bytes,
-        device::describe(pages, run)
-    )
+    let zone = Settings::default()
+        .with("dies", *dies)
+        .with("size_bytes", *size_bytes)
+        .with("capacity_bytes", *capacity_bytes)
+        .with("spare_chunks", *spare_chunks)
+        .with("instances", *instances)
+        .with("max_open", zone.max_open)
+        .with("max_active", zone.max_active)
+        .with("append", zone.append)
+        .with("buffer_bytes", zone.buffer_bytes);
+    let zone = Settings::default().with("zone", zone).with("random_bytes", *random_bytes);
+    zone.and(device::describe(pages))
 }

@@ -21,6 +21,7 @@ use nandscape_fs::LogSector;
 use nandscape_fs::contract::FsError;
 use nandscape_rt::{Handle, Stream};
 use std::collections::BTreeSet;
+use std::fmt;
 
 /// Bytes that a torn sector keeps together.
 const PIECE_BYTES: usize = 512;
@@ -36,6 +37,16 @@ enum Damage {
     Lost,
     /// A bit is wrong.
     Flipped,
+}
+
+impl fmt::Display for Damage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Torn => "torn write at",
+            Self::Lost => "lost write at",
+            Self::Flipped => "flipped bit in",
+        })
+    }
 }
 
 /// A tree, and what an unmount leaves.
@@ -95,15 +106,15 @@ impl Run<'_> {
         }
         let permitted = self.mount_copy(permitted)?;
         let (permitted, _) = permitted.map_err(|error| {
-            let what =
-                format!("{lba} of the log {damage:?} went unnoticed; without its transaction");
+            let what = format!("{damage} {lba} of the log went unnoticed; without its transaction");
             wrong(&what, &error)
         })?;
         match difference(&shown, &permitted) {
             None => Ok(()),
             Some(path) => Err(CheckFailure::new(format!(
-                "with {lba} of the log {damage:?} (its transaction begins at {transaction}, noticed: \
-                 {is_noticed}) the mount shows another {path} than it may"
+                "{damage} {lba} of the log ({}; its transaction begins at {transaction}): the mount \
+                 shows wrong content at {path}",
+                if is_noticed { "a checksum covers it" } else { "no checksum covers it" }
             ))),
         }
     }

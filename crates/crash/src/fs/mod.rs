@@ -21,8 +21,9 @@ mod tree;
 use crate::device::drive::CheckFailure;
 use crate::device::target::{broken, draw_device, without_device};
 use crate::outcome::{SeedOutcome, Violation};
+use crate::settings::Settings;
 use draw::zones::adversary_caps;
-use nandscape_block::AdversaryDevice;
+use nandscape_block::{AdversaryDevice, Region, RegionKind};
 use nandscape_fs::contract::FsError;
 use nandscape_rt::{Nanos, Stream};
 pub use options::{Base, DAMAGE_EVERY, FsOptions};
@@ -43,29 +44,31 @@ impl From<FsError> for CheckFailure {
 /// Runs one seed. A panic is a violation like any other.
 #[must_use]
 pub fn run_fs_seed(seed: u64, options: &FsOptions, oracle: Option<&dyn Oracle>) -> SeedOutcome {
-    let (line, medium) = match &options.base {
+    let adversary = || Settings::default().with("seed", seed).with("base", "adversary");
+    let (device, medium) = match &options.base {
         Base::Adversary => {
             let rng = Stream::new(seed, "adversary");
             let device = AdversaryDevice::new(options.volume_sectors(), rng);
-            (format!("seed={seed} adversary"), Medium::adversary(device))
+            (adversary(), Medium::adversary(device))
         }
         Base::ZonedAdversary => {
             let rng = Stream::new(seed, "adversary");
             let caps = adversary_caps(seed, options.journals());
-            let line = format!("seed={seed} adversary {:?}", caps.regions);
+            let regions: Vec<_> = caps.regions.iter().map(region_settings).collect();
+            let line = adversary().with("regions", regions);
             match AdversaryDevice::with_zones(caps, rng) {
                 Ok(device) => (line, Medium::adversary(device)),
                 Err(error) => return without_device(seed, line, error.to_string()),
             }
         }
         Base::Flash(flash) => match draw_device(seed, &options.device_options(flash)) {
-            Ok((scenario, target)) => (scenario.to_string(), Medium::Flash(Box::new(target))),
+            Ok((scenario, target)) => (scenario.device_settings(), Medium::Flash(Box::new(target))),
             Err((scenario, what)) => return broken(&scenario, what),
         },
     };
     let options = &options.on(medium.caps());
     let mut run = Run::new(seed, options, oracle);
-    let line = format!("{line} {run}");
+    let scenario = device.and(run.settings());
     // Nothing of a panicked run is looked at again but its counts and its event log.
     let result = catch_unwind(AssertUnwindSafe(|| run.rounds(medium)));
     let result =
@@ -79,9 +82,24 @@ pub fn run_fs_seed(seed: u64, options: &FsOptions, oracle: Option<&dyn Oracle>) 
             expected: Vec::new(),
             got: String::new(),
             event_log: run.event_log(),
-            scenario: line.clone(),
+            scenario: scenario.clone(),
         })
     });
     let coverage = run.coverage();
-    SeedOutcome { seed, scenario: line, counts: run.counts(), coverage, violation }
+    SeedOutcome { seed, scenario, counts: run.counts(), coverage, violation }
+}
+
+/// A region of a device.
+fn region_settings(region: &Region) -> Settings {
+    let kind = match region.kind {
+        RegionKind::Random => "random",
+        RegionKind::Zones(_) => "zones",
+        RegionKind::Append => "append",
+        RegionKind::DeviceOwned { .. } => "device-owned",
+    };
+    Settings::default()
+        .with("kind", kind)
+        .with("first_lba", region.range.start)
+        .with("sectors", region.sectors())
+        .with("zones", region.zones())
 }

@@ -9,6 +9,7 @@ use super::draw::{
 use crate::device::target::draw_device;
 use crate::draw::append::RegionsWanted;
 use crate::draw::scenario::Options;
+use crate::settings::Settings;
 use nandscape_block::{BlockDevice, DeviceCaps};
 use nandscape_fs::f2fs::{Allocation, Reclaim};
 use nandscape_fs::{ConfigError, FsConfig, FsKind, Knob, Promises};
@@ -186,9 +187,13 @@ impl FsOptions {
         self.fs.knobs().into_iter().map(move |knob| (knob, draw_knob(seed, &knob)))
     }
 
-    /// The same on one line.
-    pub(super) fn write_knobs(&self, seed: u64, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.knobs(seed).try_for_each(|(knob, value)| write!(f, " {}", knob.show(value)))
+    /// The same as keys and values in words.
+    pub(super) fn knob_settings(&self, seed: u64) -> Settings {
+        self.knobs(seed).fold(Settings::default(), |all, (knob, value)| {
+            let shown = knob.show(value).to_string();
+            let value = shown.split_once('=').map_or("", |(_, value)| value).to_owned();
+            all.with(knob.name, value)
+        })
     }
 
     /// What a seed's mounts promise.
@@ -201,9 +206,9 @@ impl FsOptions {
         self.fs.notices_flips()
     }
 
-    /// The modes of a seed's mounts on one line.
-    pub(super) fn write_modes(&self, seed: u64, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} rounds={}", self.modes_of(seed, 0).describe(), self.rounds)
+    /// The modes of a seed's mounts, as keys and values.
+    pub(super) fn mode_settings(&self, seed: u64) -> Settings {
+        self.modes_of(seed, 0).describe()
     }
 
     /// Whether tools of others can recover such a volume, or only check what our recovery left.
@@ -214,6 +219,6 @@ impl FsOptions {
 
 impl fmt::Display for FsOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} rounds={}", self.fs.describe(), self.rounds)
+        write!(f, "{}\nrounds = {}", self.fs.describe(), self.rounds)
     }
 }

@@ -6,7 +6,7 @@
 use super::draw::appended::{count_collection, holds_valid_blocks};
 use super::glances::{Glanced, glances};
 use super::load::{Ended, Progress, Shared, Style, Writer};
-use super::model::{Model, Stale};
+use super::model::{Model, Stale, show_content};
 use super::power_switch::{
     Bios, Device, Medium, PowerOnResult, PowerSwitch, PoweredOffMedium, cut_is_due,
 };
@@ -17,14 +17,15 @@ use crate::device::drive::CheckFailure;
 use crate::draw::family::ScenarioFamily;
 use crate::draw::plan::{CutPlan, Trigger, draw_cut};
 use crate::draw::sample::log_uniform;
+use crate::event::LogEvent;
 use crate::outcome::Counts;
+use crate::settings::Settings;
 use nandscape_block::{AsyncDevice, Lba, MemDevice, Payload, SectorData, Tag};
 use nandscape_fs::contract::{Caller, Data, FsError, Io};
 use nandscape_fs::{FsConfig, MountEnv};
 use nandscape_rt::combine::{Either, join_all, select2, timeout};
 use nandscape_rt::{Executor, Handle, Host, Nanos, Stream};
 use std::cell::RefCell;
-use std::fmt;
 use std::future::Future;
 use std::rc::Rc;
 
@@ -50,15 +51,7 @@ pub(crate) struct Run<'a> {
     pub(super) mounts: u64,
     rng: Stream,
     /// Of the writer that is at fault.
-    pub(super) event_log: Vec<String>,
-}
-
-impl fmt::Display for Run<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.options.write_modes(self.seed, f)?;
-        write!(f, " {}", self.style)?;
-        self.options.write_knobs(self.seed, f)
-    }
+    pub(super) event_log: Vec<LogEvent>,
 }
 
 /// What a failed call is.
@@ -89,6 +82,15 @@ impl<'a> Run<'a> {
         }
     }
 
+    /// What the seed chose beside the device, as keys and values.
+    pub(crate) fn settings(&self) -> Settings {
+        Settings::default()
+            .with("fs", self.options.mode_settings(self.seed))
+            .with("rounds", self.options.rounds)
+            .with("load", self.style.settings())
+            .with("timers", self.options.knob_settings(self.seed))
+    }
+
     pub(crate) fn round(&self) -> u32 {
         self.round
     }
@@ -101,7 +103,7 @@ impl<'a> Run<'a> {
         self.coverage.borrow().clone()
     }
 
-    pub(crate) fn event_log(&self) -> Vec<String> {
+    pub(crate) fn event_log(&self) -> Vec<LogEvent> {
         self.event_log.clone()
     }
 
@@ -488,7 +490,7 @@ fn note_cut(fs: &Fs, progress: &Progress, coverage: &mut Coverage) {
 async fn run_all<F: Future<Output = Ended>>(
     writers: impl Iterator<Item = F>,
     models: &[Rc<RefCell<Model>>],
-    event_log: &RefCell<Vec<String>>,
+    event_log: &RefCell<Vec<LogEvent>>,
 ) -> Result<(), CheckFailure> {
     for (ended, model) in join_all(writers).await.into_iter().zip(models) {
         if let Err(error) = ended {
@@ -503,7 +505,7 @@ async fn run_all<F: Future<Output = Ended>>(
 pub(super) fn verify(
     tree: &Tree,
     models: &[Rc<RefCell<Model>>],
-    event_log: &RefCell<Vec<String>>,
+    event_log: &RefCell<Vec<LogEvent>>,
     verified: impl Fn(&Model, &Tree) -> Result<(), String>,
 ) -> Result<(), CheckFailure> {
     for model in models {
@@ -518,7 +520,11 @@ pub(super) fn verify(
     let mut pages = (1..).zip(&ballast.pages);
     match pages.find(|(tag, page)| **page != SectorData::Tag(Tag::new(*tag))) {
         None => Ok(()),
-        Some((tag, page)) => Err(CheckFailure::new(format!("ballast, page {}: {page:?}", tag - 1))),
+        Some((tag, page)) => Err(CheckFailure::new(format!(
+            "ballast, page {}: {}, expected tag {tag:x}",
+            tag - 1,
+            show_content(page)
+        ))),
     }
 }
 

@@ -44,7 +44,7 @@ fn row(outcomes: &[SeedOutcome]) -> Row {
     let violated = outcomes.iter().find_map(|it| it.violation.as_ref());
     let violation = violated.map_or("none".into(), |it| format!("seed-{}", it.seed));
     Row::default()
-        .with_hash("scenario", &text(|it| it.scenario.clone()))
+        .with_hash("scenario", &text(|it| it.scenario.to_string()))
         .with_hash("counts", &text(|it| numbers(&it.counts)))
         .with("cuts", sum(|it| it.cuts))
         .with("cuts_in_recovery", sum(|it| it.cuts_in_recovery))

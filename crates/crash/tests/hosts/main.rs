@@ -15,7 +15,7 @@ fn run(seed: u64, space: Space, damage: Damage) -> SeedOutcome {
     let rounds = (damage == Damage::ReportsLess).then_some(0);
     let plan = Plan::draw(seed, None, rounds, 100);
     let device = || Damaged::new(seed, space, damage);
-    run_device(seed, &plan, plan.to_string(), device(), || Some(device()))
+    run_device(seed, &plan, plan.settings(), device(), || Some(device()))
 }
 
 /// A right device keeps every promise of its address space.

@@ -20,9 +20,9 @@ pub(super) type Flash = FaultInjector<Media>;
 /// The FTL of every run, whatever its kind.
 pub(super) type RunFtl = AnyFtl<Flash>;
 
-/// `media` with the faults of the stack.
+/// `media` with the faults that the stack has before the measured phase.
 pub(super) fn flash(stack: &Stack, media: Media, seed: u64) -> Flash {
-    FaultInjector::new(media, stack.media.faults.commands.clone().unwrap_or_default(), seed)
+    FaultInjector::new(media, stack.media.faults.before_measuring(), seed)
 }
 
 /// `media` without faults.

@@ -1,6 +1,6 @@
 //! Why a run could not begin or did not end.
 
-use crate::stack::{MediaFaults, Stack, StackError};
+use crate::stack::{FaultsFrom, Stack, StackError};
 use crate::state::StateError;
 use nandscape_block::BlockError;
 use nandscape_ftl::FtlError;
@@ -8,8 +8,11 @@ use nandscape_media::MediaError;
 use nandscape_workload::trace::TraceError;
 use thiserror::Error;
 
-/// How keys of faults begin.
-const FAULTS: &str = "media.faults.";
+/// Keys of faults that strike commands, and the value with which none does.
+const FAULTS: [&str; 3] = ["program_rate", "erase_rate", "unreadable_rate"];
+const NO_FAULTS: &str = "0.0";
+/// Keys that take chunks away.
+const FEWER_CHUNKS: [&str; 2] = ["media.endurance_erases", "media.faults.bad_chunk_rate"];
 
 /// Why there is no result.
 #[derive(Clone, PartialEq, Eq, Error, Debug)]
@@ -69,15 +72,10 @@ impl RunError {
     pub(super) fn precondition(stack: &Stack, error: Self) -> Self {
         match error {
             Self::Precondition(BlockError::MemoryCap) => Self::memory_cap(stack),
-            Self::Precondition(error) if stack.media.faults != MediaFaults::default() => {
-                let set = stack.resolved_keys().filter(|(key, _)| key.starts_with(FAULTS));
-                let set: Vec<String> = set.map(|(key, value)| format!("{key} = {value}")).collect();
-                Self::Failed(format!(
-                    "preconditioning: {error}; faults strike while the device is preconditioned, too: {}; lower \
-                     their rates, or write less before measuring ([precondition])",
-                    set.join(", ")
-                ))
-            }
+            Self::Precondition(error) => match failing_keys(stack) {
+                Some(why) => Self::Failed(format!("preconditioning: {error}; {why}")),
+                None => Self::Precondition(error),
+            },
             other => other,
         }
     }
@@ -99,6 +97,28 @@ impl RunError {
             other => Self::Failed(other.to_string()),
         }
     }
+}
+
+/// The keys of a stack by which its media fail while they are preconditioned, and what to do; `None`: there are none.
+fn failing_keys(stack: &Stack) -> Option<String> {
+    let strikes = stack.media.faults.from == FaultsFrom::Start;
+    let is_fault = |key: &str| {
+        let name = key.strip_prefix("media.faults.");
+        strikes && name.is_some_and(|name| FAULTS.contains(&name))
+    };
+    let set = |counts: &dyn Fn(&str) -> bool| {
+        let keys = stack.resolved_keys();
+        let set = keys.filter(|(key, value)| counts(key) && *value != NO_FAULTS);
+        set.map(|(key, value)| format!("{key} = {value}")).collect::<Vec<_>>()
+    };
+    let (faults, fewer) = (set(&is_fault), set(&|key| FEWER_CHUNKS.contains(&key)));
+    let remedy = match (faults.is_empty(), fewer.is_empty()) {
+        (true, true) => return None,
+        (false, _) => "media.faults.from = \"measured\" lets faults begin with the measured phase",
+        (true, false) => "write less before measuring ([precondition]), or change these keys",
+    };
+    let keys = [faults, fewer].concat().join(", ");
+    Some(format!("media fail while the device is preconditioned, too ({keys}); {remedy}"))
 }
 
 impl From<BlockError> for RunError {

@@ -46,7 +46,7 @@ pub(super) fn run_load(
     }
     let bare = BareDevice { device, fresh: initial.is_none(), file: file.as_deref() };
     let mut rig = build(stack, setup, bare, seed)?;
-    rig.enable_timing(stack);
+    rig.begin_measuring(stack);
     check_interrupt(observer)?;
 
     let (mut measured, wall) = run.measure(&mut rig, load, observer)?;

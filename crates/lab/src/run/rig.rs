@@ -216,10 +216,11 @@ impl Rig {
         }
     }
 
-    /// From now on I/O takes time, and counters begin at zero.
-    pub(super) fn enable_timing(&mut self, stack: &Stack) {
+    /// The measured phase begins: I/O takes time, the stack's faults strike, and counters begin at zero.
+    pub(super) fn begin_measuring(&mut self, stack: &Stack) {
         let host = self.host().clone();
         self.with(|ftl, _| {
+            *ftl.media_mut().faults_mut() = stack.media.faults.measured();
             ftl.media_mut().inner_mut().set_timing(stack.timing().nand);
             ftl.attach(stack.attach(host));
         });

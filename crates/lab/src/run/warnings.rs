@@ -4,8 +4,10 @@ use super::criterion::is_fresh;
 use super::load::{Measurement, NOT_JUDGED, RunEnd};
 use super::prepare::InitialState;
 use crate::stack::{FsStack, Stack};
+use nandscape_block::BlockError;
 use nandscape_ftl::{DeviceSize, Rest};
 use nandscape_rt::words::grouped;
+use nandscape_workload::engine::FailureKind;
 use nandscape_workload::trace::TraceCounts;
 
 /// All warnings of a run, those about its initial state first.
@@ -16,6 +18,7 @@ pub(super) fn warnings(
     measured: &Measurement,
 ) -> Vec<String> {
     let mut all: Vec<String> = interruption(measured).into_iter().collect();
+    all.extend(end_of_life(measured));
     all.extend(initial_state_warnings(stack, size, before, measured));
     all.extend(measured.warnings.iter().cloned());
     all.extend(unwritten(stack, measured));
@@ -33,6 +36,23 @@ fn interruption(measured: &Measurement) -> Option<String> {
     let length = measured.length;
     (measured.end == RunEnd::Interrupted)
         .then(|| format!("run interrupted; figures cover the first {length}"))
+}
+
+/// On a device that served until too many of its chunks had failed.
+fn end_of_life(measured: &Measurement) -> Option<String> {
+    let mut failures = measured.results.jobs.iter().flat_map(|job| &job.failures);
+    let is_read_only = |what: &_| matches!(what, FailureKind::Io(_, BlockError::ReadOnly(_)));
+    let errors = &measured.counts.ftl.media_errors;
+    let failed = errors.program_failures + errors.erase_failures > 0;
+    (failed && failures.any(|failure| is_read_only(&failure.what))).then(|| {
+        format!(
+            "end of life: the device became read-only after {} programs and {} erases had failed; \
+             results cover the {} until then",
+            grouped(errors.program_failures),
+            grouped(errors.erase_failures),
+            measured.length
+        )
+    })
 }
 
 /// On what the stack says of the host and nothing comes of; `cached` says whether a page cache was used.

@@ -6,7 +6,9 @@ use super::document::Table;
 use super::place::{Place, StackError};
 use super::reader::{Places, Section, Size, SizeRange, Words};
 use super::resolved::{join, titled};
-use super::{Fsync, Hints, Host, MediaFaults, MediaStack, MemoryOf, Precondition, Stack};
+use super::{
+    FaultsFrom, Fsync, Hints, Host, MediaFaults, MediaStack, MemoryOf, Precondition, Stack,
+};
 use super::{fs, ftl, link, recipe, timing};
 use nandscape_block::SECTOR_BYTES;
 use nandscape_fs::contract::SyscallCost;
@@ -22,6 +24,9 @@ const CALL_NS_MAX: u64 = 1_000_000_000;
 const MEMORY_CAP_BYTES: u64 = 16 << 30;
 /// The slowest that a unit may be.
 const SLOW_PERCENT_MAX: u32 = 100_000;
+
+const FAULTS_FROM: Words<FaultsFrom> =
+    Words { here: &[("start", FaultsFrom::Start), ("measured", FaultsFrom::Measured)] };
 
 const PAYLOAD: Words<PayloadMode> = Words {
     here: &[
@@ -165,9 +170,11 @@ fn read_faults(
         ..Faults::default()
     };
     let bad_chunk_rate = rate("bad_chunk_rate", "must be 0 to 1, a share of all chunks")?;
+    let from = faults.choice("from", "start", &FAULTS_FROM)?;
     let slow_unit = read_slow_unit(&mut faults, geometry)?;
     let commands = (commands != Faults::default()).then_some(commands);
-    Ok((MediaFaults { commands, bad_chunk_rate, slow_unit }, titled("media.faults", faults)?))
+    let read = MediaFaults { commands, from, bad_chunk_rate, slow_unit };
+    Ok((read, titled("media.faults", faults)?))
 }
 
 /// A unit, and its cell times in percent.

@@ -150,13 +150,40 @@ pub struct MediaStack {
 pub struct MediaFaults {
     /// What strikes commands at random; `None`: nothing does.
     pub commands: Option<Faults>,
+    /// Since when it does.
+    pub from: FaultsFrom,
     /// Share of the chunks that are bad from the start.
     pub bad_chunk_rate: f64,
     /// A unit whose cell operations take so many percent of their time.
     pub slow_unit: Option<(UnitId, u32)>,
 }
 
+/// `media.faults.from`: when faults begin to strike commands.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum FaultsFrom {
+    /// With the first command, so also while the device is preconditioned.
+    #[default]
+    Start,
+    /// With the measured phase: what writes the device before sees none.
+    Measured,
+}
+
 impl MediaFaults {
+    /// What strikes commands before the measured phase.
+    #[must_use]
+    pub fn before_measuring(&self) -> Faults {
+        match self.from {
+            FaultsFrom::Start => self.measured(),
+            FaultsFrom::Measured => Faults::default(),
+        }
+    }
+
+    /// What strikes commands in the measured phase.
+    #[must_use]
+    pub fn measured(&self) -> Faults {
+        self.commands.clone().unwrap_or_default()
+    }
+
     /// The chunks that are bad from the start, drawn from a dedicated stream.
     fn bad_chunks(&self, geometry: &Geometry, seed: u64) -> Vec<ChunkId> {
         if self.bad_chunk_rate == 0.0 {

@@ -6,15 +6,24 @@
 //! a separate timing. The program is no part of it; a cache adds its own.
 
 use crate::stack::reader::{renamed_key, renamed_word};
-use crate::stack::{DEFAULT_CORES, Stack};
+use crate::stack::{DEFAULT_CORES, FaultsFrom, Stack};
 use nandscape_ftl::FtlConfig;
 use std::fmt;
 
 /// Sections that count.
 const SECTIONS: [&str; 3] = ["media", "ftl", "precondition"];
 /// Keys of these that do not, beside those of the FTL.
-const LEFT_OUT: [&str; 4] =
-    ["media.timing", "media.memory_cap", "media.faults.slow_unit", "media.faults.slow_percent"];
+const LEFT_OUT: [&str; 5] = [
+    "media.timing",
+    "media.memory_cap",
+    "media.faults.slow_unit",
+    "media.faults.slow_percent",
+    "media.faults.from",
+];
+/// Keys of faults.
+const FAULTS: &str = "media.faults.";
+/// The one of them that is about the media themselves, not about commands.
+const BAD_CHUNKS: &str = "media.faults.bad_chunk_rate";
 /// Keys in which a stack must agree with a state that it is to run on, beside those of the FTL.
 const BINDING: [&str; 8] = [
     "media.groups",
@@ -50,7 +59,9 @@ impl StateKey {
 pub fn text(stack: &Stack, seed: u64) -> String {
     let mut lines = format!("format = {}\nseed = {seed}\n", super::FORMAT_VERSION);
     for (key, value) in stack.resolved_keys().filter(|(key, _)| counts(key, &stack.ftl)) {
-        lines.push_str(&format!("{key} = {value}\n"));
+        if let Some(value) = before_measuring(stack, &key, value) {
+            lines.push_str(&format!("{key} = {value}\n"));
+        }
     }
     if stack.precondition.overwrites() && !stack.timing().nand.is_instant() {
         lines.push_str("precondition.settled = true\n");
@@ -66,6 +77,20 @@ pub fn text(stack: &Stack, seed: u64) -> String {
 fn buffers_of_cores(stack: &Stack) -> Option<u32> {
     let derived = stack.ftl.uses_write_buffers() && !stack.sets("ftl.write_buffers");
     stack.host.cores.filter(|&cores| derived && cores != DEFAULT_CORES)
+}
+
+/// What a key is while a device is preconditioned: faults that begin with the measured phase are none, as in a stack
+/// that sets no rate.
+fn before_measuring<'a>(stack: &Stack, key: &str, value: &'a str) -> Option<&'a str> {
+    let faults = &stack.media.faults;
+    if faults.from == FaultsFrom::Start || !key.starts_with(FAULTS) {
+        return Some(value);
+    }
+    match (faults.bad_chunk_rate > 0.0, key == BAD_CHUNKS) {
+        (false, _) => None,
+        (true, true) => Some(value),
+        (true, false) => Some("0.0"),
+    }
 }
 
 fn counts(key: &str, ftl: &FtlConfig) -> bool {
@@ -171,6 +196,20 @@ mod tests {
             assert_ne!(of(&[set], 1), plain, "{set}");
         }
         assert_ne!(of(&[], 2), plain);
+    }
+
+    /// Faults that begin with the measured phase change no key: the state is that of a stack without them, with the
+    /// same bad chunks.
+    #[test]
+    fn faults_of_the_measured_phase_change_no_key() {
+        let later = "media.faults.from=measured";
+        let rates = ["media.faults.program_rate=0.1", "media.faults.unreadable_rate=0.2"];
+        let bad = "media.faults.bad_chunk_rate=0.01";
+        assert_eq!(of(&[rates[0], rates[1], later], 1), of(&[], 1));
+        assert_eq!(of(&[rates[0], later, bad], 1), of(&[bad], 1));
+        assert_eq!(of(&[rates[0], "media.faults.from=start"], 1), of(&rates[..1], 1));
+        assert_ne!(of(&[rates[0], bad], 1), of(&[bad], 1));
+        assert_ne!(of(&[rates[0], later, bad], 1), of(&[rates[0], later], 1));
     }
 
     /// A state that an earlier version named differs from no stack by names alone.

@@ -277,13 +277,16 @@ impl<'a> Zoned<'a> {
             let written = info.write_pointer.0.wrapping_sub(zone.start);
             let written = if info.state == ZoneState::Full { zone.capacity } else { written };
             if info.start.0 != zone.start || written > zone.capacity {
-                return Err(format!("an impossible report: {info:?}"));
+                return Err(format!("zone report: impossible values: {}", described(info)));
             }
             let has_failed = info.state.is_failed();
             let is_known = !zone.failed && !has_failed;
             if self.phase == Phase::Finish && written != zone.written && is_known {
                 let host = zone.start + zone.written;
-                return Err(format!("a write pointer other than {host}: {info:?}"));
+                return Err(format!(
+                    "zone report: expected write pointer {host}: {}",
+                    described(info)
+                ));
             }
             // A reset that power was cut on may be lost: what the zone holds is of the generation before it.
             if self.phase == Phase::Inspect && std::mem::take(&mut zone.resetting) && written > 0 {
@@ -294,6 +297,13 @@ impl<'a> Zoned<'a> {
         }
         Ok(())
     }
+}
+
+/// What a report says of a zone.
+fn described(info: &ZoneInfo) -> String {
+    let ZoneInfo { start, capacity, write_pointer, state } = info;
+    let (start, pointer, state) = (start.0, write_pointer.0, state.name());
+    format!("zone at lba {start}, capacity {capacity}, write pointer {pointer}, {state}")
 }
 
 impl HostView for Zoned<'_> {

@@ -7,15 +7,16 @@ use crate::draw::pblk::composition::{self, Composition, Pins, Widths};
 use crate::draw::pblk::maps::{self, MapChoice};
 use crate::draw::pblk::widths;
 use crate::draw::sample::{between, log_uniform, pick};
+use crate::draw::words::victim_name;
+use crate::settings::Settings;
 use nandscape_ftl::pblk::config::{
     CacheSize, CapacityRules, Config, Discard, JournalLines, Limiter, LineSet, MapConfig, MapKind,
-    Pacing, StreamUnits, Victim, WriteMiss,
+    Pacing, StreamUnits, Victim,
 };
 use nandscape_ftl::pblk::costs::CpuCosts;
-use nandscape_ftl::{FtlConfig, FtlKind, FtlRun};
+use nandscape_ftl::{FtlConfig, FtlKind};
 use nandscape_media::Geometry;
 use nandscape_rt::{Nanos, Stream};
-use std::fmt::Write;
 use std::ops::Range;
 
 /// The kind.
@@ -83,40 +84,60 @@ impl KindDraw for ConfigDraw {
 }
 
 /// The choices on one line, with a space before each.
-pub(crate) fn describe(config: &Config, run: &FtlRun) -> String {
-    let mut line = String::new();
-    let Config { capacity_rules, op_percent, ring_sectors, limiter, victim, .. } = config;
-    let omitted = run.omit.map_or_else(|| "No".to_owned(), |rule| format!("{rule:?}"));
-    let mut put = |words: std::fmt::Arguments<'_>| {
-        // Writing to a string cannot fail.
-        let _ = line.write_fmt(words);
+pub(crate) fn describe(config: &Config) -> Settings {
+    let limiter = match config.limiter {
+        Limiter::Kernel => "kernel".to_owned(),
+        Limiter::Reserve(lines) => format!("reserve-{lines}"),
     };
-    if let MapKind::Cached(map) = &config.map {
-        let MapConfig { block_bytes, cache, policy, loads_max, evict_batch, write_miss } = map;
-        put(format_args!(" map={block_bytes}:{cache:?}:{policy:?}:{loads_max}:{evict_batch}"));
-        if let WriteMiss::Blind { percent } = write_miss {
-            put(format_args!(":blind-{percent}"));
-        }
-    }
-    if !config.cpu.is_free() {
-        put(format_args!(" cpu={:?}", config.cpu));
-    }
-    let Config { write_buffers: cores, fsync_rings, fsync_threshold, special_ring_sectors, .. } =
-        config;
-    put(format_args!(
-        " rules={capacity_rules:?} op={op_percent:?} ring={ring_sectors:?} limiter={limiter:?} \
-         pacing={:?} victim={victim:?} broken={omitted} composition={} cores={cores} \
-         fsync-rings={fsync_rings:?} threshold={fsync_threshold} \
-         special-ring={special_ring_sectors:?}",
-        config.pacing(),
-        Composition::of(config)
-    ));
+    let (pacing, period) = match config.pacing() {
+        Pacing::Immediate => ("immediate", None),
+        Pacing::Kernel(period) => ("kernel", Some(period)),
+    };
+    let rules = match config.capacity_rules {
+        CapacityRules::V4_13 => "4.13",
+        CapacityRules::V4_16 => "4.16",
+        CapacityRules::V5_11 => "5.11",
+    };
     let StreamUnits { normal, fsync, journal, gc } = config.stream_units;
-    let streams = [("normal", normal), ("fsync", fsync), ("journal", journal), ("gc", gc)];
-    for (stream, units) in streams.into_iter().filter_map(|(name, units)| Some((name, units?))) {
-        put(format_args!(" {stream}-units={units}"));
-    }
-    line
+    let journal_lines = match config.journal_lines {
+        JournalLines::Collected => "collected",
+        JournalLines::Exempt => "exempt",
+    };
+    Settings::default()
+        .with("composition", Composition::of(config).to_string())
+        .with("capacity_rules", rules)
+        .with_some("op_percent", config.op_percent)
+        .with_some("ring", config.ring_sectors)
+        .with("limiter", limiter)
+        .with("pacing", pacing)
+        .with_some("gc_period_ns", period)
+        .with("victim", victim_name(config.victim))
+        .with("journal_lines", journal_lines)
+        .with("write_buffers", config.write_buffers)
+        .with_some("fsync_rings", config.fsync_rings)
+        .with("fsync_threshold", config.fsync_threshold)
+        .with_some("special_ring", config.special_ring_sectors)
+        .with_some("normal_units", normal)
+        .with_some("fsync_units", fsync)
+        .with_some("journal_units", journal)
+        .with_some("gc_units", gc)
+        .with_some("map", maps::describe(&config.map))
+        .with_some("cpu", (!config.cpu.is_free()).then(|| describe_cpu(&config.cpu)))
+}
+
+/// The costs by their names.
+fn describe_cpu(costs: &CpuCosts) -> Settings {
+    Settings::default()
+        .with("submit_ns", costs.submit_ns)
+        .with("ring_request_ns", costs.ring_request_ns)
+        .with("ring_sector_ns", costs.ring_sector_ns)
+        .with("map_sector_ns", costs.map_sector_ns)
+        .with("copy_sector_ns", costs.copy_sector_ns)
+        .with("writer_unit_ns", costs.writer_unit_ns)
+        .with("writer_sector_ns", costs.writer_sector_ns)
+        .with("gc_sector_ns", costs.gc_sector_ns)
+        .with("map_command_ns", costs.map_command_ns)
+        .with("map_block_sector_ns", costs.map_block_sector_ns)
 }
 
 /// The choices that are given, then those of a stack, then the seed's: often a plain pblk, and more

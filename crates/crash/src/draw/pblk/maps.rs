@@ -2,6 +2,7 @@
 //! cache sizes so small that a campaign's device misses all the time.
 
 use crate::draw::sample::{between, pick};
+use crate::settings::Settings;
 use nandscape_ftl::pblk::config::{
     CacheSize, HotnessConfig, MapConfig, MapKind, MapPolicy, WriteMiss,
 };
@@ -149,6 +150,38 @@ fn draw_cached(rng: &mut Stream) -> MapConfig {
     let history = rng.chance(0.3) && matches!(policy, MapPolicy::Hotness(_));
     let policy = if history { MapPolicy::Hotness(HotnessConfig::history()) } else { policy };
     MapConfig { block_bytes, cache, policy, loads_max, evict_batch, write_miss: WriteMiss::Load }
+}
+
+/// A map on media, as keys and values; the composition names its policy.
+pub(crate) fn describe(map: &MapKind) -> Option<Settings> {
+    let MapKind::Cached(map) = map else { return None };
+    let MapConfig { block_bytes, cache, policy, loads_max, evict_batch, write_miss } = map;
+    let cache = match cache {
+        CacheSize::Bytes(bytes) => ("cache_bytes", *bytes),
+        CacheSize::Percent(percent) => ("cache_percent", u64::from(*percent)),
+    };
+    let map = Settings::default().with("block_bytes", *block_bytes).with(cache.0, cache.1);
+    let map = match policy {
+        MapPolicy::Lru => map,
+        MapPolicy::Dftl { protected_percent } => map.with("protected_percent", *protected_percent),
+        MapPolicy::Hotness(points) => map
+            .with("read_points", points.read)
+            .with("write_points", points.write)
+            .with("internal_points", points.internal)
+            .with("journal_points", points.journal)
+            .with("load_bonus", points.load_bonus)
+            .with("decay_per_scan", points.decay_per_scan)
+            .with_some("idle_per_point_ns", points.idle_per_point),
+    };
+    let blind = match write_miss {
+        WriteMiss::Load => None,
+        WriteMiss::Blind { percent } => Some(*percent),
+    };
+    Some(
+        map.with("loads_max", *loads_max)
+            .with("evict_batch", *evict_batch)
+            .with_some("blind_percent", blind),
+    )
 }
 
 #[cfg(test)]

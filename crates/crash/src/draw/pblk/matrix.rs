@@ -66,15 +66,16 @@ impl Matrix {
         Self { legal: composition::pairwise(&all.legal), ..all }
     }
 
-    /// Runs the composition with this index, until it has its cuts or enough violations.
+    /// Runs the composition with this index, until it has its cuts or enough violations, or `stop` says so.
     #[must_use]
-    pub fn run(&self, index: usize, options: &Options) -> CampaignReport {
+    pub fn run(&self, index: usize, options: &Options, stop: &dyn Fn() -> bool) -> CampaignReport {
         let options = Options { pins: self.legal[index].into(), ..options.clone() };
         let first = self.first.wrapping_add(index as u64 * SEEDS_EACH);
         let mut report = CampaignReport::default();
         for seed in (0..SEEDS_EACH).map(|further| first.wrapping_add(further)) {
-            if report.counts.cuts >= self.cuts || report.violations.len() >= options.violations_max
-            {
+            let enough = report.counts.cuts >= self.cuts
+                || report.violations.len() >= options.violations_max;
+            if enough || stop() {
                 break;
             }
             report.add(run_seed(seed, &options));
@@ -101,7 +102,7 @@ pub struct MatrixReport<'a> {
 }
 
 impl<'a> MatrixReport<'a> {
-    /// The reports of the compositions, one each.
+    /// The reports of the compositions, one each; of a matrix that was interrupted those of the first ones.
     #[must_use]
     pub fn new(matrix: &'a Matrix, reports: Vec<CampaignReport>) -> Self {
         Self { matrix, reports }
@@ -127,6 +128,12 @@ impl<'a> MatrixReport<'a> {
     #[must_use]
     pub fn cuts_least(&self) -> u64 {
         self.reports.iter().map(|report| report.counts.cuts).min().unwrap_or(0)
+    }
+
+    /// Seeds that ran.
+    #[must_use]
+    pub fn seeds(&self) -> u64 {
+        self.total().seeds
     }
 
     fn total(&self) -> Row {
@@ -189,9 +196,7 @@ impl fmt::Display for MatrixReport<'_> {
             writeln!(f)?;
         }
         self.total().write(f, "TOTAL")?;
-        self.write_refused(f)?;
-        let mut violations = self.violations();
-        violations.try_for_each(|(it, violation)| write!(f, "\n{it}: {violation}\n"))
+        self.write_refused(f)
     }
 }
 

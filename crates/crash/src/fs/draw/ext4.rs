@@ -2,6 +2,7 @@
 //! blocks are used again in a few hundred operations.
 
 use super::Mounted;
+use crate::settings::Settings;
 use nandscape_fs::ext4::mkfs::MkfsOptions;
 use nandscape_fs::ext4::{Commit, Config, MountOptions, OmittedRule};
 use nandscape_rt::Stream;
@@ -53,9 +54,7 @@ pub(super) fn oracle_recovers(given: &Config) -> bool {
     given.mount.commit == Commit::Jbd2
 }
 
-/// The modes on one line.
-pub(super) fn describe(given: &Config) -> String {
-    let MountOptions { data, commit, omit, .. } = &given.mount;
-    let omit = omit.map_or("none", OmittedRule::name);
-    format!("data={data:?} commit={commit:?} omit={omit}")
+/// What is no choice, as keys and values.
+pub(super) fn describe(given: &Config) -> Settings {
+    Settings::default().with_some("omit", given.mount.omit.map(OmittedRule::name))
 }

@@ -3,11 +3,12 @@
 
 use super::zones::ZonedVolume;
 use super::{Mounted, is_given};
+use crate::settings::Settings;
 use nandscape_fs::f2fs::format::{Features, GC_JOURNAL_BLOCKS, SUPPORTED};
 use nandscape_fs::f2fs::mkfs::MkfsOptions;
 use nandscape_fs::f2fs::{
-    AllocMode, Allocation, Config, DiscardPolicy, FsyncMode, GcCheckpoint, MountOptions,
-    OmittedRule, Reclaim, SmallVolume, VictimPolicy,
+    AllocMode, Config, DiscardPolicy, FsyncMode, GcCheckpoint, MountOptions, OmittedRule, Reclaim,
+    SmallVolume,
 };
 use nandscape_rt::Stream;
 
@@ -142,53 +143,28 @@ fn draw_alloc_mode(seed: u64, given: &Config) -> AllocMode {
     if is_default { AllocMode::Default } else { AllocMode::Reuse }
 }
 
-/// The modes on one line.
-pub(super) fn describe(drawn: &Config) -> String {
-    let MountOptions { allocation, active_logs, fsync_mode, ordered_data, omit, .. } = &drawn.mount;
+/// What is no choice, as keys and values.
+pub(super) fn describe(drawn: &Config) -> Settings {
     let MountOptions { inline_data, inline_dentry, inline_xattr, background_gc, .. } = &drawn.mount;
-    let features = drawn.format.as_ref().map_or_else(String::new, |format| {
-        let names = format.features.names();
-        if names.is_empty() { "none".to_owned() } else { names.join("+") }
-    });
-    let inline = [(inline_data, "data"), (inline_dentry, "dentry"), (inline_xattr, "xattr")];
-    let inline: Vec<&str> =
-        inline.into_iter().filter(|(is_on, _)| **is_on).map(|(_, name)| name).collect();
-    let cpu = if drawn.mount.cpu.is_free() { "" } else { " cpu=charged" };
-    let victim = match drawn.mount.victim {
-        VictimPolicy::CostBenefit => "",
-        VictimPolicy::AgeThreshold => " victim=age-threshold",
-    };
-    let small = match (allocation, drawn.mount.small_volume) {
-        (Allocation::Lfs, _) => "",
-        (Allocation::Adaptive, SmallVolume::Kernel) => " small-volume=kernel",
-        (Allocation::Adaptive, SmallVolume::Off) => " small-volume=off",
-    };
-    let alloc = match drawn.mount.alloc_mode {
-        AllocMode::Default => "",
-        AllocMode::Reuse => " alloc=reuse",
-    };
-    let reclaim = match drawn.mount.reclaim {
-        Reclaim::Checkpoint if drawn.mount.gc_checkpoint == GcCheckpoint::Reuse => {
-            " gc-checkpoint=reuse".to_owned()
-        }
-        Reclaim::Checkpoint => String::new(),
-        Reclaim::GcJournal => format!(" gc-journal={}", drawn.mount.gc_journal.name()),
-    };
-    let order = if *ordered_data { "ordered" } else { "kernel" };
-    let omit = omit.map_or("none", OmittedRule::name);
-    format!(
-        "allocation={} logs={active_logs} fsync={} order={order} inline={} background-gc={background_gc} \
-         discard={} features={features} omit={omit}{small}{alloc}{reclaim}{victim}{cpu}",
-        allocation.name(),
-        fsync_mode.name(),
-        inline.join("+"),
-        drawn.mount.discard_policy.name(),
-    )
+    let reuses = drawn.mount.reclaim == Reclaim::Checkpoint
+        && drawn.mount.gc_checkpoint == GcCheckpoint::Reuse;
+    Settings::default()
+        .with_some("gc_checkpoint", reuses.then_some("reuse"))
+        .with("inline_data", *inline_data)
+        .with("inline_dentry", *inline_dentry)
+        .with("inline_xattr", *inline_xattr)
+        .with("background_gc", *background_gc)
+        .with("discard", drawn.mount.discard_policy.name())
+        .with_some("features", drawn.format.as_ref().map(|format| format.features.names()))
+        .with("cpu_charged", !drawn.mount.cpu.is_free())
+        .with_some("omit", drawn.mount.omit.map(OmittedRule::name))
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::FsDraw;
     use super::*;
+    use nandscape_fs::FsConfig;
     use nandscape_fs::f2fs::mkfs::plan;
     use std::collections::BTreeSet;
 
@@ -211,19 +187,26 @@ mod tests {
             let planned = plan(drawn.format.as_ref().unwrap(), VOLUME_SECTORS).unwrap();
             assert_eq!(planned.user_blocks(), 3_584);
             sizes.insert(planned.layout.main_segments());
-            all.insert(describe(&drawn));
+            all.insert(FsConfig::F2fs(drawn.clone()).describe().to_string());
             let mut fixed = of(seed, &["active_logs"]);
             assert_eq!(fixed.mount.active_logs, 4);
             fixed.mount.active_logs = drawn.mount.active_logs;
             assert_eq!(fixed, drawn);
         }
-        let words = all.iter().flat_map(|line| line.split(' '));
-        let words: BTreeSet<&str> = words.collect();
-        for word in ["logs=2", "logs=4", "logs=6", "fsync=posix", "fsync=strict", "order=kernel"] {
-            assert!(words.contains(word), "{word}");
-        }
-        for word in ["order=ordered", "inline=data+dentry+xattr", "inline=", "features=none"] {
-            assert!(words.contains(word), "{word}");
+        let lines: BTreeSet<&str> = all.iter().flat_map(|settings| settings.lines()).collect();
+        for line in [
+            "active_logs = \"2\"",
+            "active_logs = \"4\"",
+            "active_logs = \"6\"",
+            "fsync_mode = \"posix\"",
+            "fsync_mode = \"strict\"",
+            "data_order = \"kernel\"",
+            "data_order = \"ordered\"",
+            "inline_data = true",
+            "inline_data = false",
+            "features = []",
+        ] {
+            assert!(lines.contains(line), "{line}");
         }
         assert_eq!(sizes, BTreeSet::from([20, 22]));
         assert!(all.len() > 100, "{}", all.len());

@@ -8,6 +8,7 @@ mod f2fs;
 pub(super) mod knobs;
 pub(super) mod zones;
 
+use crate::settings::Settings;
 use nandscape_fs::{FsConfig, FsKind};
 use nandscape_ftl::FtlKind;
 use zones::ZonedVolume;
@@ -47,7 +48,7 @@ pub(super) trait FsDraw {
     fn notices_flips(&self) -> bool;
 
     /// The modes on one line.
-    fn describe(&self) -> String;
+    fn describe(&self) -> Settings;
 }
 
 impl FsDraw for FsConfig {
@@ -80,11 +81,14 @@ impl FsDraw for FsConfig {
         }
     }
 
-    fn describe(&self) -> String {
-        match self {
+    fn describe(&self) -> Settings {
+        let kind = Settings::default().with("kind", self.kind().name());
+        let choices = self.choices().into_iter();
+        let modes = choices.fold(kind, |modes, (key, value)| modes.with(key, value));
+        modes.and(match self {
             Self::Ext4(config) => ext4::describe(config),
             Self::F2fs(config) => f2fs::describe(config),
-        }
+        })
     }
 }
 

@@ -1,6 +1,6 @@
 //! Calls on content and attributes of files.
 
-use super::{Ended, PAGES, Target, Writer};
+use super::{Ended, PAGES, Target, Writer, flag_names, how};
 use crate::device::drive::CheckFailure;
 use crate::fs::model::Scope;
 use crate::fs::tree::{PAGE, into_pages};
@@ -132,7 +132,8 @@ impl Writer {
         self.model_writes(target, &content);
         self.log(|| {
             let (name, len) = (&target.name, content.data.len());
-            format!("write {name} at {offset}, {len} bytes, {io:?}, tag {:x}", content.tag)
+            let how = how(io);
+            format!("{how}write {name}, offset {offset}, {len} bytes, tag {:x}", content.tag)
         });
         self.called(if io == Io::Direct { "write, direct" } else { "write" });
         self.mixes(target, io);
@@ -173,7 +174,7 @@ impl Writer {
         }
         let content = self.content(size, len);
         self.model_writes(&target, &content);
-        self.log(|| format!("append to {} at {size}, {len} bytes, {io:?}", target.name));
+        self.log(|| format!("{}append {}, offset {size}, {len} bytes", how(io), target.name));
         self.called("write, append");
         self.mixes(&target, io);
         match self.fs.write_at_end(self.caller, target.ino, content.data, io).await {
@@ -201,7 +202,9 @@ impl Writer {
         }
         let content = self.content(offset, len);
         self.model_writes(&target, &content);
-        self.log(|| format!("write {} at {offset}, {len} bytes, {flags:?}", target.name));
+        self.log(|| {
+            format!("write {}, offset {offset}, {len} bytes, {}", target.name, flag_names(flags))
+        });
         let scope = match (flags.sync, flags.dsync) {
             (true, _) => Some(Scope::Whole(target.node)),
             (_, true) => Some(Scope::Content(target.node)),
@@ -266,8 +269,12 @@ impl Writer {
             (Ok(found), Some(data)) if found <= data * PAGE => Ok(()),
             (Ok(_) | Err(FsError::BeyondEnd), None) => Ok(()),
             (found, data) => {
-                let what =
-                    format!("data of {} begin at {found:?}, not at page {data:?}", target.name);
+                let found = match found {
+                    Ok(offset) => format!("offset {offset}"),
+                    Err(error) => error.to_string(),
+                };
+                let page = data.map_or("none".to_owned(), |page| format!("page {page}"));
+                let what = format!("first data of {}: {found}; expected {page}", target.name);
                 Err(CheckFailure::new(what))
             }
         }
@@ -337,7 +344,7 @@ impl Writer {
                 model.grow(target.node, range.end);
             }
         }
-        self.log(|| format!("{call} of {}, {range:?}", target.name));
+        self.log(|| format!("{call} {}, bytes {} to {}", target.name, range.start, range.end));
         self.called(call);
         match self.fs.fallocate(self.caller, target.ino, what, offset, len).await {
             Err(FsError::NoSpace) => self.refused(target, "fallocate: no space").await,
@@ -356,7 +363,11 @@ impl Writer {
         let mode = self.rng.chance(0.7).then(|| 0o600 + self.rng.below(0o100) as u16);
         let uid = self.rng.chance(0.5).then(|| self.rng.below(1 << 20) as u32);
         self.model.borrow_mut().set_owner(target.node, mode, uid);
-        self.log(|| format!("setattr {}: mode {mode:?}, owner {uid:?}", target.name));
+        self.log(|| {
+            let mode = mode.map_or_else(String::new, |mode| format!(", mode {mode:o}"));
+            let uid = uid.map_or_else(String::new, |uid| format!(", owner {uid}"));
+            format!("setattr {}{mode}{uid}", target.name)
+        });
         self.called("setattr: mode or owner");
         let change = SetAttr { mode, uid, ..SetAttr::default() };
         self.fs.setattr(self.caller, target.ino, change).await?;

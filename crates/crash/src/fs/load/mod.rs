@@ -17,7 +17,7 @@ use super::power_switch::Device;
 use super::tree::{Fs, see};
 use crate::coverage::Coverage;
 use crate::device::drive::CheckFailure;
-use nandscape_fs::contract::{Attr, Caller, Fh, FsError, Ino, Io};
+use nandscape_fs::contract::{Attr, Caller, Fh, FsError, Ino, Io, OpenFlags};
 use nandscape_rt::{Handle, JoinHandle, Nanos, Stream};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -101,6 +101,22 @@ struct Target {
     /// What the event log calls it.
     name: String,
     opened: Option<Fh>,
+}
+
+/// A prefix for calls that bypass the page cache.
+const fn how(io: Io) -> &'static str {
+    match io {
+        Io::Direct => "direct ",
+        Io::Buffered => "",
+    }
+}
+
+/// The flags of an open file, as open(2) has them.
+fn flag_names(flags: OpenFlags) -> String {
+    let OpenFlags { append, sync, dsync, direct } = flags;
+    let known = [(append, "O_APPEND"), (sync, "O_SYNC"), (dsync, "O_DSYNC"), (direct, "O_DIRECT")];
+    let set: Vec<_> = known.into_iter().filter_map(|(set, name)| set.then_some(name)).collect();
+    if set.is_empty() { "no flags".to_owned() } else { set.join("|") }
 }
 
 impl Writer {
@@ -197,7 +213,7 @@ impl Writer {
     }
 
     fn log(&self, line: impl FnOnce() -> String) {
-        self.model.borrow_mut().log(format!("{} {}", self.handle.now(), line()));
+        self.model.borrow_mut().log(self.handle.now(), line());
     }
 
     /// What was done last has ended: a sync that begins now covers it.
@@ -254,7 +270,7 @@ impl Writer {
     }
 
     fn opened(&self, Opened { fh, node }: Opened) -> Target {
-        Target { ino: fh.ino, node, name: format!("open node {}", node.0), opened: Some(fh) }
+        Target { ino: fh.ino, node, name: format!("open file {}", node.0), opened: Some(fh) }
     }
 
     fn is_open(&self, node: Node) -> bool {

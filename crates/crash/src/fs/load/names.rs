@@ -1,6 +1,6 @@
 //! Calls on names: they come one after the other in a writer's directory.
 
-use super::{DIRS, Ended, FILES, OPEN_MAX, Opened, Target, Writer};
+use super::{DIRS, Ended, FILES, OPEN_MAX, Opened, Target, Writer, flag_names};
 use crate::device::drive::CheckFailure;
 use crate::fs::model::Node;
 use crate::fs::tree::identity;
@@ -21,7 +21,7 @@ impl Writer {
         let (dir, name) = self.place(path).await?;
         let mode = [0o644, 0o600, 0o755][self.rng.below(3) as usize];
         let (node, undo) = self.model.borrow_mut().create(path, mode);
-        self.log(|| format!("create {path} as node {}", node.0));
+        self.log(|| format!("create {path}, file {}", node.0));
         self.called("create");
         let made = self.fs.create(self.caller, dir, name, mode).await;
         let Some(attr) = self.named(made, undo, "create: no space").await? else { return Ok(None) };
@@ -236,7 +236,7 @@ impl Writer {
 
     pub(super) async fn open_path(&mut self, path: &str, node: Node, flags: OpenFlags) -> Ended {
         let ino = self.walk(path).await?.ino;
-        self.log(|| format!("open {path}, node {}, {flags:?}", node.0));
+        self.log(|| format!("open {path}, file {}, {}", node.0, flag_names(flags)));
         self.called("open");
         let fh = self.fs.open(self.caller, ino, flags).await?;
         self.open.push(Opened { fh, node });
@@ -253,7 +253,7 @@ impl Writer {
     }
 
     pub(super) async fn close(&mut self, Opened { fh, node }: Opened) -> Ended {
-        self.log(|| format!("close node {}", node.0));
+        self.log(|| format!("close file {}", node.0));
         self.called("close");
         if !self.is_named(node) {
             self.progress.unlinked.set(self.progress.unlinked.get() - 1);
@@ -279,7 +279,11 @@ impl Writer {
         shown.sort_unstable();
         let known = self.model.borrow().names_in(&dir);
         if shown != known {
-            return Err(CheckFailure::new(format!("{dir:?} lists {shown:?}, and holds {known:?}")));
+            return Err(CheckFailure::new(format!(
+                "directory \"{dir}\" lists {}; expected {}",
+                shown.join(", "),
+                known.join(", ")
+            )));
         }
         self.called("statfs");
         let stat = self.fs.statfs(self.caller).await?;

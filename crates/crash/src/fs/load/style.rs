@@ -2,8 +2,8 @@
 //! they do what.
 
 use crate::draw::sample::{log_uniform, pick};
-use nandscape_rt::{Nanos, Stream};
-use std::fmt;
+use crate::settings::Settings;
+use nandscape_rt::Stream;
 
 /// What a writer does next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -41,39 +41,39 @@ pub(super) enum Step {
     Fill,
 }
 
-/// All steps, each with its usual weight.
-const STEPS: [(Step, u64); 31] = [
-    (Step::Write, 60),
-    (Step::WritePart, 24),
-    (Step::Append, 16),
-    (Step::UseOpen, 16),
-    (Step::Read, 8),
-    (Step::Truncate, 20),
-    (Step::Allocate, 16),
-    (Step::Owner, 4),
-    (Step::Xattr, 8),
-    (Step::Look, 6),
-    (Step::Symlink, 3),
-    (Step::Link, 8),
-    (Step::Unlink, 12),
-    (Step::Rename, 16),
-    (Step::Exchange, 4),
-    (Step::MakeDirectory, 8),
-    (Step::RemoveDirectory, 4),
-    (Step::MoveDirectory, 6),
-    (Step::Open, 10),
-    (Step::Close, 8),
-    (Step::SyncBeside, 12),
-    (Step::Pause, 12),
-    (Step::BlocksAgain, 4),
-    (Step::Shelf, 6),
-    (Step::Redirty, 4),
-    (Step::GrowAndSync, 4),
-    (Step::Preallocate, 4),
-    (Step::Replace, 4),
-    (Step::Orphan, 4),
-    (Step::ManyExtents, 2),
-    (Step::Fill, 1),
+/// All steps, each with its name and its usual weight.
+const STEPS: [(Step, &str, u64); 31] = [
+    (Step::Write, "write", 60),
+    (Step::WritePart, "write-part", 24),
+    (Step::Append, "append", 16),
+    (Step::UseOpen, "use-open", 16),
+    (Step::Read, "read", 8),
+    (Step::Truncate, "truncate", 20),
+    (Step::Allocate, "allocate", 16),
+    (Step::Owner, "owner", 4),
+    (Step::Xattr, "xattr", 8),
+    (Step::Look, "look", 6),
+    (Step::Symlink, "symlink", 3),
+    (Step::Link, "link", 8),
+    (Step::Unlink, "unlink", 12),
+    (Step::Rename, "rename", 16),
+    (Step::Exchange, "exchange", 4),
+    (Step::MakeDirectory, "make-directory", 8),
+    (Step::RemoveDirectory, "remove-directory", 4),
+    (Step::MoveDirectory, "move-directory", 6),
+    (Step::Open, "open", 10),
+    (Step::Close, "close", 8),
+    (Step::SyncBeside, "sync-beside", 12),
+    (Step::Pause, "pause", 12),
+    (Step::BlocksAgain, "blocks-again", 4),
+    (Step::Shelf, "shelf", 6),
+    (Step::Redirty, "redirty", 4),
+    (Step::GrowAndSync, "grow-and-sync", 4),
+    (Step::Preallocate, "preallocate", 4),
+    (Step::Replace, "replace", 4),
+    (Step::Orphan, "orphan", 4),
+    (Step::ManyExtents, "many-extents", 2),
+    (Step::Fill, "fill", 1),
 ];
 
 /// What a seed makes of a usual weight: this, in quarters.
@@ -101,7 +101,7 @@ impl Style {
     pub(crate) fn draw(seed: u64, scatters: bool) -> Self {
         let rng = &mut Stream::new(seed, "fs-load");
         let leaning = rng.chance(0.8);
-        let weights = STEPS.map(|(_, usual)| {
+        let weights = STEPS.map(|(.., usual)| {
             let lean = LEANS[rng.below(LEANS.len() as u64) as usize];
             usual * if leaning { lean } else { 4 }
         });
@@ -125,22 +125,22 @@ impl Style {
     }
 }
 
-impl fmt::Display for Style {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { writers, operations, sync_percent, pause_ns, spare_blocks, .. } = self;
-        let Self { scatter_percent, weights, .. } = self;
-        write!(
-            f,
-            "writers={writers} operations={operations} syncs={sync_percent}% pause={} spare={spare_blocks}",
-            Nanos(*pause_ns)
-        )?;
-        if *scatter_percent > 0 {
-            write!(f, " scatter={scatter_percent}%")?;
-        }
-        let leaning = STEPS.iter().zip(weights).filter(|((_, usual), weight)| **weight > 4 * usual);
-        let much: Vec<String> = leaning.map(|((step, _), _)| format!("{step:?}")).collect();
-        let none = STEPS.iter().zip(weights).filter(|(_, weight)| **weight == 0);
-        let none: Vec<String> = none.map(|((step, _), _)| format!("{step:?}")).collect();
-        write!(f, " much={} none={}", much.join("+"), none.join("+"))
+impl Style {
+    /// All of it, as keys and values; of the weights of steps those that are far from usual.
+    pub(crate) fn settings(&self) -> Settings {
+        let named = |is: fn(u64, u64) -> bool| {
+            let steps = STEPS.iter().zip(self.weights);
+            let steps = steps.filter(|((.., usual), weight)| is(*usual, *weight));
+            steps.map(|((_, name, _), _)| *name).collect::<Vec<_>>()
+        };
+        Settings::default()
+            .with("writers", u32::from(self.writers))
+            .with("operations", self.operations)
+            .with("sync_percent", self.sync_percent)
+            .with("pause_max_ns", self.pause_ns)
+            .with("spare_blocks", self.spare_blocks)
+            .with("scatter_percent", self.scatter_percent)
+            .with("frequent", named(|usual, weight| weight > 4 * usual))
+            .with("never", named(|_, weight| weight == 0))
     }
 }

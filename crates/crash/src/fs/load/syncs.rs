@@ -105,7 +105,7 @@ impl Writer {
                 Scope::Whole(_) => "fsync of a directory",
             };
             coverage.borrow_mut().call(call);
-            model.borrow_mut().log(format!("{} {call} {name}", handle.now()));
+            model.borrow_mut().log(handle.now(), format!("{call} {name}"));
             progress.syncs.set(progress.syncs.get() + 1);
             match scope {
                 Scope::All => fs.syncfs(caller).await?,
@@ -113,7 +113,7 @@ impl Writer {
                 Scope::Whole(_) => fs.fsync(caller, ino).await?,
             }
             progress.syncs.set(progress.syncs.get() - 1);
-            model.borrow_mut().log(format!("{} ended: {call} {name}", handle.now()));
+            model.borrow_mut().log(handle.now(), format!("{call} {name} completed OK"));
             model.borrow_mut().synced(&sync);
             Ok(())
         }

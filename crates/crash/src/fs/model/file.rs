@@ -236,8 +236,12 @@ impl File {
     /// What is wrong.
     pub(super) fn judge(&self, seen: &FileSnapshot, stale: Stale) -> Result<(), String> {
         if !self.may_have(seen.size) {
-            let (size, later) = (self.size.covered(), self.size.later().collect::<Vec<_>>());
-            return Err(format!("length {}; covered {size}, later {later:?}", seen.size));
+            let later = or_later(self.size.later().map(ToString::to_string));
+            return Err(format!(
+                "length {}; expected {} (synced){later}",
+                seen.size,
+                self.size.covered()
+            ));
         }
         let unknown = Page::default();
         for (index, content) in (0..).zip(&seen.pages) {
@@ -247,11 +251,10 @@ impl File {
             let permitted = known || page.may_be_stale(stale);
             if !permitted {
                 let (shown, covered) = (describe(content), describe(page.versions.covered()));
-                let later: Vec<String> = page.versions.later().map(describe).collect();
+                let later = or_later(page.versions.later().map(describe));
+                let differs = where_differs(content, page.versions.newest());
                 return Err(format!(
-                    "page {index} holds {shown}; covered {covered}, later {}{}",
-                    later.join(" "),
-                    where_differs(content, page.versions.newest())
+                    "page {index}: {shown}; expected {covered} (synced){later}{differs}"
                 ));
             }
         }
@@ -321,8 +324,9 @@ impl Attributes {
     fn judge(&self, seen: &FileSnapshot) -> Result<(), String> {
         let (mode, uid) = (seen.mode, seen.uid);
         if !self.owner.all().any(|known| *known == (mode, uid)) {
-            let known: Vec<_> = self.owner.all().collect();
-            return Err(format!("mode and owner {:?}; may be {known:?}", (mode, uid)));
+            let show = |(mode, uid): &(u16, u32)| format!("mode {mode:o}, owner {uid}");
+            let known: Vec<_> = self.owner.all().map(show).collect();
+            return Err(format!("{}; expected {}", show(&(mode, uid)), known.join(" or ")));
         }
         let unknown = Versions::default();
         for name in self.xattrs.keys().chain(seen.xattrs.keys()) {
@@ -330,10 +334,12 @@ impl Attributes {
             let value = seen.xattrs.get(name);
             if !known.all().any(|known| known.as_ref() == value) {
                 let name = String::from_utf8_lossy(name);
-                let len = |value: &Option<Vec<u8>>| value.as_ref().map(Vec::len);
-                let lens: Vec<_> = known.all().map(len).collect();
-                let shown = value.map(Vec::len);
-                return Err(format!("xattr {name} of {shown:?} bytes; may be {lens:?}"));
+                let size = |value: Option<&Vec<u8>>| {
+                    value.map_or("absent".to_owned(), |value| format!("{} bytes", value.len()))
+                };
+                let known: Vec<_> = known.all().map(|value| size(value.as_ref())).collect();
+                let shown = size(value);
+                return Err(format!("xattr {name}: {shown}; expected {}", known.join(" or ")));
             }
         }
         Ok(())
@@ -357,17 +363,26 @@ fn where_differs(one: &SectorData, other: &SectorData) -> String {
     let (Some(one), Some(other)) = (one.expand(), other.expand()) else { return String::new() };
     let mut differ = (0..one.len()).filter(|at| one[*at] != other[*at]);
     let (first, last) = (differ.next(), differ.next_back());
-    format!("; differs from the newest in bytes {first:?} to {last:?}")
+    let Some(first) = first else { return String::new() };
+    let last = last.unwrap_or(first);
+    format!("; differs from the newest in bytes {first} to {last}")
+}
+
+/// What may be there in place of what was synced.
+fn or_later(later: impl Iterator<Item = String>) -> String {
+    let later: Vec<_> = later.map(|later| format!(" or {later} (later)")).collect();
+    later.concat()
 }
 
 /// A content in few words.
-fn describe(content: &SectorData) -> String {
+pub(crate) fn describe(content: &SectorData) -> String {
     match content {
         SectorData::Absent => "nothing that was kept".to_owned(),
         SectorData::Tag(Tag::ZERO) => "zeroes".to_owned(),
         SectorData::Tag(tag) => format!("tag {:x}", tag.bits()),
-        bytes => bytes
-            .bytes()
-            .map_or_else(String::new, |bytes| format!("bytes {:02x?}...", &bytes[..16])),
+        bytes => bytes.bytes().map_or_else(String::new, |bytes| {
+            let first: String = bytes[..16].iter().map(|byte| format!("{byte:02x}")).collect();
+            format!("bytes {first}...")
+        }),
     }
 }

@@ -10,18 +10,21 @@ mod names;
 mod versions;
 
 use super::tree::{FileSnapshot, Identity, Tree, Xattrs};
+use crate::event::{EventKind, LogEvent};
 use file::File;
 pub(crate) use file::Stale;
+pub(crate) use file::describe as show_content;
 use names::{Change, History, Record, State};
 pub(crate) use names::{Names, Node, ROOT};
 use nandscape_block::SectorData;
 use nandscape_fs::contract::Kind;
+use nandscape_rt::Nanos;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Range;
 use versions::Moment;
 
-/// Lines of the event log that are kept.
-const EVENT_LOG_LINES_MAX: usize = 150;
+/// Events of the log that are kept.
+const EVENTS_MAX: usize = 150;
 
 /// What a sync is to make durable.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -89,7 +92,7 @@ pub(crate) struct Model {
     now: Moment,
     /// What was done before the call in progress, if there is one: the moment, and the operation.
     before_call: Option<(Moment, State)>,
-    event_log: VecDeque<String>,
+    event_log: VecDeque<LogEvent>,
 }
 
 /// The directory of a path, and the name in it.
@@ -121,15 +124,15 @@ impl Model {
         &self.root
     }
 
-    /// Adds a line to the event log.
-    pub(crate) fn log(&mut self, line: String) {
-        if self.event_log.len() == EVENT_LOG_LINES_MAX {
+    /// Adds a call, or its end, to the event log.
+    pub(crate) fn log(&mut self, at: Nanos, call: String) {
+        if self.event_log.len() == EVENTS_MAX {
             self.event_log.pop_front();
         }
-        self.event_log.push_back(line);
+        self.event_log.push_back(LogEvent { at, what: EventKind::Call(call) });
     }
 
-    pub(crate) fn event_log(&self) -> Vec<String> {
+    pub(crate) fn event_log(&self) -> Vec<LogEvent> {
         self.event_log.iter().cloned().collect()
     }
 
@@ -512,7 +515,9 @@ impl Model {
         };
         match kind == seen.kind {
             true => Ok(()),
-            false => Err(format!("{:?}, made as {kind:?}", seen.kind)),
+            false => {
+                Err(format!("a {}; it was made as a {}", kind_name(seen.kind), kind_name(kind)))
+            }
         }
     }
 
@@ -546,6 +551,15 @@ impl Model {
         let all = newest.sync_begins(Scope::All);
         newest.synced(&all);
         newest.verify(tree)
+    }
+}
+
+const fn kind_name(kind: Kind) -> &'static str {
+    match kind {
+        Kind::File => "file",
+        Kind::Directory => "directory",
+        Kind::Symlink => "symbolic link",
+        Kind::Special => "special file",
     }
 }
 

@@ -134,8 +134,8 @@ impl History {
         }
         let oldest = self.oldest.iter().map(|(path, node)| show(path, *node)).collect::<Vec<_>>();
         Err(format!(
-            "the names are those after none of the operations {} to {}; after operation {} {}; from \
-             the last they differ in {}",
+            "no state between operation {} (synced) and operation {} has these names; after operation {}: {}; \
+             names that differ from those after the last operation: {}",
             self.first,
             self.last(),
             self.first,

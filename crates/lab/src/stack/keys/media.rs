@@ -92,7 +92,9 @@ pub(super) static MEDIA: Group = Group {
             "endurance_erases",
             Number(""),
             Nothing,
-            "number of erases that a chunk survives; every further erase of it fails",
+            "number of erases that a chunk survives; every further erase of it fails. The run ends \
+             when too many chunks have failed and the device becomes read-only, with results until \
+             then and exit code 1",
         ),
         key(
             "faults.program_rate",
@@ -114,6 +116,13 @@ pub(super) static MEDIA: Group = Group {
             Is("0"),
             "share of chunks that are bad from the start (factory bad blocks); they are drawn \
              with the seed and reduce the capacity",
+        ),
+        key(
+            "faults.from",
+            Words(&["start", "measured"]),
+            Is("start"),
+            "when programs, erases and writes begin to fail: with the first command, or with the \
+             measured phase",
         ),
         key(
             "faults.slow_unit",
