@@ -8,6 +8,7 @@ mod paper;
 mod report;
 mod state;
 mod trace;
+mod words;
 
 pub(crate) use crash::{BaseChoice, CrashFsArgs};
 pub(crate) use fs::{
@@ -26,8 +27,10 @@ pub(crate) use trace::{
 use crate::paint::ColorChoice;
 use clap::{Arg, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use nandscape_crash::composition::Pins;
+use nandscape_lab::workload::fio::JobOption;
 use std::any::TypeId;
 use std::path::{Path, PathBuf};
+use words::Split;
 
 /// NAND landscape: simulates a flash storage stack (workload, file system, FTL, NAND) in virtual time.
 #[derive(Parser, Debug)]
@@ -124,10 +127,15 @@ impl StackArgs {
 
 /// `nandscape run`.
 #[derive(Args, Clone, Debug)]
-#[command(after_long_help = "\
+#[command(override_usage = "nandscape run [OPTIONS] [JOB]...\n       \
+    nandscape run [OPTIONS] [--KEY=VALUE]... --name=NAME [--KEY=VALUE]... [JOB]...",
+    after_long_help = "\
 Examples:
   nandscape run                                     the built-in job on the default stack
+  nandscape run --name=t --rw=randread --bs=4k --iodepth=32
+  nandscape run --bs=4k --name=log --rw=write --fsync=1 --name=bulk --rw=randwrite --iodepth=16
   nandscape run my.fio --stack pblk-4.13 --seed 7
+  nandscape run fill.fio my.fio --section readers   two job files, and one section of them
   nandscape run my.fio --output-format json+ --output result.json
   nandscape run my.fio --log-dir logs               fio's logs, if the job asks for them
   nandscape run my.fio --hdr-log latency.hlog --hdr-interval 100
@@ -144,6 +152,10 @@ Examples:
   nandscape run examples/varmail.f --stack ext4-pblk --runtime 5s
                                                     however long the file says that it runs
 
+Every key of a job file is an option, as in fio: --name begins a job, and options before the first --name \
+are global. --runtime before the first --name is the option below; after it, the job's. \
+docs/formats/job.md lists the keys.
+
 A file whose name ends in .f is a Filebench workload, which needs a stack with [fs]; --until-steady, \
 --log-dir and --hdr-log do not go with it (docs/formats/wml.md).
 
@@ -159,10 +171,16 @@ saves no state, and a file that is there stays.
 write_bw_log, write_lat_log, write_iops_log and write_hist_log in the job write fio's logs, under \
 fio's names: docs/formats/logs.md.")]
 pub(crate) struct RunArgs {
-    /// A fio job file, or a Filebench workload (.f); without one, the built-in example: 4 KiB random
-    /// writes, queue depth 32
+    /// fio job files (- for standard input), or one Filebench workload (.f); without any and without --name, the
+    /// built-in job: 4 KiB random writes, queue depth 32
     #[arg(value_name = "JOB")]
-    pub(crate) job: Option<PathBuf>,
+    pub(crate) files: Vec<PathBuf>,
+    /// Options of jobs on the command line, which are not clap's.
+    #[arg(skip)]
+    pub(crate) jobs: Vec<JobOption>,
+    /// Run this section of the job files only (may be repeated)
+    #[arg(long, value_name = "NAME")]
+    pub(crate) section: Vec<String>,
     #[command(flatten)]
     pub(crate) stack: StackArgs,
     /// Random seed
@@ -194,8 +212,8 @@ impl RunArgs {
 
     /// The files that are read.
     pub(crate) fn inputs(&self) -> impl Iterator<Item = &Path> {
-        let given = [self.job.as_deref(), self.device.state.as_deref()];
-        given.into_iter().flatten().chain([self.stack.file()])
+        let files = self.files.iter().map(PathBuf::as_path);
+        files.chain(self.device.state.as_deref()).chain([self.stack.file()])
     }
 }
 
@@ -501,8 +519,15 @@ fn whole<const MIN: u64, const MAX: u64>(text: &str) -> Result<u64, String> {
 /// The command line of this process. What is no name may begin with a minus: then the message says what is wrong with
 /// it, and not that there is no such option.
 pub(crate) fn parse() -> Cli {
-    let matches = with_minus(Cli::command()).get_matches();
-    Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
+    let mut command = with_minus(Cli::command());
+    command.build();
+    let Split { ours, jobs } = words::split(std::env::args_os(), &command);
+    let matches = command.get_matches_from(ours);
+    let mut cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    if let Command::Run(args) = &mut cli.command {
+        args.jobs = jobs;
+    }
+    cli
 }
 
 fn with_minus(command: clap::Command) -> clap::Command {
