@@ -127,7 +127,8 @@ impl StackArgs {
 
 /// `nandscape run`.
 #[derive(Args, Clone, Debug)]
-#[command(override_usage = "nandscape run [OPTIONS] [JOB]...\n       \
+#[command(
+    override_usage = "nandscape run [OPTIONS] [JOB]...\n       \
     nandscape run [OPTIONS] [--KEY=VALUE]... --name=NAME [--KEY=VALUE]... [JOB]...",
     after_long_help = "\
 Examples:
@@ -169,7 +170,8 @@ Ctrl-C ends a run and prints partial results, marked as such; a second Ctrl-C ab
 saves no state, and a file that is there stays.
 
 write_bw_log, write_lat_log, write_iops_log and write_hist_log in the job write fio's logs, under \
-fio's names: docs/formats/logs.md.")]
+fio's names: docs/formats/logs.md."
+)]
 pub(crate) struct RunArgs {
     /// fio job files (- for standard input), or one Filebench workload (.f); without any and without --name, the
     /// built-in job: 4 KiB random writes, queue depth 32

@@ -3,9 +3,7 @@
 use crate::args::{RunArgs, STDIO};
 use crate::output::Failure;
 use anyhow::Context;
-use nandscape_lab::workload::fio::{
-    COMMAND_LINE, HostEnvironment, JobFile, JobSources, JobText,
-};
+use nandscape_lab::workload::fio::{COMMAND_LINE, HostEnvironment, JobFile, JobSources, JobText};
 use std::path::Path;
 
 /// The job that runs when none is named.

@@ -68,7 +68,8 @@ impl Split {
                 self.ours.extend(takes.then(|| rest.pop_front()).flatten());
             } else if is_known(&key) || has_jobs && !is_like_ours(run, &key) {
                 let next = rest.front().filter(|_| value.is_none() && !is_flag(&key));
-                let next = next.filter(|next| option(next).is_none()).and_then(|next| next.to_str());
+                let next =
+                    next.filter(|next| option(next).is_none()).and_then(|next| next.to_str());
                 let next = next.map(str::to_owned);
                 if next.is_some() {
                     rest.pop_front();
