@@ -9,6 +9,7 @@ mod paper;
 mod report;
 mod state;
 mod trace;
+mod words;
 
 pub(crate) use crash::{BaseChoice, CrashArgs, Which};
 pub(crate) use fs::{
@@ -17,22 +18,29 @@ pub(crate) use fs::{
 };
 pub(crate) use length::{FitArgs, RuntimeArgs, SteadyArgs};
 pub(crate) use listing::{KeysArgs, ListFormat};
-pub(crate) use output::{OutputArgs, OutputFormat, ResultArgs, ResultFormat, STDIO, TimelineArgs};
+pub(crate) use output::{
+    OutputArgs, OutputFormat, ResultArgs, ResultFormat, STDIO, TableFormat, TimelineArgs,
+};
 pub(crate) use paper::PaperArgs;
 pub(crate) use report::{HtmlArgs, ReportArgs};
-pub(crate) use state::{CacheArgs, DeviceArgs, StateCommand, StateSaveArgs, StatesArgs};
+pub(crate) use state::{
+    CacheArgs, DeviceArgs, StateCacheArgs, StateCacheCommand, StateCommand, StateSaveArgs,
+    StatesArgs,
+};
 pub(crate) use trace::{
     TraceArgs, TraceCommand, TraceFileArgs, TraceFormat, TraceInfoArgs, TraceRunArgs,
 };
 
 use crate::paint::ColorChoice;
 use clap::{Arg, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
+use nandscape_lab::workload::fio::JobOption;
 use std::any::TypeId;
 use std::path::{Path, PathBuf};
+use words::Split;
 
 /// NAND landscape: simulates a flash storage stack (workload, file system, FTL, NAND) in virtual time.
 #[derive(Parser, Debug)]
-#[command(name = "nandscape", version, after_long_help = EXAMPLES)]
+#[command(name = "nandscape", version = RELEASE, after_long_help = EXAMPLES)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -41,9 +49,13 @@ pub(crate) struct Cli {
     pub(crate) color: ColorChoice,
 }
 
+/// The version and the commit, as results have them.
+const RELEASE: &str = concat!(env!("CARGO_PKG_VERSION"), " (", env!("NANDSCAPE_COMMIT"), ")");
+
 const EXAMPLES: &str = "\
 Examples:
   nandscape run                                     the built-in job on the default stack
+  nandscape run --name=t --rw=randread --bs=4k --iodepth=32   a job on the command line, as in fio
   nandscape run my.fio --stack pblk-4.13            a fio job file on another stack
   nandscape run --set ftl.gc.victim=greedy --set ftl.op_percent=20
   nandscape run --output-format json --output result.json
@@ -65,6 +77,7 @@ Examples:
   nandscape mkfs --fs ext4 disk.img --size 1GiB     an ext4 image, as mke2fs makes it
   nandscape mkfs --fs f2fs disk.img --size 1GiB     an F2FS image, as mkfs.f2fs makes it
   nandscape fsck disk.img                           check it
+  nandscape docs stack                              the format of stack files
   nandscape completions bash                        for your shell; `nandscape man` for man
 
 Exit codes: 0 success; 1 a run or a check failed; 2 invalid input; 130 interrupted.";
@@ -102,6 +115,8 @@ pub(crate) enum Command {
     Image(ImagesArgs),
     /// Benchmark the simulator itself
     Bench(BenchArgs),
+    /// List the pages about files and results, or print one
+    Docs(DocsArgs),
     /// Print a completion script for a shell
     Completions(CompletionsArgs),
     /// Print the manual page, or write one for each command
@@ -111,7 +126,7 @@ pub(crate) enum Command {
 /// Which stack, and what is changed in it.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct StackArgs {
-    /// A stack that ships (see `nandscape stacks`), or a stack file
+    /// A built-in stack (see `nandscape stacks`), or a stack file
     #[arg(long, value_name = "NAME|FILE", default_value = nandscape_lab::stack::DEFAULT)]
     pub(crate) stack: String,
     /// Change a key of the stack, for example ftl.gc.victim=greedy (may be repeated)
@@ -128,10 +143,16 @@ impl StackArgs {
 
 /// `nandscape run`.
 #[derive(Args, Clone, Debug)]
-#[command(after_long_help = "\
+#[command(
+    override_usage = "nandscape run [OPTIONS] [JOB]...\n       \
+    nandscape run [OPTIONS] [--KEY=VALUE]... --name=NAME [--KEY=VALUE]... [JOB]...",
+    after_long_help = "\
 Examples:
   nandscape run                                     the built-in job on the default stack
+  nandscape run --name=t --rw=randread --bs=4k --iodepth=32
+  nandscape run --bs=4k --name=log --rw=write --fsync=1 --name=bulk --rw=randwrite --iodepth=16
   nandscape run my.fio --stack pblk-4.13 --seed 7
+  nandscape run fill.fio my.fio --section readers   two job files, and one section of them
   nandscape run my.fio --output-format json+ --output result.json
   nandscape run my.fio --log-dir logs               fio's logs, if the job asks for them
   nandscape run my.fio --hdr-log latency.hlog --hdr-interval 100
@@ -148,8 +169,12 @@ Examples:
   nandscape run examples/varmail.f --stack ext4-pblk --runtime 5s
                                                     however long the file says that it runs
 
+Every key of a job file is an option, as in fio: --name begins a job, and options before the first --name \
+are global. --runtime before the first --name is the option below; after it, the job's. \
+`nandscape docs job` lists the keys.
+
 A file whose name ends in .f is a Filebench workload, which needs a stack with [fs]; --until-steady, \
---log-dir and --hdr-log do not go with it (docs/formats/wml.md).
+--log-dir and --hdr-log do not go with it (`nandscape docs wml`).
 
 Preconditioning ([precondition] in the stack) runs first, without timing; every figure is of what \
 follows. Same job, stack and seed: same result, to the last digit. Preconditioned devices are kept \
@@ -161,12 +186,19 @@ Ctrl-C ends a run and prints partial results, marked as such; a second Ctrl-C ab
 saves no state, and a file that is there stays.
 
 write_bw_log, write_lat_log, write_iops_log and write_hist_log in the job write fio's logs, under \
-fio's names: docs/formats/logs.md.")]
+fio's names: `nandscape docs logs`."
+)]
 pub(crate) struct RunArgs {
-    /// A fio job file, or a Filebench workload (.f); without one, the built-in example: 4 KiB random
-    /// writes, queue depth 32
+    /// fio job files (- for standard input), or one Filebench workload (.f); without any and without --name, the
+    /// built-in job: 4 KiB random writes, queue depth 32
     #[arg(value_name = "JOB")]
-    pub(crate) job: Option<PathBuf>,
+    pub(crate) files: Vec<PathBuf>,
+    /// Options of jobs on the command line, which are not clap's.
+    #[arg(skip)]
+    pub(crate) jobs: Vec<JobOption>,
+    /// Run this section of the job files only (may be repeated)
+    #[arg(long, value_name = "NAME")]
+    pub(crate) section: Vec<String>,
     #[command(flatten)]
     pub(crate) stack: StackArgs,
     /// Random seed
@@ -200,8 +232,8 @@ impl RunArgs {
 
     /// The files that are read.
     pub(crate) fn inputs(&self) -> impl Iterator<Item = &Path> {
-        let given = [self.job.as_deref(), self.device.state.as_deref()];
-        given.into_iter().flatten().chain([self.stack.file()])
+        let files = self.files.iter().map(PathBuf::as_path);
+        files.chain(self.device.state.as_deref()).chain([self.stack.file()])
     }
 }
 
@@ -219,19 +251,19 @@ pub(crate) struct JobsArgs {
 Examples:
   nandscape compare pblk-4.13 pblk pblk-5.11 --device pblk-5.11 --seeds 3
   nandscape compare pblk mine.toml --job my.fio --seeds 5 --output mine.jsonl
-  nandscape compare pblk-4.13 pblk-5.11 --set media.chunks=120 --figure waf.gc --figure write.iops
-  nandscape compare pblk pblk-5.11 --seeds 5 --figure \"waf.gc / stack=pblk\"
-  nandscape compare pblk-4.13 pblk --seeds 3 --output-format json
+  nandscape compare pblk-4.13 pblk-5.11 --set media.chunks=120 --metric waf.gc --metric write.iops
+  nandscape compare pblk pblk-5.11 --seeds 5 --metric \"waf.gc / stack=pblk\"
+  nandscape compare pblk-4.13 pblk --seeds 3 --output-format csv
   nandscape compare pblk-4.13 pblk --report both.html
   nandscape compare ext4-pblk ext4-js-pblk --job examples/varmail.f --runtime 5s
 
-Figures are means over the seeds with their 95 % confidence interval (Student's t), and beside \
-them the ratio to the first stack. Stacks bring their own devices; a warning names the keys in which \
-these differ, and --device puts every FTL on one. A figure is a path, a ratio of two (\"sectors.gc / sectors.user\"), \
+Metrics are means over the seeds with their 95 % confidence interval (Student's t), followed by \
+the ratio to the first stack. Stacks bring their own devices; a warning names the keys in which \
+these differ, and --device puts every FTL on one. A metric is a path, a ratio of two (\"sectors.gc / sectors.user\"), \
 or either relative to one stack, seed by seed (\"waf.gc / stack=pblk\"). With --output, finished \
 runs are kept as in a sweep.")]
 pub(crate) struct CompareArgs {
-    /// Stacks that ship (see `nandscape stacks`), or stack files
+    /// Built-in stacks (see `nandscape stacks`), or stack files
     #[arg(value_name = "STACK", required = true)]
     pub(crate) stacks: Vec<String>,
     /// Put every FTL on the device of this stack: its media, link, overprovisioning and preconditioning
@@ -256,14 +288,14 @@ pub(crate) struct CompareArgs {
     #[command(flatten)]
     pub(crate) cache: CacheArgs,
     /// Metric to show: a path in the JSON of a run, such as waf.gc (may be repeated)
-    #[arg(long)]
-    pub(crate) figure: Vec<String>,
+    #[arg(long, alias = "figure", value_name = "METRIC")]
+    pub(crate) metric: Vec<String>,
     /// Keep a row per run in this file, and reuse finished runs from it
     #[arg(long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
     /// How to print the table
-    #[arg(long, value_enum, default_value_t = OutputFormat::Normal)]
-    pub(crate) output_format: OutputFormat,
+    #[arg(long, value_enum, default_value_t = TableFormat::Normal)]
+    pub(crate) output_format: TableFormat,
     #[command(flatten)]
     pub(crate) report: HtmlArgs,
     #[command(flatten)]
@@ -280,13 +312,13 @@ Examples:
   nandscape sweep my.toml --runtime 500ms --output short.jsonl   a first look, before the whole
   nandscape sweep my.toml --output-format json      the table as JSON: mean, ci95, n
 
-Each finished run is a row of JSON in the output file. Ctrl-C lets the runs under way finish and \
-stops; once more ends at once. The same command goes on where it stopped: rows are recognised by \
+Each finished run is a row of JSON in the output file. Ctrl-C waits for the runs that have begun, prints \
+the table of finished runs and stops; a second Ctrl-C aborts. The same command resumes: rows are recognised by \
 a hash of resolved stack, job, seed and program.
 
-report = [\"waf.gc\", \"map.loads / writes.sectors\", \"waf.gc / stack=pblk\"] asks for a number, a ratio \
-within a run, and a figure relative to another point; [[line]] sets a published value beside one. \
-docs/formats/sweep.md describes both files.")]
+report = [\"waf.gc\", \"map.loads / writes.sectors\", \"waf.gc / stack=pblk\"] asks for a metric, a ratio \
+within a run, and a metric relative to another configuration; [[line]] adds a published value to one. \
+`nandscape docs sweep` describes both files.")]
 pub(crate) struct SweepArgs {
     /// A sweep file
     #[arg(value_name = "FILE")]
@@ -301,8 +333,8 @@ pub(crate) struct SweepArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
     /// How to print the table
-    #[arg(long, value_enum, default_value_t = OutputFormat::Normal)]
-    pub(crate) output_format: OutputFormat,
+    #[arg(long, value_enum, default_value_t = TableFormat::Normal)]
+    pub(crate) output_format: TableFormat,
     #[command(flatten)]
     pub(crate) report: HtmlArgs,
     #[command(flatten)]
@@ -314,7 +346,7 @@ pub(crate) struct SweepArgs {
 #[command(after_long_help = "\
 Examples:
   nandscape stacks
-  nandscape stacks --output-format json
+  nandscape stacks --output-format csv
   nandscape stacks show pblk > mine.toml            a stack to change
   nandscape stacks show pblk --resolved             defaults, too
   nandscape stacks show pblk --set ftl.op_percent=20")]
@@ -322,8 +354,8 @@ pub(crate) struct StacksArgs {
     #[command(subcommand)]
     pub(crate) command: Option<StacksCommand>,
     /// How to print the list
-    #[arg(long, value_enum, default_value_t = OutputFormat::Normal)]
-    pub(crate) output_format: OutputFormat,
+    #[arg(long, value_enum, default_value_t = TableFormat::Normal)]
+    pub(crate) output_format: TableFormat,
 }
 
 /// What about them.
@@ -336,15 +368,28 @@ Examples:
   nandscape stacks show mine.toml --resolved        defaults, too
   nandscape stacks show pblk --set ftl.op_percent=20")]
     Show {
-        /// A stack that ships, or a stack file
+        /// A built-in stack, or a stack file
         name: String,
-        /// Everything it extends merged in and defaults written out; docs/formats/stack.md says which are not
+        /// Everything it extends merged in and defaults written out; `nandscape docs stack` says which are not
         #[arg(long)]
         resolved: bool,
         /// Change a key first (implies --resolved)
         #[arg(long, value_name = "KEY.PATH=VALUE")]
         set: Vec<String>,
     },
+}
+
+/// `nandscape docs`.
+#[derive(Args, Debug)]
+#[command(after_long_help = "\
+Examples:
+  nandscape docs                                    the pages
+  nandscape docs job                                keys of job files
+  nandscape docs stack | less")]
+pub(crate) struct DocsArgs {
+    /// A page; without one, the pages are listed
+    #[arg(value_name = "PAGE")]
+    pub(crate) page: Option<String>,
 }
 
 /// `nandscape completions`.
@@ -415,8 +460,15 @@ fn whole<const MIN: u64, const MAX: u64>(text: &str) -> Result<u64, String> {
 /// The command line of this process. What is no name may begin with a minus: then the message says what is wrong with
 /// it, and not that there is no such option.
 pub(crate) fn parse() -> Cli {
-    let matches = with_minus(Cli::command()).get_matches();
-    Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
+    let mut command = with_minus(Cli::command());
+    command.build();
+    let Split { ours, jobs } = words::split(std::env::args_os(), &command);
+    let matches = command.get_matches_from(ours);
+    let mut cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    if let Command::Run(args) = &mut cli.command {
+        args.jobs = jobs;
+    }
+    cli
 }
 
 fn with_minus(command: clap::Command) -> clap::Command {

@@ -9,6 +9,7 @@ use crate::args::CacheArgs;
 use crate::command::COMMIT;
 use crate::output::{Failure, complain};
 use crate::replace::{Part, make_folder};
+use anyhow::{Context, anyhow};
 use nandscape_lab::state::{SnapshotError, StateCache, StateKey, StateSource};
 use nandscape_lab::sweep::program;
 use std::fs::{self, File, OpenOptions};
@@ -68,33 +69,73 @@ impl Cache {
         Ok(part.take_place()?)
     }
 
-    /// Removes what was used longest ago, until the rest is within the limit. Other runs and programs
-    /// add and remove files meanwhile: one that is gone is no matter.
-    fn shrink(&self) -> io::Result<()> {
+    /// The states, those used longest ago first.
+    fn entries(folder: &Path) -> io::Result<Vec<Entry>> {
         let mut entries = Vec::new();
-        for file in fs::read_dir(&self.folder)? {
+        for file in fs::read_dir(folder)? {
             let file = file?;
             let Some(data) = unless_gone(file.metadata())? else { continue };
             let path = file.path();
-            let used = data.modified()?;
-            let kind = path.extension().and_then(|kind| kind.to_str());
-            if kind == Some(ENTRY) {
-                entries.push((used, data.len(), path));
-            } else if kind == Some(PART) && used.elapsed().is_ok_and(|age| age > FORGOTTEN) {
-                unless_gone(fs::remove_file(path))?;
+            if path.extension().and_then(|kind| kind.to_str()) == Some(ENTRY) {
+                entries.push(Entry { used: data.modified()?, bytes: data.len(), path });
             }
         }
         entries.sort();
-        let mut bytes: u64 = entries.iter().map(|(_, bytes, _)| bytes).sum();
-        for (_, size, path) in entries {
+        Ok(entries)
+    }
+
+    /// Removes what was used longest ago, until the rest is within the limit. Other runs and programs
+    /// add and remove files meanwhile: one that is gone is no matter.
+    fn shrink(&self) -> io::Result<()> {
+        self.forget_parts()?;
+        let entries = Self::entries(&self.folder)?;
+        let mut bytes: u64 = entries.iter().map(|entry| entry.bytes).sum();
+        for entry in entries {
             if bytes <= self.limit_bytes {
                 break;
             }
-            unless_gone(fs::remove_file(path))?;
-            bytes -= size;
+            unless_gone(fs::remove_file(entry.path))?;
+            bytes -= entry.bytes;
         }
         Ok(())
     }
+
+    /// Removes parts that were left behind.
+    fn forget_parts(&self) -> io::Result<()> {
+        for file in fs::read_dir(&self.folder)? {
+            let path = file?.path();
+            if path.extension().and_then(|kind| kind.to_str()) != Some(PART) {
+                continue;
+            }
+            let Some(data) = unless_gone(fs::metadata(&path))? else { continue };
+            if data.modified()?.elapsed().is_ok_and(|age| age > FORGOTTEN) {
+                unless_gone(fs::remove_file(path))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A state in the folder.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Entry {
+    pub(crate) used: SystemTime,
+    pub(crate) bytes: u64,
+    pub(crate) path: PathBuf,
+}
+
+/// The folder of the cache, whether it exists or not, and its states, those used longest ago first.
+pub(crate) fn contents(folder: Option<&Path>) -> Result<(PathBuf, Vec<Entry>), Failure> {
+    let none = || {
+        Failure::input(anyhow!("there is no cache folder: neither HOME nor XDG_CACHE_HOME is set"))
+    };
+    let folder = folder.map(Path::to_owned).or_else(usual_folder).ok_or_else(none)?;
+    let entries = match Cache::entries(&folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        entries => entries,
+    };
+    let entries = entries.with_context(|| folder.display().to_string()).map_err(Failure::Run)?;
+    Ok((folder, entries))
 }
 
 /// `None` where the file does not exist any more.
@@ -145,13 +186,16 @@ impl StateCache for Cache {
         let kept = self.try_keep(key, write);
         let kept = kept.and_then(|()| self.shrink().map_err(anyhow::Error::from));
         if let Err(error) = kept {
-            complain(&format!("notice: no state is kept in {}: {error:#}", self.folder.display()));
+            complain(&format!(
+                "notice: the state is not cached in {}: {error:#}",
+                self.folder.display()
+            ));
         }
     }
 
     fn damaged(&self, key: StateKey, why: &str) {
         let path = self.path(key, ENTRY);
-        complain(&format!("notice: {}: {why}; it is made again", path.display()));
+        complain(&format!("notice: {}: {why}; preconditioning again", path.display()));
     }
 }
 

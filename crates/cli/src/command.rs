@@ -3,7 +3,7 @@
 use crate::args::{FitArgs, RunArgs, RuntimeArgs, StackArgs, SteadyArgs};
 use nandscape_lab::run::UntilSteady;
 use nandscape_lab::stack::DEFAULT;
-use nandscape_lab::workload::fio::Runtime;
+use nandscape_lab::workload::fio::{JobOption, Runtime};
 use std::path::Path;
 
 /// The commit that this program was built from.
@@ -12,14 +12,21 @@ pub(crate) const COMMIT: &str = env!("NANDSCAPE_COMMIT");
 /// The command that makes the same result.
 pub(crate) fn again(args: &RunArgs) -> String {
     let mut words = vec!["nandscape".to_owned(), "run".to_owned()];
-    words.extend(args.job.as_ref().map(|job| quoted(&job.display().to_string())));
+    words.extend(args.files.iter().map(|file| quoted(&file.display().to_string())));
+    words.extend(args.section.iter().flat_map(|name| ["--section".to_owned(), quoted(name)]));
     words.extend(stack_words(&args.stack));
     words.extend(state_words(args.device.state.as_deref()));
     words.extend(steady_words(args.rounds));
     words.extend(runtime_words(args.length));
     words.extend(fit_words(args.sizes));
     words.extend(["--seed".to_owned(), args.seed.to_string()]);
+    words.extend(args.jobs.iter().map(job_word));
     words.join(" ")
+}
+
+/// An option of a job on the command line.
+fn job_word((key, value): &JobOption) -> String {
+    quoted(&value.as_ref().map_or_else(|| format!("--{key}"), |value| format!("--{key}={value}")))
 }
 
 /// The argument that names a state.

@@ -1,14 +1,14 @@
 //! `nandscape compare`: one job on several stacks, as a sweep whose only axis is the stack.
 
-use crate::args::{CompareArgs, OutputFormat};
+use crate::args::CompareArgs;
 use crate::cache::Cache;
 use crate::command::{fit_words, quoted, runtime_words, set_words, steady_words};
 use crate::complete::{complete, print_notices};
 use crate::job::job_text;
-use crate::output::{Failure, pretty, print};
-use crate::paint::{ColorChoice, Paint};
+use crate::output::{Failure, print};
+use crate::paint::ColorChoice;
 use crate::report::report_sweep;
-use crate::table::Table;
+use crate::table::{Frame, Table};
 use crate::wml::variables;
 use crate::writable::expect_writable;
 use anyhow::anyhow;
@@ -38,23 +38,25 @@ pub(crate) fn compare(args: &CompareArgs, color: ColorChoice) -> Result<(), Fail
     let mut sweep = Sweep::compare(&args.stacks, device, &keys, job, args.seeds, until_steady)
         .map_err(Failure::input)?;
     print_notices(&sweep);
-    if !args.figure.is_empty() {
-        let place = Place::Argument("--figure");
+    if !args.metric.is_empty() {
+        let place = Place::Argument("--metric");
         let named = |text: &String| Named { text: text.clone(), place: place.clone(), key: "" };
-        sweep.report = Report::Chosen(args.figure.iter().map(named).collect());
+        sweep.report = Report::Chosen(args.metric.iter().map(named).collect());
     }
     let mut table = Table::new(&sweep)?.with_devices(&sweep);
     let cache = Cache::open(&args.cache)?;
-    let finished = complete(&sweep, args.output.as_deref(), args.jobs, cache.as_ref())?;
+    let (finished, ended) = complete(&sweep, args.output.as_deref(), args.jobs, cache.as_ref())?;
     table.fill(&sweep, &finished.ids, &finished.rows);
     let again = again(args);
-    print(&match args.output_format {
-        OutputFormat::Normal => {
-            let footer = finished.footer(&table, args.output.as_deref(), &again);
-            table.text(true, Paint::new(color, false)) + &footer
-        }
-        OutputFormat::Json => pretty(&table.json(&sweep))?,
-    })?;
+    let frame = Frame {
+        format: args.output_format,
+        color,
+        with_ratios: true,
+        output: args.output.as_deref(),
+        again: &again,
+    };
+    print(&table.show(&sweep, &finished, &frame)?)?;
+    ended?;
     if let Some(html) = &args.report.html {
         report_sweep(html, &sweep, &table, &finished, &again)?;
     }
@@ -76,8 +78,8 @@ fn again(args: &CompareArgs) -> String {
     words.extend(runtime_words(args.length));
     words.extend(fit_words(args.sizes));
     words.extend(steady_words(args.rounds));
-    for path in &args.figure {
-        words.extend(["--figure".to_owned(), quoted(path)]);
+    for path in &args.metric {
+        words.extend(["--metric".to_owned(), quoted(path)]);
     }
     words.join(" ")
 }

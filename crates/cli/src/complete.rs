@@ -9,12 +9,10 @@ use crate::output::{Failure, classify, complain};
 use crate::pool::{spread, threads};
 use crate::progress::Progress;
 use crate::rows::Rows;
-use crate::table::Table;
 use anyhow::anyhow;
-use nandscape_lab::run::{Observer, Phase, RunError, RunOptions, VERSION};
+use nandscape_lab::run::{Observer, Phase, RunError, RunOptions};
 use nandscape_lab::sweep::{Case, JobLoad, Sweep, program};
 use nandscape_lab::workload::log::FioLogs;
-use nandscape_rt::words::counted;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -27,27 +25,10 @@ pub(crate) struct Finished {
     /// Their rows, perhaps among others.
     pub(crate) rows: Rows,
     /// How many of them are of this time.
-    new: usize,
+    pub(crate) new: usize,
 }
 
 impl Finished {
-    /// What a reader needs to believe the table, and to make it again.
-    pub(crate) fn footer(&self, table: &Table, output: Option<&Path>, again: &str) -> String {
-        let runs = self.ids.len();
-        let all = counted(runs as u64, ["run", "runs"]);
-        let place = output.map_or(String::new(), |path| format!("; rows in {}", path.display()));
-        let unsteady = match table.unsteady {
-            0 => String::new(),
-            n => format!("  warning: {n} of {runs} runs had not settled (steady, warnings)\n"),
-        };
-        format!(
-            "\n{}{unsteady}  nandscape {VERSION} ({COMMIT}): {all}, {} of them new{place}\n  \
-             again: {again}\n",
-            table.warning(),
-            self.new
-        )
-    }
-
     /// Runs without a row.
     fn missing(&self) -> impl Iterator<Item = usize> {
         (0..self.ids.len()).filter(|at| self.rows.get(&self.ids[*at]).is_none())
@@ -69,15 +50,20 @@ pub(crate) fn print_notices(sweep: &Sweep) {
     }
 }
 
-/// Runs what `output` does not have yet. Rows are kept there as they come, and in order at the end.
+/// Runs what `output` does not have yet. Rows are kept there as they come, and in order at the end. With the rows of a
+/// sweep that was interrupted comes the failure that the command ends with; without any, that failure is all.
 pub(crate) fn complete(
     sweep: &Sweep,
     output: Option<&Path>,
     jobs: JobsArgs,
     cache: Option<&Cache>,
-) -> Result<Finished, Failure> {
-    let all = complete_all(&[(sweep, output)], jobs, cache)?;
-    all.into_iter().next().ok_or_else(|| Failure::run(anyhow!("no sweep")))
+) -> Result<(Finished, Result<(), Failure>), Failure> {
+    let (all, ended) = complete_some(&[(sweep, output)], jobs, cache)?;
+    let finished = all.into_iter().next().ok_or_else(|| Failure::run(anyhow!("no sweep")))?;
+    match ended {
+        Err(failure) if finished.missing().count() == finished.ids.len() => Err(failure),
+        ended => Ok((finished, ended)),
+    }
 }
 
 /// The same for several sweeps at once, each with a file of its own. What several ask for is run once.
@@ -86,6 +72,15 @@ pub(crate) fn complete_all(
     jobs: JobsArgs,
     cache: Option<&Cache>,
 ) -> Result<Vec<Finished>, Failure> {
+    let (all, ended) = complete_some(sweeps, jobs, cache)?;
+    ended.map(|()| all)
+}
+
+fn complete_some(
+    sweeps: &[(&Sweep, Option<&Path>)],
+    jobs: JobsArgs,
+    cache: Option<&Cache>,
+) -> Result<(Vec<Finished>, Result<(), Failure>), Failure> {
     let program = program(COMMIT);
     let open = |(sweep, output): &(&Sweep, Option<&Path>)| {
         let rows = output.map_or_else(|| Ok(Rows::default()), Rows::open)?;
@@ -94,7 +89,7 @@ pub(crate) fn complete_all(
     let mut all: Vec<Finished> = sweeps.iter().map(open).collect::<Result<_, _>>()?;
     let sweeps: Vec<&Sweep> = sweeps.iter().map(|(sweep, _)| *sweep).collect();
     let missing = missing(&sweeps, &mut all)?;
-    let stop = Interrupt::new("the runs under way are finished");
+    let stop = Interrupt::new("waiting for the runs that have begun");
     let manner =
         RunOptions { states: Cache::states(cache), program: &program, ..RunOptions::default() };
     let plan = Plan { sweeps: &sweeps, missing: &missing, manner };
@@ -108,9 +103,9 @@ pub(crate) fn complete_all(
         let done = runs - all.iter().map(|one| one.missing().count()).sum::<usize>();
         let kept = kept(&all);
         let why = anyhow!("interrupted: {done} of {runs} runs are finished; {kept}");
-        return Err(Failure::Interrupted(why));
+        return Ok((all, Err(Failure::Interrupted(why))));
     }
-    Ok(all)
+    Ok((all, Ok(())))
 }
 
 /// Where the rows of interrupted sweeps are.
@@ -118,10 +113,10 @@ fn kept(all: &[Finished]) -> String {
     let places: Vec<_> =
         all.iter().filter_map(|one| Some(one.rows.path()?.display().to_string())).collect();
     match places.as_slice() {
-        [] => "nothing is kept without --output".to_owned(),
+        [] => "--output FILE keeps them for a later command".to_owned(),
         places => {
             let places = places.join(", ");
-            format!("their rows are in {places}; the same command goes on from there")
+            format!("results saved in {places}; rerun the same command to resume")
         }
     }
 }

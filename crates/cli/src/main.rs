@@ -8,6 +8,7 @@ mod command;
 mod compare;
 mod complete;
 mod crash;
+mod docs;
 mod fs;
 mod hdr;
 mod image;
@@ -27,12 +28,15 @@ mod replace;
 mod report;
 mod rows;
 mod run;
+mod run_csv;
 mod sink;
 mod stacks;
 mod state;
+mod state_cache;
 mod summary;
 mod sweep;
 mod table;
+mod terse;
 mod timeline;
 mod trace;
 mod wml;
@@ -71,6 +75,7 @@ fn dispatch(command: Command, color: ColorChoice) -> Result<(), Failure> {
         Command::Dump(args) => fs::show(&args),
         Command::Image(args) => image::image(&args),
         Command::Bench(args) => bench::run(&args),
+        Command::Docs(args) => docs::docs(&args),
         Command::Completions(args) => manual::completions(&args),
         Command::Man(args) => manual::man(&args),
     }

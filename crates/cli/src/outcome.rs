@@ -7,8 +7,10 @@ use crate::output::{Failure, classify, complain, pretty};
 use crate::paint::{ColorChoice, Paint};
 use crate::replace::{deliver, replace, with_path};
 use crate::report::report_run;
+use crate::run_csv::run_csv;
 use crate::state::keep;
 use crate::summary::summary;
+use crate::terse::terse;
 use crate::zones;
 use anyhow::anyhow;
 use nandscape_lab::run::{Outcome, RunError};
@@ -53,6 +55,8 @@ fn present(outcome: &Outcome, output: &ResultOutput<'_>) -> Result<(), Failure> 
         }
         ResultFormat::Json => json(outcome.to_json(COMMIT))?,
         ResultFormat::JsonPlus => json(outcome.to_json_plus(COMMIT))?,
+        ResultFormat::Terse => terse(&outcome.to_json(COMMIT)),
+        ResultFormat::Csv => run_csv(&outcome.to_json(COMMIT))?,
     };
     if args.zones && outcome.zones.is_none() {
         complain("--zones: the device has no zones");

@@ -77,3 +77,16 @@ pub(crate) fn pretty(json: &Value) -> Result<String, Failure> {
     text.push('\n');
     Ok(text)
 }
+
+/// Rows as comma-separated values (RFC 4180, lines end as in Unix).
+pub(crate) fn comma_separated(
+    rows: impl IntoIterator<Item = Vec<String>>,
+) -> Result<String, Failure> {
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    for row in rows {
+        writer.write_record(row).map_err(Failure::run)?;
+    }
+    let bytes = writer.into_inner().context("the table has no CSV form");
+    let text = bytes.and_then(|bytes| String::from_utf8(bytes).context("the table is no text"));
+    text.map_err(Failure::Run)
+}

@@ -1,10 +1,10 @@
-//! `nandscape run`: a fio job file on a stack; workload files of Filebench go to `wml.rs`.
+//! `nandscape run`: jobs of fio on a stack; workload files of Filebench go to `wml.rs`.
 
-use crate::args::{RunArgs, RuntimeArgs};
+use crate::args::RunArgs;
 use crate::cache::{Cache, states};
 use crate::command::{COMMIT, again};
 use crate::hdr::job_names;
-use crate::job::job_text;
+use crate::job::read_jobs;
 use crate::logs::{Outputs, Watch};
 use crate::outcome::{ResultOutput, finish_result};
 use crate::output::{Failure, complain};
@@ -14,17 +14,17 @@ use crate::writable::expect_writable;
 use nandscape_lab::run::{RunOptions, run as run_in_lab};
 use nandscape_lab::stack::Stack;
 use nandscape_lab::sweep::program;
-use nandscape_lab::workload::fio::{HostEnvironment, JobFile, parse_for};
+use nandscape_lab::workload::fio::JobFile;
 use nandscape_lab::workload::log::FioLogs;
 use nandscape_lab::workload::wml::is_workload;
 use std::path::{Path, PathBuf};
 
 /// Runs, and writes the result where it is wanted.
 pub(crate) fn run(args: &RunArgs, color: ColorChoice) -> Result<(), Failure> {
-    if let Some(file) = args.job.as_deref().filter(|file| is_workload(file)) {
+    if let Some(file) = args.files.iter().find(|file| is_workload(file)) {
         return wml::run(args, file, color);
     }
-    let (job_name, job) = read_job(args.job.as_deref(), args.length)?;
+    let (job_name, job) = read_jobs(args)?;
     let job = if args.sizes.fit { job.fit() } else { job };
     let logs = FioLogs::new(&job);
     expect_all_writable(args, &job, &logs)?;
@@ -61,10 +61,4 @@ fn expect_all_writable(args: &RunArgs, job: &JobFile, logs: &FioLogs) -> Result<
         args.outputs().chain(logs.iter().map(|file| Some(file.as_path()))),
         args.inputs(),
     )
-}
-
-fn read_job(path: Option<&Path>, length: RuntimeArgs) -> Result<(String, JobFile), Failure> {
-    let (name, text) = job_text(path)?;
-    let job = parse_for(&text, &name, &HostEnvironment, length.runtime).map_err(Failure::input)?;
-    Ok((name, job))
 }

@@ -5,6 +5,7 @@ use crate::command::COMMIT;
 use crate::logs::Watch;
 use crate::output::{Failure, classify, print};
 use crate::replace::{replace, with_path};
+use crate::state_cache::state_cache;
 use crate::summary::{before, bytes};
 use crate::writable::expect_writable;
 use anyhow::{Error, anyhow};
@@ -25,6 +26,7 @@ pub(crate) fn state(args: &StatesArgs) -> Result<(), Failure> {
             let (header, summary) = inspect(file).map_err(Failure::input)?;
             print(&description(file, &header, &summary))
         }
+        StateCommand::Cache(args) => state_cache(args),
     }
 }
 
@@ -41,7 +43,7 @@ fn save(args: &StateSaveArgs) -> Result<(), Failure> {
     write(&args.output, &state)?;
     let size = std::fs::metadata(&args.output).map_err(Failure::run)?.len();
     print(&format!(
-        "{}: {} in {:.2} s, after {made_s:.2} s of preconditioning; state {}\n",
+        "{}: {} written in {:.2} s wall time (+ {made_s:.2} s preconditioning); state {}\n",
         args.output.display(),
         bytes(size as f64),
         watch.wall_s() - made_s,
@@ -86,20 +88,20 @@ fn describe(
     writeln!(out, "{}: state {}, seed {}", file.display(), header.key, header.seed)?;
     writeln!(
         out,
-        "  device   {} groups x {} units x {} chunks x {} sectors: {}; payload {}",
+        "  device   {} channels x {} PUs x {} chunks of {}: {}; payload {}",
         geometry.groups,
         geometry.units,
         geometry.chunks,
-        geometry.sectors,
+        size(geometry.sectors.into()),
         size(geometry.total_sectors()),
         payload_name(header.payload)
     )?;
     let settled = header.text.contains("precondition.settled");
-    writeln!(out, "  holds    {}", before(preconditioned, header.origin(), settled))?;
+    writeln!(out, "  contents {}", before(preconditioned, header.origin(), settled))?;
     let wear = &summary.wear;
     writeln!(
         out,
-        "  wear     {} erases, {} to {} a chunk; {} of {} chunks offline",
+        "  wear     {} erases; P/E cycles {}-{}; {} of {} chunks offline",
         grouped(wear.erases),
         wear.erases_min,
         wear.erases_max,
@@ -109,10 +111,10 @@ fn describe(
     let lines = &summary.lines;
     writeln!(
         out,
-        "  lines    {} written, {} open, {} erased",
+        "  lines    {} closed, {} open, {} free",
         lines.written, lines.open, lines.erased
     )?;
     writeln!(out, "  program  {}", header.program)?;
-    writeln!(out, "  from")?;
+    writeln!(out, "  created from")?;
     header.text.lines().try_for_each(|line| writeln!(out, "    {line}"))
 }

@@ -1,13 +1,13 @@
 //! `nandscape sweep`: the runs of a sweep that are not finished yet, then a table.
 
-use crate::args::{OutputFormat, SweepArgs};
+use crate::args::SweepArgs;
 use crate::cache::Cache;
 use crate::command::{fit_words, quoted, runtime_words};
 use crate::complete::{complete, print_notices};
-use crate::output::{Failure, pretty, print};
-use crate::paint::{ColorChoice, Paint};
+use crate::output::{Failure, print};
+use crate::paint::ColorChoice;
 use crate::report::report_sweep;
-use crate::table::Table;
+use crate::table::{Frame, Table};
 use crate::writable::expect_writable;
 use nandscape_lab::sweep::Sweep;
 use nandscape_lab::workload::fio::HostEnvironment;
@@ -24,16 +24,18 @@ pub(crate) fn sweep(args: &SweepArgs, color: ColorChoice) -> Result<(), Failure>
     print_notices(&sweep);
     let mut table = Table::new(&sweep)?;
     let cache = Cache::open(&args.cache)?;
-    let finished = complete(&sweep, Some(&output), args.jobs, cache.as_ref())?;
+    let (finished, ended) = complete(&sweep, Some(&output), args.jobs, cache.as_ref())?;
     table.fill(&sweep, &finished.ids, &finished.rows);
     let again = again(args, &output);
-    print(&match args.output_format {
-        OutputFormat::Normal => {
-            let footer = finished.footer(&table, Some(&output), &again);
-            table.text(false, Paint::new(color, false)) + &footer
-        }
-        OutputFormat::Json => pretty(&table.json(&sweep))?,
-    })?;
+    let frame = Frame {
+        format: args.output_format,
+        color,
+        with_ratios: false,
+        output: Some(&output),
+        again: &again,
+    };
+    print(&table.show(&sweep, &finished, &frame)?)?;
+    ended?;
     if let Some(html) = &args.report.html {
         report_sweep(html, &sweep, &table, &finished, &again)?;
     }

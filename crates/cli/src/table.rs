@@ -1,17 +1,18 @@
-//! The table of a sweep: one line a point of the grid, one column a figure, each a mean over the
-//! seeds with its 95 % confidence.
+//! The table of a sweep: one line per point of the grid, one column per metric, each a mean over the
+//! seeds with its 95 % confidence interval.
 
-use crate::command::COMMIT;
+mod forms;
+mod layout;
+
+pub(crate) use forms::Frame;
+pub(crate) use layout::{lay_out, markdown};
+
 use crate::output::Failure;
-use crate::paint::{Paint, Tone};
 use crate::rows::Rows;
 use anyhow::anyhow;
-use nandscape_lab::run::VERSION;
 use nandscape_lab::sweep::{FinishedRow, Named, Report, Sweep};
-use nandscape_report::{Column, Figure, FigureError, Line, Mean, Point, axes, plain};
+use nandscape_report::{Column, Figure, FigureError, Line, Point, axes, plain};
 use nandscape_rt::words::counted;
-use serde_json::{Map, Value, json};
-use std::fmt::Write;
 
 /// A sweep's figures.
 pub(crate) struct Table {
@@ -26,8 +27,10 @@ pub(crate) struct Table {
     differences: Vec<String>,
     /// Runs whose jobs failed.
     failed: usize,
-    /// Runs that had not settled.
-    pub(crate) unsteady: usize,
+    /// Runs that were not at steady state.
+    unsteady: usize,
+    /// Runs with a row, and all of them.
+    finished: (usize, usize),
 }
 
 impl Table {
@@ -45,6 +48,7 @@ impl Table {
             differences: Vec::new(),
             failed: 0,
             unsteady: 0,
+            finished: (0, sweep.runs()),
         })
     }
 
@@ -56,16 +60,34 @@ impl Table {
         self
     }
 
-    /// What a reader should know before the figures are set beside each other.
-    pub(crate) fn warning(&self) -> String {
+    /// What a reader should know before the metrics are compared.
+    fn warning(&self) -> String {
         if self.differences.is_empty() {
             return String::new();
         }
         let keys = self.differences.join(", ");
         format!(
-            "  warning: the stacks differ in their devices ({keys}), so the figures are not of the FTLs alone; \
+            "  warning: the stacks differ in their devices ({keys}), so the metrics are not of the FTLs alone; \
              --device STACK puts all of them on one\n"
         )
+    }
+
+    /// The warnings below the table.
+    fn warnings(&self) -> String {
+        let finished = self.finished.0;
+        let unsteady = match self.unsteady {
+            0 => String::new(),
+            n => format!(
+                "  warning: {n} of {finished} runs are not at steady state (\"warnings\" in the JSON says why)\n"
+            ),
+        };
+        self.warning() + &unsteady
+    }
+
+    /// That runs are missing, if they are.
+    fn partial(&self) -> Option<String> {
+        let (finished, runs) = self.finished;
+        (finished < runs).then(|| format!("partial: {finished} of {runs} runs"))
     }
 
     /// Takes in the rows of the finished sweep.
@@ -73,6 +95,7 @@ impl Table {
         for (run, id) in ids.iter().enumerate() {
             let Some(row) = rows.get(id).and_then(FinishedRow::parse) else { continue };
             let (_, seed) = sweep.at(run);
+            self.finished.0 += 1;
             for column in &mut self.columns {
                 column.add(run / sweep.seeds.len(), seed, &row.result);
             }
@@ -94,51 +117,6 @@ impl Table {
         self.lines.clone()
     }
 
-    /// To read; `with_ratios` sets each figure beside that of the first line.
-    pub(crate) fn text(&self, with_ratios: bool, paint: Paint) -> String {
-        let labels = self.labels.iter().map(|(header, cells)| (header.clone(), cells.clone()));
-        let figures = self.columns.iter().map(|column| cells(column, with_ratios));
-        let columns: Vec<_> = labels.chain(figures).collect();
-        let mut text = format!("{}\n\n", paint.paint(Tone::Heading, &self.title));
-        for (at, line) in lay_out(&columns, self.labels.len()).iter().enumerate() {
-            let line = line.trim_end();
-            let headers = || paint.paint(Tone::Faint, line);
-            text.push_str(&if at == 0 { headers() } else { line.to_owned() });
-            text.push('\n');
-        }
-        if !self.lines.is_empty() {
-            text.push('\n');
-        }
-        text + &self.lines.iter().map(|line| format!("  line: {line}\n")).collect::<String>()
-    }
-
-    /// The same as JSON: what tells the points apart, and for each figure its mean, half the width of
-    /// its 95 % confidence interval and the number of results behind it.
-    pub(crate) fn json(&self, sweep: &Sweep) -> Value {
-        let points = sweep.cases.iter().enumerate().map(|(at, case)| {
-            let figures = self.columns.iter();
-            let figures = figures.map(|column| (column.figure().to_string(), entry(column, at)));
-            json!({
-                "stack": case.stack_name,
-                "job": case.job.name,
-                "keys": case.keys.iter().cloned().collect::<Map<_, _>>(),
-                "device": case.stack.device_label(),
-                "figures": figures.collect::<Map<_, _>>(),
-            })
-        });
-        json!({
-            "name": sweep.name,
-            "version": VERSION,
-            "commit": COMMIT,
-            "seeds": sweep.seeds,
-            "device_differences": self.differences,
-            "failed_runs": self.failed,
-            "unsteady_runs": self.unsteady,
-            "lines": self.lines.iter().map(line_entry).collect::<Vec<_>>(),
-            "points": points.collect::<Vec<_>>(),
-        })
-    }
-
     /// What is wrong with a sweep although it came to its end.
     pub(crate) fn verdict(&self, sweep: &Sweep) -> Result<(), Failure> {
         let unknown_paths = self.columns.iter().map(Column::unknown_path);
@@ -155,29 +133,12 @@ impl Table {
     }
 }
 
-/// Lines under their headers; the first `left` columns are set to the left, the others to the right.
-pub(crate) fn lay_out(columns: &[(String, Vec<String>)], left: usize) -> Vec<String> {
-    let mut lines = vec![String::new(); columns.first().map_or(0, |(_, cells)| cells.len() + 1)];
-    for (at, (header, cells)) in columns.iter().enumerate() {
-        let all = || std::iter::once(header).chain(cells);
-        let width = all().map(|cell| cell.chars().count()).max().unwrap_or(0);
-        for (line, cell) in lines.iter_mut().zip(all()) {
-            // Writing to a string cannot fail.
-            let _ = match at < left {
-                true => write!(line, "  {cell:<width$}"),
-                false => write!(line, "  {cell:>width$}"),
-            };
-        }
-    }
-    lines
-}
-
 fn title(sweep: &Sweep) -> String {
-    let points = counted(sweep.cases.len() as u64, ["point", "points"]);
+    let points = counted(sweep.cases.len() as u64, ["configuration", "configurations"]);
     match sweep.seeds.as_slice() {
         [seed] => format!("{}: {points}, seed {seed}", sweep.name),
         seeds => {
-            format!("{}: {points} x {} seeds; means with 95 % confidence", sweep.name, seeds.len())
+            format!("{}: {points} x {} seeds; mean ± 95 % CI", sweep.name, seeds.len())
         }
     }
 }
@@ -222,30 +183,4 @@ fn lines(sweep: &Sweep, columns: &[Column]) -> Result<Vec<Line>, Failure> {
         Ok(Line { figure, value: line.value, label: line.label.clone() })
     };
     sweep.lines.iter().map(line).collect()
-}
-
-fn entry(column: &Column, at: usize) -> Value {
-    let mean = column.mean(at);
-    json!({
-        "mean": mean.map(|mean| mean.mean),
-        "ci95": mean.and_then(|mean| mean.half_width),
-        "n": column.count(at),
-    })
-}
-
-fn line_entry(line: &Line) -> Value {
-    json!({ "figure": line.figure.to_string(), "value": line.value, "label": line.label })
-}
-
-/// A column's header and cells; `with_ratios` sets each figure beside that of the first line.
-fn cells(column: &Column, with_ratios: bool) -> (String, Vec<String>) {
-    let figure = column.figure();
-    let compared = with_ratios && !figure.is_relative();
-    let first = column.mean(0).map(|mean| mean.mean).filter(|first| *first != 0.0 && compared);
-    let cell = |mean: Option<Mean>| {
-        let Some(mean) = mean else { return "-".to_owned() };
-        let ratio = first.map(|first| format!(" (x{:.3})", mean.mean / first));
-        figure.show(&mean) + &ratio.unwrap_or_default()
-    };
-    (figure.to_string(), column.means().map(cell).collect())
 }

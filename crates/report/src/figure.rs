@@ -61,7 +61,7 @@ pub enum FigureError {
         known: Vec<String>,
     },
     /// It holds a path that no result knows.
-    #[error("\"{path}\" is nowhere in the results (docs/formats/result.md)")]
+    #[error("\"{path}\" is nowhere in the results (`nandscape docs result`)")]
     NoPath {
         /// The path.
         path: String,

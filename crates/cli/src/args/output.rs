@@ -10,13 +10,26 @@ use std::path::{Path, PathBuf};
 /// The file that stands for standard input or output.
 pub(crate) const STDIO: &str = "-";
 
-/// How tables are written.
+/// How results without a table are written.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum, Debug)]
 pub(crate) enum OutputFormat {
     /// Human-readable
     Normal,
     /// JSON
     Json,
+}
+
+/// How tables are written.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum, Debug)]
+pub(crate) enum TableFormat {
+    /// Human-readable
+    Normal,
+    /// JSON
+    Json,
+    /// Comma-separated values, with a header
+    Csv,
+    /// A Markdown table
+    Markdown,
 }
 
 /// How the result of a run is written.
@@ -29,6 +42,11 @@ pub(crate) enum ResultFormat {
     /// As json, and the bins of latency histograms
     #[value(name = "json+")]
     JsonPlus,
+    /// fio's terse output, version 3: a line per job
+    #[value(alias = "minimal")]
+    Terse,
+    /// Comma-separated values: a line per job and direction
+    Csv,
 }
 
 /// The file that a result goes to.

@@ -30,7 +30,7 @@ way finish and stops; the same command goes on from there. Two reproductions by 
 the same files.
 
 Exit codes: 0 done, whatever the verdicts; 1 a physical check did not hold, or a run failed; 2 the \
-input was wrong. docs/formats/paper.md describes a paper's files.")]
+input was wrong. `nandscape docs paper` describes a paper's files.")]
 pub(crate) struct PaperArgs {
     /// Built-in papers (see --list), or folders of papers [default: all built-in ones]
     #[arg(value_name = "ID|FOLDER")]

@@ -1,6 +1,6 @@
 //! Arguments about preconditioned devices: where they are kept, and `nandscape state`.
 
-use super::{StackArgs, seed};
+use super::{StackArgs, TableFormat, seed};
 use clap::{Args, Subcommand};
 use nandscape_lab::stack::Size;
 use std::path::PathBuf;
@@ -37,6 +37,7 @@ Examples:
   nandscape state save --stack pblk --set precondition.recipe=steady --output steady.state
   nandscape state show steady.state
   nandscape run my.fio --state steady.state
+  nandscape state cache list                        preconditioned devices that runs share
 
 A state fits every stack with the same geometry, payload and overprovisioning.")]
 pub(crate) struct StatesArgs {
@@ -58,6 +59,49 @@ Examples:
         #[arg(value_name = "FILE")]
         file: PathBuf,
     },
+    /// List or clear the cache of preconditioned devices
+    Cache(StateCacheArgs),
+}
+
+/// `nandscape state cache`.
+#[derive(Args, Debug)]
+#[command(after_long_help = "\
+Examples:
+  nandscape state cache list                        size, last use and contents of each state
+  nandscape state cache list --output-format csv
+  nandscape state cache clear                       runs precondition their devices again
+  nandscape state cache path")]
+pub(crate) struct StateCacheArgs {
+    #[command(subcommand)]
+    pub(crate) command: StateCacheCommand,
+    /// The folder of the cache [default: nandscape/states in the user's cache]
+    #[arg(long, value_name = "DIR", global = true)]
+    pub(crate) state_dir: Option<PathBuf>,
+}
+
+/// What about the cache.
+#[derive(Subcommand, Debug)]
+pub(crate) enum StateCacheCommand {
+    /// List the states, the least recently used first
+    #[command(after_long_help = "\
+Examples:
+  nandscape state cache list
+  nandscape state cache list --output-format json")]
+    List {
+        /// How to print the list
+        #[arg(long, value_enum, default_value_t = TableFormat::Normal)]
+        output_format: TableFormat,
+    },
+    /// Remove all states
+    #[command(after_long_help = "\
+Examples:
+  nandscape state cache clear")]
+    Clear,
+    /// Print the folder
+    #[command(after_long_help = "\
+Examples:
+  nandscape state cache path")]
+    Path,
 }
 
 /// `nandscape state save`.

@@ -50,15 +50,26 @@ impl Stack {
         let geometry = &self.media.geometry;
         let gib =
             (geometry.total_sectors() * nandscape_block::SECTOR_BYTES) as f64 / f64::from(1 << 30);
-        let op = self.device_keys().find(|(key, _)| key.ends_with(OP.1));
-        let op = op.map_or_else(String::new, |(_, value)| format!(", OP {value} %"));
+        let op = self.op_percent().map_or_else(String::new, |value| format!(", OP {value} %"));
+        let before = self.preconditioning_label();
+        format!("{gib:.1} GiB, {}x{} units{op}, {before}", geometry.groups, geometry.units)
+    }
+
+    /// Its overprovisioning in percent of all sectors, as the stack's file has it.
+    #[must_use]
+    pub fn op_percent(&self) -> Option<&str> {
+        self.device_keys().find(|(key, _)| key.ends_with(OP.1)).map(|(_, value)| value)
+    }
+
+    /// What is written before a run, in a word.
+    #[must_use]
+    pub fn preconditioning_label(&self) -> &'static str {
         let plan = &self.precondition;
-        let before = match (plan.is_none(), plan.overwrites()) {
+        match (plan.is_none(), plan.overwrites()) {
             (true, _) => "fresh",
             (false, false) => "filled",
             (false, true) => "overwritten",
-        };
-        format!("{gib:.1} GiB, {}x{} units{op}, {before}", geometry.groups, geometry.units)
+        }
     }
 }
 

@@ -119,6 +119,14 @@ impl LineCounts {
     }
 }
 
+/// What the state at `path` is of; its content is not read.
+///
+/// # Errors
+/// It cannot be read, or does not begin as a state.
+pub fn header(path: &Path) -> Result<Header, StateError> {
+    open(path).map(|(header, _)| header)
+}
+
 /// Reads the state at `path` whole, checks it, and returns what it is of.
 ///
 /// # Errors

@@ -15,6 +15,7 @@ mod log_keys;
 mod reader;
 mod rules;
 mod runtime;
+mod sources;
 mod spec;
 mod splits;
 mod steady;
@@ -33,6 +34,7 @@ pub use rules::{
     LatencyGoal, Reaping, Replaying, Sequence, ThinkTime, ZoneMode, Zoning,
 };
 pub use runtime::Runtime;
+pub use sources::{COMMAND_LINE, JobSources, JobText, is_flag, is_known};
 pub use spec::{
     Distribution, JobFile, JobOption, JobSpec, Logs, Mix, Pattern, SyncWrites, Tolerated,
 };

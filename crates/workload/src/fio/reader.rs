@@ -10,7 +10,8 @@ use super::keys;
 use super::lexer::{self, Line};
 use super::rules::{IoLog, ZoneMode};
 use super::runtime::Runtime;
-use super::spec::{JobFile, JobSpec, Mix, Pattern};
+use super::sources::{COMMAND_LINE, JobSources, JobText};
+use super::spec::{JobFile, JobOption, JobSpec, Mix, Pattern};
 use super::units::UNIT_BYTES;
 use super::value::{Setter, Value};
 use super::{known, suggest, zbd};
@@ -80,12 +81,30 @@ pub fn parse_for(
     environment: &dyn Environment,
     runtime: Option<Runtime>,
 ) -> Result<JobFile, JobFileError> {
-    let mut reader = Reader { environment, open_files: vec![name.into()], sections: Vec::new() };
-    reader.file(&name.into(), text)?;
-    let file = resolve(&reader.sections, environment, runtime)?;
+    read(&JobSources { files: vec![JobText { name, text }], runtime, ..JobSources::default() }, environment)
+}
+
+/// Reads all of `sources`.
+pub(super) fn read(
+    sources: &JobSources<'_>,
+    environment: &dyn Environment,
+) -> Result<JobFile, JobFileError> {
+    let mut reader = Reader::new(sources, environment);
+    reader.words(sources.command_line)?;
+    for (index, file) in sources.files.iter().enumerate() {
+        (reader.index, reader.leaves_out) = (index + 1, false);
+        reader.open_files = vec![file.name.into()];
+        reader.file(&file.name.into(), file.text)?;
+    }
+    reader.expect_sections()?;
+    let file = resolve(&reader.sections, environment, sources.runtime)?;
     if file.jobs.is_empty() {
-        let error = JobFileError::new(Place::file(name), "no job in this file");
-        return Err(error.expected("at least one section other than [global]"));
+        let (place, expected) = match sources.files.last() {
+            None => (COMMAND_LINE, "--name=NAME or a job file"),
+            Some(file) => (file.name, "at least one section other than [global]"),
+        };
+        let error = JobFileError::new(Place::file(place), "no job in this file");
+        return Err(error.expected(expected));
     }
     Ok(file)
 }
@@ -102,11 +121,13 @@ struct Section {
     place: Place,
     name: String,
     entries: Vec<Entry>,
+    /// The number of its file, from 1; 0: the command line.
+    file: usize,
 }
 
 impl Section {
     fn is_global(&self) -> bool {
-        self.name.eq_ignore_ascii_case("global")
+        is_global(&self.name)
     }
 
     /// The last entry of any of these keys, or else the section's header.
@@ -116,14 +137,82 @@ impl Section {
     }
 }
 
-struct Reader<'a> {
-    environment: &'a dyn Environment,
-    /// The file being read, behind those that include it.
-    open_files: Vec<PathBuf>,
-    sections: Vec<Section>,
+fn is_global(section: &str) -> bool {
+    section.eq_ignore_ascii_case("global")
 }
 
-impl Reader<'_> {
+struct Reader<'a> {
+    environment: &'a dyn Environment,
+    /// The only jobs to read; empty: all.
+    chosen: &'a [String],
+    /// The file being read, behind those that include it.
+    open_files: Vec<PathBuf>,
+    /// Its number, without those that it includes.
+    index: usize,
+    sections: Vec<Section>,
+    /// The jobs that are left out because they are not chosen.
+    left_out: Vec<String>,
+    /// The current section is one of them.
+    leaves_out: bool,
+}
+
+impl<'a> Reader<'a> {
+    fn new(sources: &JobSources<'a>, environment: &'a dyn Environment) -> Self {
+        Self {
+            environment,
+            chosen: sources.sections,
+            open_files: Vec::new(),
+            index: 0,
+            sections: Vec::new(),
+            left_out: Vec::new(),
+            leaves_out: false,
+        }
+    }
+
+    /// The options of the command line: those before the first `name` are global, as in fio.
+    fn words(&mut self, words: &[JobOption]) -> Result<(), JobFileError> {
+        let place = || Place::file(COMMAND_LINE);
+        if words.first().is_some_and(|(key, _)| key != "name") {
+            self.section(place(), "global");
+        }
+        for (key, value) in words {
+            match (key.as_str(), value.as_deref()) {
+                ("name", Some(name)) if !name.is_empty() => self.section(place(), name),
+                ("name", _) => {
+                    let error = JobFileError::new(place(), "has no value");
+                    return Err(error.key(key).expected("a name"));
+                }
+                (key, value) => self.option(place(), key, value)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// A section begins.
+    fn section(&mut self, place: Place, name: &str) {
+        let is_chosen = self.chosen.is_empty() || self.chosen.iter().any(|chosen| chosen == name);
+        self.leaves_out = !is_chosen && !is_global(name);
+        match self.leaves_out {
+            true => self.left_out.push(name.to_owned()),
+            false => self.sections.push(Section {
+                place,
+                name: name.into(),
+                entries: Vec::new(),
+                file: self.index,
+            }),
+        }
+    }
+
+    /// Refuses a choice of sections that are not there.
+    fn expect_sections(&self) -> Result<(), JobFileError> {
+        let is_there = |name: &String| self.sections.iter().any(|section| section.name == *name);
+        let Some(missing) = self.chosen.iter().find(|name| !is_there(name)) else { return Ok(()) };
+        let jobs = self.sections.iter().filter(|section| !section.is_global());
+        let all: Vec<&str> = jobs.map(|job| job.name.as_str()).chain(self.left_out.iter().map(String::as_str)).collect();
+        let error = JobFileError::new(Place::file("--section"), format!("no section `{missing}`"));
+        Err(error.expected(format!("one of: {}", all.join(", "))))
+    }
+
     fn file(&mut self, name: &Arc<str>, text: &str) -> Result<(), JobFileError> {
         for line in lexer::lines(name, text) {
             let (place, line) = line?;
@@ -132,9 +221,9 @@ impl Reader<'_> {
                     let problem = "a section in an included file";
                     return Err(JobFileError::new(place, problem).expected("keys only"));
                 }
-                Line::Section(section) => {
-                    self.sections.push(Section { place, name: section.into(), entries: Vec::new() })
-                }
+                Line::Section(section) => self.section(place, section),
+                // fio does not read the rest of a job that it leaves out either.
+                _ if self.leaves_out => {}
                 Line::Include(path) => self.include(&place, path)?,
                 Line::Option { key, value } => self.option(place, key, value)?,
             }
@@ -143,8 +232,12 @@ impl Reader<'_> {
     }
 
     fn option(&mut self, place: Place, key: &str, value: Option<&str>) -> Result<(), JobFileError> {
+        if self.leaves_out {
+            return Ok(());
+        }
         let value = value.map(|value| self.expand(&place, key, value)).transpose()?;
-        let Some(section) = self.sections.last_mut() else {
+        let section = self.sections.last_mut().filter(|section| section.file == self.index);
+        let Some(section) = section else {
             let error = JobFileError::new(place, "a key before the first section");
             return Err(error.key(key).expected("[global] or [job name]"));
         };
@@ -220,8 +313,14 @@ fn resolve(
 ) -> Result<JobFile, JobFileError> {
     let (jobs, notices, options) = Default::default();
     let mut file = JobFile { jobs, notices, options, fits: false };
-    let mut global = (JobSpec::new("", Place::file("")), 1024);
+    let fresh = || (JobSpec::new("", Place::file("")), 1024);
+    let (mut global, mut index, mut wall) = (fresh(), 0, false);
     for section in sections {
+        // As in fio: the globals of the command line are those of the first file, too, and the first job of a
+        // further file waits for those of the file before it.
+        if section.file > std::mem::replace(&mut index, section.file).max(1) {
+            (global, wall) = (fresh(), !file.jobs.is_empty());
+        }
         let (template, kb_base) = &global;
         let (mut job, mut kb_base) = (template.clone(), *kb_base);
         if !section.is_global() {
@@ -235,6 +334,7 @@ fn resolve(
             file.options.extend(options);
             global = (job, kb_base);
         } else {
+            job.stonewall |= std::mem::take(&mut wall);
             job.runtime = runtime.map(Runtime::time).or(job.runtime);
             load_logs(section, &mut job, environment)?;
             check(section, &job)?;
