@@ -35,7 +35,7 @@ fn export(args: &ImageExportArgs) -> Result<(), Failure> {
         Ok(copied)
     })?;
     copied.warnings.iter().for_each(|warning| complain(warning));
-    print(&said(&args.image, &copied))
+    print(&said(&args.image, "exported", "from", &copied))
 }
 
 fn import(args: &ImageImportArgs) -> Result<(), Failure> {
@@ -50,7 +50,7 @@ fn import(args: &ImageImportArgs) -> Result<(), Failure> {
     };
     let (state, copied) = made.map_err(|error| named(classify(error)))?;
     write(&args.output, &state)?;
-    print(&said(&args.output, &copied))
+    print(&said(&args.output, "imported", "into", &copied))
 }
 
 /// Opens an image to be read.
@@ -64,8 +64,8 @@ pub(crate) fn open(image: &Path) -> Result<File, Failure> {
     Ok(file)
 }
 
-fn said(path: &Path, copied: &Copied) -> String {
+fn said(path: &Path, done: &str, way: &str, copied: &Copied) -> String {
     let size = |sectors: u64| bytes((sectors * SECTOR_BYTES) as f64);
     let (filled, sectors) = (size(copied.filled), size(copied.sectors));
-    format!("{}: {filled} of content on a device of {sectors}\n", path.display())
+    format!("{}: {done} {filled} of data {way} a device of {sectors}\n", path.display())
 }

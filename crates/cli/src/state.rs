@@ -86,7 +86,7 @@ fn describe(
     writeln!(out, "{}: state {}, seed {}", file.display(), header.key, header.seed)?;
     writeln!(
         out,
-        "  device   {} groups x {} units x {} chunks x {} sectors: {}; payload {}",
+        "  device    {} groups x {} units x {} chunks x {} sectors: {}; payload {}",
         geometry.groups,
         geometry.units,
         geometry.chunks,
@@ -95,11 +95,11 @@ fn describe(
         payload_name(header.payload)
     )?;
     let settled = header.text.contains("precondition.settled");
-    writeln!(out, "  holds    {}", before(preconditioned, header.origin(), settled))?;
+    writeln!(out, "  contents  {}", before(preconditioned, header.origin(), settled))?;
     let wear = &summary.wear;
     writeln!(
         out,
-        "  wear     {} erases, {} to {} a chunk; {} of {} chunks offline",
+        "  wear      {} erases, {} to {} per chunk; {} of {} chunks offline",
         grouped(wear.erases),
         wear.erases_min,
         wear.erases_max,
@@ -109,10 +109,10 @@ fn describe(
     let lines = &summary.lines;
     writeln!(
         out,
-        "  lines    {} written, {} open, {} erased",
+        "  lines     {} closed, {} open, {} free",
         lines.written, lines.open, lines.erased
     )?;
-    writeln!(out, "  program  {}", header.program)?;
-    writeln!(out, "  from")?;
+    writeln!(out, "  program   {}", header.program)?;
+    writeln!(out, "  created from")?;
     header.text.lines().try_for_each(|line| writeln!(out, "    {line}"))
 }
