@@ -21,7 +21,7 @@ use std::io::Read;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Sectors at the beginning of an image that tell whether it holds something.
+/// Sectors at the beginning of an image that are zeroes if it is empty.
 const HEAD_SECTORS: u64 = 2;
 
 /// Makes a file system.
@@ -66,16 +66,16 @@ fn option(key: &str) -> &'static str {
 fn sectors(args: &MkfsArgs) -> Result<u64, Failure> {
     let wrong = |what: &str| Err(Failure::input(anyhow!("{}: {what}", args.image.display())));
     let old = match std::fs::metadata(&args.image) {
-        Ok(old) if !old.is_file() => return wrong("is no file"),
+        Ok(old) if !old.is_file() => return wrong("not a regular file"),
         Ok(_) if !args.force && holds_something(&args.image)? => {
-            return wrong("already holds something: --force replaces it");
+            return wrong("not empty; use --force to overwrite");
         }
         Ok(old) => Some(old.len()),
         Err(_) => None,
     };
     match args.size.map(|Size(size)| size).or(old) {
         Some(size) => Ok(size / SECTOR_BYTES),
-        None => wrong("does not exist: give it a --size to make it"),
+        None => wrong("does not exist; use --size to create it"),
     }
 }
 
@@ -138,7 +138,7 @@ pub(crate) fn fsck(args: &FsckArgs) -> Result<(), Failure> {
         return Ok(());
     }
     let count = report.findings.len() as u64 + report.findings_left_out;
-    let count = counted(count, ["finding", "findings"]);
+    let count = counted(count, ["error found", "errors found"]);
     Err(Failure::Run(anyhow!("{}: {count}", args.image.display())))
 }
 
@@ -153,7 +153,7 @@ fn listed(image: &Path, report: &CheckReport) -> String {
     }
     let counts = [
         counted(report.inodes, ["inode", "inodes"]),
-        format!("{} of them directories", grouped(report.directories)),
+        counted(report.directories, ["directory", "directories"]),
         counted(report.orphans, ["orphan", "orphans"]),
         counted(report.blocks, ["block in use", "blocks in use"]),
     ];
@@ -202,7 +202,7 @@ fn examine<T: 'static, F: Future<Output = Result<T, ImageError>> + 'static>(
         let device = device.erased();
         let Some(kind) = FsKind::recognise(&device).await? else {
             let names = FsKind::ALL.map(FsKind::name).join(" or ");
-            return Err(ImageError::Format(format!("no {names} file system here")));
+            return Err(ImageError::Format(format!("no {names} file system found")));
         };
         look(kind, device).await
     };

@@ -22,7 +22,7 @@ fn an_image_is_made_and_brought_to_a_device() {
         ["mkfs", "--fs", "ext4", "a.img", "--size", "48MiB", "--label", "hello", "--time", "1000"];
     let said = succeed(&folder, &make);
     assert!(said.contains("a.img: ext4 of 48.00 MiB"), "{said}");
-    assert!(succeed(&folder, &["fsck", "a.img"]).contains("2 of them directories, 0 orphans"));
+    assert!(succeed(&folder, &["fsck", "a.img"]).contains("2 directories, 0 orphans"));
     let shown = succeed(&folder, &["dump", "a.img"]);
     assert!(shown.contains("\"hello\"") && shown.contains("has_journal"), "{shown}");
     let names = succeed(&folder, &["dump", "a.img", "--directory", "2"]);
@@ -58,7 +58,7 @@ fn an_f2fs_image_is_made_checked_and_shown() {
     let said = succeed(&folder, &[&make[..], &options].concat());
     assert!(said.contains("a.img: f2fs of 256.00 MiB"), "{said}");
     assert!(said.contains("extra_attr inode_checksum"), "{said}");
-    assert!(succeed(&folder, &["fsck", "a.img"]).contains("1 of them directories, 0 orphans"));
+    assert!(succeed(&folder, &["fsck", "a.img"]).contains("1 directory, 0 orphans"));
     let shown = succeed(&folder, &["dump", "a.img"]);
     assert!(shown.contains("hello") && shown.contains("segs_per_sec               2"), "{shown}");
     for (what, word) in [
@@ -155,7 +155,7 @@ fn wrong_input_is_refused() {
         assert!(err(&output).contains(expected), "{expected} in {}", err(&output));
     };
     let mkfs = ["mkfs", "--fs", "ext4"];
-    refused(&[&mkfs[..], &["none.img"]].concat(), "give it a --size");
+    refused(&[&mkfs[..], &["none.img"]].concat(), "use --size to create it");
     refused(&["fsck", "."], ".: is a directory");
     let options = [
         (["--size", "20KiB"], "--size: 5 blocks are too few"),
@@ -172,8 +172,8 @@ fn wrong_input_is_refused() {
         let expected = format!("nandscape: a.img: {expected}");
         refused(&[&mkfs[..], &["a.img"], size, &option].concat(), &expected);
     }
-    refused(&[&mkfs[..], &["/dev/null", "--size", "16MiB"]].concat(), "/dev/null: is no file");
-    refused(&[&mkfs[..], &["notes", "--size", "16MiB"]].concat(), "--force replaces it");
+    refused(&[&mkfs[..], &["/dev/null", "--size", "16MiB"]].concat(), "/dev/null: not a regular file");
+    refused(&[&mkfs[..], &["notes", "--size", "16MiB"]].concat(), "notes: not empty; use --force to overwrite");
     refused(&[&mkfs[..], &["a.img", "--size", "20KiB"]].concat(), "too few");
     refused(
         &[&mkfs[..], &["a.img", "--size", "1GiB", "--features", "bigalloc"]].concat(),
@@ -188,7 +188,7 @@ fn wrong_input_is_refused() {
     refused(&["fsck", "notes"], "notes: ");
     refused(&["fsck", "gone.img"], "gone.img");
     folder.write("zeroes", &"\0".repeat(16384));
-    refused(&["dump", "zeroes"], "no ext4 or f2fs file system here");
+    refused(&["dump", "zeroes"], "no ext4 or f2fs file system found");
     let import =
         ["image", "import", "notes", "--stack", "small.toml", "--set", "media.payload=none"];
     refused(&[&import[..], &["--output", "x"]].concat(), "media.payload");

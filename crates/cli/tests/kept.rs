@@ -211,7 +211,7 @@ fn volumes_that_are_not_used() {
     e2fs::tool(&folder, "debugfs", &["-w", "-R", "set_super_value state 3", "marked.img"]);
     std::fs::write(folder.0.join("zeroes.img"), vec![0; 1 << 20]).unwrap();
     let cases = [
-        ("zeroes", "zeroes.state: superblock, byte 56: is not one: no ext4 file system here"),
+        ("zeroes", "zeroes.state: superblock, byte 56: bad magic number: not an ext4 file system"),
         ("inline", "inline_data"),
         ("marked", "marked.state: the volume is marked as one with errors"),
     ];

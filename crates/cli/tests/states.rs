@@ -67,7 +67,7 @@ fn wrong_states_are_bad_input() {
         (run(&["none.state"]), "none.state: "),
         (
             run(&["small.state", "--set", "media.chunks=64"]),
-            "small.state: does not fit the stack small: media.chunks is 48 in the state, 64 in",
+            "small.state: incompatible with stack small: media.chunks is 48 in the state, 64 in",
         ),
         (vec!["state", "show", "bad.state"], "bad.state: byte "),
         ([&save[..], &["--set", fresh]].concat(), "precondition: configures no preconditioning"),

@@ -209,7 +209,7 @@ fn states_of_other_stacks_are_distinct() {
     for (set, expected) in [
         (
             "media.chunks=64",
-            "does not fit the stack small: media.chunks is 48 in the state, 64 in the stack",
+            "incompatible with stack small: media.chunks is 48 in the state, 64 in the stack",
         ),
         ("media.payload=bytes", "media.payload is \"tags\" in the state, \"bytes\" in the stack"),
         ("ftl.op_percent=30", "ftl.op_percent is 35 in the state, 30 in the stack"),
@@ -302,18 +302,18 @@ fn damage_has_a_place() {
     let frames: Vec<usize> = std::iter::successors(Some(first), next).collect();
     let [_, second, .., end] = frames[..] else { panic!("too few frames: {frames:?}") };
     let cut = error(&bytes[..second + 5]);
-    let from = ", from the content of unit ";
-    assert!(cut.starts_with(&format!("byte {second}: the file ends too early{from}")), "{cut}");
+    let from = " (the content of unit ";
+    assert!(cut.starts_with(&format!("byte {second}: truncated file{from}")), "{cut}");
     assert_eq!(
         error(&bytes[..end + 3]),
-        format!("byte {end}: the file ends too early, from the end of the device on")
+        format!("byte {end}: truncated file (the end of the device)")
     );
     bytes[second + 40] ^= 1;
     let changed = error(&bytes);
     let expected = format!("byte {second}: a checksum does not match{from}");
-    assert!(changed.starts_with(&expected) && changed.ends_with(" on"), "{changed}");
+    assert!(changed.starts_with(&expected) && changed.ends_with(')'), "{changed}");
     bytes[first + 40] ^= 1;
-    let expected = "a checksum does not match, from the beginning of the device on";
+    let expected = "a checksum does not match (the beginning of the device)";
     assert_eq!(error(&bytes), format!("byte {first}: {expected}"));
 }
 

@@ -104,10 +104,10 @@ pub(crate) struct MkfsArgs {
 #[command(after_long_help = "\
 Examples:
   nandscape fsck disk.img
-  nandscape fsck disk.img && echo sound
+  nandscape fsck disk.img && echo clean
 
-Nothing is changed. Exit codes: 0 nothing is wrong; 1 something is, and is listed with its place; 2 the \
-image holds no file system, or one that is not supported.")]
+The image is not changed. Exit codes: 0 no errors; 1 errors, listed with their places; 2 the \
+image has no file system, or one that is not supported.")]
 pub(crate) struct FsckArgs {
     /// The image file
     #[arg(value_name = "IMAGE")]

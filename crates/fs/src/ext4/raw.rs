@@ -105,7 +105,7 @@ impl Ext4Image {
     /// No such inode, or an unsound one.
     pub async fn inode(&self, number: u32) -> Result<(Inode, Vec<u8>), RawError> {
         let place = Place::Inode(number);
-        let none = || FormatError::Incompatible { place, what: "there is no such inode".into() };
+        let none = || FormatError::Incompatible { place, what: "no such inode".into() };
         let at = self.sb.inode_place(number).ok_or_else(none)?;
         let table = self.descriptor(at.group).await?.inode_table;
         let block = self.reader.block(table + at.block(&self.sb)).await?;
@@ -136,7 +136,7 @@ impl Ext4Image {
                 let place = Place::InodeBlock { inode: number, block: entry.node };
                 let node = ExtentNode::parse(&self.reader.block(entry.node).await?[..], place)?;
                 if node.depth() + 1 != depth || !entered.insert(entry.node) {
-                    let what = "is not the node that the one above leads to".to_owned();
+                    let what = "is not the node that its parent refers to".to_owned();
                     return Err(FormatError::Incompatible { place, what }.into());
                 }
                 nodes.push((place, node));

@@ -97,7 +97,7 @@ impl Volume {
                 return Ok(true);
             }
             if !seen.insert(above) {
-                return Err(corrupt("directory: .. never leads to the root", Place::Inode(above)));
+                return Err(corrupt("directory: .. never reaches the root", Place::Inode(above)));
             }
             above = self.meta.parent_of(&*self.inode(above).await?).await?;
         }
@@ -114,7 +114,7 @@ impl Volume {
             return Ok(free);
         }
         if self.is_above(inode, dir).await? {
-            return Err(corrupt("directory: .. never leads to the root", Place::Inode(dir.number)));
+            return Err(corrupt("directory: .. never reaches the root", Place::Inode(dir.number)));
         }
         Ok(inode.i_rwsem.write().await)
     }

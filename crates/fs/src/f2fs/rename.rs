@@ -94,7 +94,7 @@ impl Volume {
                 return Ok(true);
             }
             if !seen.insert(above) {
-                return Err(corrupt("directory: .. never leads to the root", above));
+                return Err(corrupt("directory: .. never reaches the root", above));
             }
             above = self.nodes.parent_of(&*self.inode(above).await?).await?;
         }
@@ -110,7 +110,7 @@ impl Volume {
             return Ok(free);
         }
         if self.is_above(inode, dir).await? {
-            return Err(corrupt("directory: .. never leads to the root", dir.number));
+            return Err(corrupt("directory: .. never reaches the root", dir.number));
         }
         Ok(inode.i_rwsem.write().await)
     }

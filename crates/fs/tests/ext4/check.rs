@@ -115,17 +115,17 @@ fn damage_is_reported_with_its_place() {
     let cases = [
         (
             "set_super_value free_blocks_count 5".to_owned(),
-            "superblock: says 5 free blocks".to_owned(),
+            "superblock: free blocks: 5 recorded".to_owned(),
         ),
-        ("set_super_value free_inodes_count 5".into(), "superblock: says 5 free inodes".into()),
+        ("set_super_value free_inodes_count 5".into(), "superblock: free inodes: 5 recorded".into()),
         (format!("freeb {data}"), format!("block {data} is in use")),
         ("setb 70000".into(), "block 70000 is not in use; 1 bits are wrong".into()),
         ("seti <2000>".into(), "inode 2000 is not in use".into()),
         (format!("freei <{below}>"), format!("inode {below} is in use")),
-        (format!("clri <{below}>"), format!("\"below\" leads to inode {below}, not in use")),
+        (format!("clri <{below}>"), format!("\"below\" refers to unused inode {below}")),
         (
             format!("set_inode_field <{below}> links_count 7"),
-            format!("inode {below}: says 7 links, has 2"),
+            format!("inode {below}: link count is 7, counted 2"),
         ),
         (
             format!("set_inode_field <{below}> size 8192"),
@@ -133,16 +133,16 @@ fn damage_is_reported_with_its_place() {
         ),
         (
             format!("set_inode_field <{below}> blocks 80"),
-            format!("inode {below}: says 80 sectors, has 8"),
+            format!("inode {below}: block count is 80 sectors, counted 8"),
         ),
-        ("unlink dir".into(), "is a directory that the root does not lead to".into()),
-        ("unlink short".into(), "is in use and has no name".into()),
+        ("unlink dir".into(), "is a directory that is not reachable from the root".into()),
+        ("unlink short".into(), "is in use, but has no name".into()),
         ("link dir/below second".into(), "is a second name of a directory".into()),
         (
             format!("set_inode_field <{below}> block[5] {data}"),
-            "belongs to something else as well".into(),
+            "has more than one owner".into(),
         ),
-        ("set_inode_field <8> block[0] 0".into(), "inode 8, byte 0: is no extent node".into()),
+        ("set_inode_field <8> block[0] 0".into(), "inode 8, byte 0: is not an extent node".into()),
         ("feature needs_recovery".into(), "needs recovery".into()),
     ];
     let damaged = scratch.path("damaged");

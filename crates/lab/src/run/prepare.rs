@@ -273,7 +273,7 @@ fn from_state(
     differences.retain(|found| origin.is_none_or(|origin| !origin.explains(&found.key)));
     if let Some(binding) = differences.iter().find(|difference| difference.is_required(&stack.ftl))
     {
-        return Err(error(format!("does not fit the stack {}: {binding}", stack.name)).into());
+        return Err(error(format!("incompatible with stack {}: {binding}", stack.name)).into());
     }
     let mut media = blank(stack, header.seed)?;
     media.restore(input, header.bytes()).map_err(|problem| match problem {

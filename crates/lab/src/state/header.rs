@@ -230,7 +230,7 @@ fn damaged(at: u64, what: &str) -> SnapshotError {
 fn read_exact(input: &mut impl Read, bytes: &mut [u8], at: u64) -> Result<(), SnapshotError> {
     input.read_exact(bytes).map_err(|error| match error.kind() {
         ErrorKind::UnexpectedEof if at == 0 => damaged(0, "this is not a device state"),
-        ErrorKind::UnexpectedEof => damaged(at, "the file ends too early"),
+        ErrorKind::UnexpectedEof => damaged(at, "truncated file"),
         _ => error.into(),
     })
 }

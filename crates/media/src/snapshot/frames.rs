@@ -144,7 +144,7 @@ impl<R: Read> FrameReader<R> {
 
     /// An error about the frame that comes next.
     fn damaged_frame(&self, what: &str) -> SnapshotError {
-        let what = format!("{what}, from {} on", self.part);
+        let what = format!("{what} ({})", self.part);
         SnapshotError::Damaged { at: self.at, what }
     }
 
@@ -218,7 +218,7 @@ impl<R: Read> FrameReader<R> {
     /// Reads `bytes` whole; an input that ends before is damaged.
     fn read_exact(&mut self, bytes: &mut [u8]) -> Result<(), SnapshotError> {
         self.input.read_exact(bytes).map_err(|error| match error.kind() {
-            ErrorKind::UnexpectedEof => self.damaged_frame("the file ends too early"),
+            ErrorKind::UnexpectedEof => self.damaged_frame("truncated file"),
             _ => error.into(),
         })
     }

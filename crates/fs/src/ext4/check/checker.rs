@@ -110,13 +110,13 @@ impl Checker {
         let end = first.checked_add(blocks).filter(|end| *end <= self.sb.blocks_count);
         let Some(end) = end.filter(|_| first > 0 || matches!(owner, Place::Superblock(0))) else {
             let end = first.saturating_add(blocks);
-            let what = format!("blocks {first}..{end} are not all in the volume");
+            let what = format!("blocks {first}-{} are not all in the volume", end.saturating_sub(1));
             self.report.find(owner, what);
             return false;
         };
         let twice = self.space.claim(first..end);
         if let Some(twice) = twice {
-            self.report.find(owner, format!("block {twice} belongs to something else as well"));
+            self.report.find(owner, format!("block {twice} has more than one owner"));
         }
         twice.is_none()
     }

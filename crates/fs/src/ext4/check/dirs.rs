@@ -29,7 +29,7 @@ impl Checker {
     /// Looks into every directory.
     pub(super) async fn check_directories(&mut self) -> Result<(), BlockError> {
         if self.inodes.get(&ROOT_INODE).is_none_or(|root| root.file_type != mode::DIR) {
-            self.report.find(Place::Inode(ROOT_INODE), "is no directory, but the root");
+            self.report.find(Place::Inode(ROOT_INODE), "is the root, but not a directory");
         }
         for directory in std::mem::take(&mut self.directories) {
             self.report.directories += 1;
@@ -80,7 +80,7 @@ impl Checker {
                 _ if entry.inode == 0 => {}
                 _ => {
                     if !belongs(entry.name) {
-                        let what = format!("{} is not where the index looks", shown(entry.name));
+                        let what = format!("{} is not in the block that the index gives for its hash", shown(entry.name));
                         self.report.find(place, what);
                     }
                     self.check_name(looking, &entry, place);
@@ -123,24 +123,24 @@ impl Checker {
     fn check_name(&mut self, looking: &mut DirCheck, entry: &DirEntry<'_>, place: Place) {
         let name = shown(entry.name);
         if entry.name == b"." || entry.name == b".." {
-            self.report.find(place, format!("{name} stands behind the first two names"));
+            self.report.find(place, format!("{name} is after the first two names"));
             return;
         }
         if !looking.names.insert(entry.name.to_vec()) {
-            self.report.find(place, format!("{name} is there twice"));
+            self.report.find(place, format!("{name} is a duplicate"));
         }
         if entry.inode == ROOT_INODE || is_reserved(entry.inode, &self.sb) {
-            self.report.find(place, format!("{name} leads to the format's inode {}", entry.inode));
+            self.report.find(place, format!("{name} refers to reserved inode {}", entry.inode));
         }
         let Some(seen) = self.inodes.get_mut(&entry.inode) else {
-            self.report.find(place, format!("{name} leads to inode {}, not in use", entry.inode));
+            self.report.find(place, format!("{name} refers to unused inode {}", entry.inode));
             return;
         };
         seen.names += 1;
         let second = seen.is_dir() && seen.parent.replace(looking.number).is_some();
         if file_type_of(seen.file_type) != entry.file_type {
             self.report
-                .find(place, format!("{name} shows another type than inode {}", entry.inode));
+                .find(place, format!("{name} has another file type than inode {}", entry.inode));
         }
         if second {
             self.report.find(place, format!("{name} is a second name of a directory"));

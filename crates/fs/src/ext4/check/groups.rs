@@ -90,7 +90,7 @@ impl Checker {
 
     fn compare(&mut self, place: Place, what: &str, said: u64, counted: u64) {
         if said != counted {
-            self.report.find(place, format!("says {said} {what}, counted {counted}"));
+            self.report.find(place, format!("{what}: {said} recorded, {counted} counted"));
         }
     }
 
@@ -161,7 +161,7 @@ impl Checker {
     /// Bits that stand for nothing are set.
     fn check_padding(&mut self, place: Place, bitmap: &BlockBytes, from: u32) {
         if bitmap::find(&bitmap[..], from..BLOCK_BYTES as u32 * 8, false).is_some() {
-            self.report.find(place, "bits behind the last one are clear");
+            self.report.find(place, "bits after the last one are clear");
         }
     }
 }

@@ -44,7 +44,7 @@ impl Checker {
             let index = next.block as usize;
             let fresh = reached.get_mut(index).filter(|reached| !**reached);
             let Some(fresh) = fresh else {
-                let what = format!("leads to block {index} of the directory, which does not exist");
+                let what = format!("refers to block {index} of the directory, which does not exist");
                 self.report.find(place, what);
                 continue;
             };
@@ -53,7 +53,7 @@ impl Checker {
         }
         let missed = reached.iter().filter(|reached| !**reached).count();
         if missed > 0 {
-            self.report.find(place, format!("leads not to {missed} blocks of the directory"));
+            self.report.find(place, format!("does not refer to {missed} blocks of the directory"));
         }
         Ok(())
     }

@@ -132,13 +132,13 @@ impl Checker {
             }
         }
         if file_type_of(inode.mode) == 0 && !is_reserved(number, &self.sb) {
-            self.report.find(place, "is of no type of file");
+            self.report.find(place, "has an unknown file type");
         }
         if inode.faddr != 0 && !is_reserved(number, &self.sb) {
             self.report.find(place, "has the address of a fragment");
         }
         if number == JOURNAL_INODE && inode.file_type() != mode::REGULAR {
-            self.report.find(place, "is no file, but the journal");
+            self.report.find(place, "is the journal, but not a regular file");
         }
         self.check_flags(place, inode);
         let mut blocks = self.check_xattrs(number, inode, bytes).await?;
@@ -153,13 +153,13 @@ impl Checker {
     fn check_flags(&mut self, place: Place, inode: &Inode) {
         let special = !matches!(inode.file_type(), mode::REGULAR | mode::DIR);
         if special && inode.has(flag::IMMUTABLE | flag::APPEND) {
-            self.report.find(place, "cannot be changed, but is neither file nor directory");
+            self.report.find(place, "is immutable or append-only, but neither a file nor a directory");
         }
         if special && inode.file_type() != mode::SYMLINK && inode.has(flag::EXTENTS) {
             self.report.find(place, "has extents, but no content");
         }
         if inode.has(flag::INDEX) && !(inode.is_dir() && self.sb.has(Feature::DIR_INDEX)) {
-            self.report.find(place, "has an index, but is no directory that may have one");
+            self.report.find(place, "has an index, but is not a directory that may have one");
         }
     }
 
@@ -168,7 +168,7 @@ impl Checker {
         let huge = inode.has(flag::HUGE_FILE) && self.sb.has(Feature::HUGE_FILE);
         let (unit, counted) = if huge { ("blocks", blocks) } else { ("sectors", blocks * 8) };
         if inode.blocks != counted {
-            let what = format!("says {} {unit}, has {counted}", inode.blocks);
+            let what = format!("block count is {} {unit}, counted {counted}", inode.blocks);
             self.report.find(Place::Inode(number), what);
         }
     }
@@ -213,7 +213,7 @@ impl Checker {
         let written = extents.iter().rev().find(|extent| !extent.unwritten);
         let last = written.map_or(0, |extent| (extent.logical_end() - 1) * block);
         if inode.size < last {
-            self.report.find(place, format!("{} bytes, but data from byte {last} on", inode.size));
+            self.report.find(place, format!("size is {} bytes, but data begin at byte {last}", inode.size));
         }
         let end = extents.last().map_or(0, Extent::logical_end);
         let mapped = extent_blocks(extents);
@@ -223,11 +223,11 @@ impl Checker {
             self.report.find(place, what);
         }
         if inode.size >= EXTENT_BYTES_MAX {
-            self.report.find(place, format!("{} bytes are more than extents reach", inode.size));
+            self.report.find(place, format!("size of {} bytes is more than extents can map", inode.size));
         }
         let large = inode.size > i32::MAX as u64 && !self.sb.has(Feature::LARGE_FILE);
         if large && inode.file_type() == mode::REGULAR {
-            self.report.find(place, "is longer than 2 GiB, which the features deny");
+            self.report.find(place, "is longer than 2 GiB, which the features do not allow");
         }
     }
 }

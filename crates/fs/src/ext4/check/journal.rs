@@ -17,11 +17,11 @@ impl Checker {
         let place = Place::Inode(JOURNAL_INODE);
         let blocks = extent_blocks(&self.journal);
         let Some(first) = self.journal.first().map(|extent| extent.start) else {
-            self.report.find(place, "has no blocks, but is the journal");
+            self.report.find(place, "is the journal, but has no blocks");
             return Ok(());
         };
         if self.journal.last().is_some_and(|last| last.logical_end() != blocks) {
-            self.report.find(place, "has holes, but is the journal");
+            self.report.find(place, "is the journal, but has holes");
         }
         let bytes = self.journal_bytes;
         let whole = bytes / BLOCK_BYTES as u64;
@@ -41,7 +41,7 @@ impl Checker {
                 self.report.find(place, "the journal says what its kind does not know");
             }
             Ok(log) if log.start().block != 0 && !self.sb.has(Feature::NEEDS_RECOVERY) => {
-                self.report.find(place, "the journal holds transactions, the superblock denies it");
+                self.report.find(place, "the journal holds transactions, but the superblock does not say so");
             }
             Ok(_) => {}
         }

@@ -40,7 +40,7 @@ impl Checker {
         while next != 0 {
             let at = self.sb.inode_place(next).filter(|_| next >= self.sb.first_ino);
             let Some(at) = at.filter(|at| self.has_table(at.group) && listed.insert(next)) else {
-                let what = format!("the list of orphans leads to inode {next}");
+                let what = format!("the orphan list refers to inode {next}");
                 self.report.find(Place::Superblock(0), what);
                 break;
             };
@@ -82,27 +82,27 @@ impl Checker {
                 continue;
             }
             if seen.names == 0 {
-                self.report.find(place, "is in use and has no name");
+                self.report.find(place, "is in use, but has no name");
             } else if u32::from(seen.links) != seen.names && !many {
-                let what = format!("says {} links, has {}", seen.links, seen.names);
+                let what = format!("link count is {}, counted {}", seen.links, seen.names);
                 self.report.find(place, what);
             }
             if !seen.is_dir() {
                 continue;
             }
             if !leads_up(number, &inodes, &mut connected) {
-                self.report.find(place, "is a directory that the root does not lead to");
+                self.report.find(place, "is a directory that is not reachable from the root");
             }
             let above = if number == ROOT_INODE { Some(ROOT_INODE) } else { seen.parent };
             if seen.above != above {
-                let what = format!(".. leads to {:?}, the name is in {above:?}", seen.above);
+                let what = format!(".. refers to {:?}, but the name is in {above:?}", seen.above);
                 self.report.find(place, what);
             }
         }
         self.inodes = inodes;
         for (block, (said, counted)) in std::mem::take(&mut self.shared) {
             if said != counted {
-                let what = format!("says {said} inodes share it, {counted} do");
+                let what = format!("reference count is {said}, counted {counted}");
                 self.report.find(Place::Block(block), what);
             }
         }

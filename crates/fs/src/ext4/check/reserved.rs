@@ -41,12 +41,12 @@ impl Checker {
         let Some(inode) = self.resize_inode().await? else { return Ok(()) };
         let place = Place::Inode(RESIZE_INODE);
         if inode.file_type() != mode::REGULAR || inode.links_count == 0 {
-            self.report.find(place, "is no file, but keeps room for descriptors");
+            self.report.find(place, "is the resize inode, but not a regular file");
         }
         let top = pointer(&inode.map, DOUBLE_INDIRECT);
         let others = (0..INODE_POINTERS).filter(|index| *index != DOUBLE_INDIRECT);
         if others.map(|index| pointer(&inode.map, index)).any(|block| block != 0) {
-            self.report.find(place, "maps blocks beside those that it should");
+            self.report.find(place, "maps other blocks than it should");
         }
         if top == 0 && self.sb.reserved_gdt_blocks == 0 {
             return Ok(());
@@ -68,7 +68,7 @@ impl Checker {
         let others = (0..BLOCK_POINTERS).filter(|slot| !slots.contains(slot));
         if others.into_iter().any(|slot| pointer(&bytes[..], slot) != 0) {
             let place = Place::InodeBlock { inode: RESIZE_INODE, block: top };
-            self.report.find(place, "leads to blocks beside those that are reserved");
+            self.report.find(place, "refers to blocks other than the reserved ones");
         }
         self.check_pointed(&inode, slots.last().copied(), backups.len());
         let blocks = 1 + (reserved * (1 + backups.len())) as u64;
@@ -84,7 +84,7 @@ impl Checker {
         });
         let sound = (last * BLOCK_BYTES) as u64..=POINTED_BYTES_MAX;
         if !sound.contains(&inode.size) {
-            let what = format!("{} bytes are not what its pointers reach", inode.size);
+            let what = format!("size is {} bytes, which does not match its pointers", inode.size);
             self.report.find(Place::Inode(RESIZE_INODE), what);
         }
     }
@@ -108,7 +108,7 @@ impl Checker {
     ) -> Result<(), BlockError> {
         let place = Place::InodeBlock { inode: RESIZE_INODE, block };
         if pointer(&top[..], slot) != block || block >= self.sb.blocks_count {
-            self.report.find(place, format!("slot {slot} does not lead here"));
+            self.report.find(place, format!("slot {slot} does not refer to this block"));
             return Ok(());
         }
         let bytes = self.read(block).await?;
@@ -120,7 +120,7 @@ impl Checker {
             .find(|(e, index)| pointer(&bytes[..], *index) != *e);
         if let Some((expected, index)) = wrong {
             let is = pointer(&bytes[..], index);
-            self.report.find(place, format!("pointer {index} leads to {is}, not {expected}"));
+            self.report.find(place, format!("pointer {index} is {is}, expected {expected}"));
         }
         Ok(())
     }

@@ -20,7 +20,7 @@ impl Checker {
                 sb.has(Feature::NEEDS_RECOVERY),
                 "needs recovery: the journal was not replayed, which mounting does",
             ),
-            (sb.state & STATE_ERRORS != 0, "says that errors were found"),
+            (sb.state & STATE_ERRORS != 0, "the error flag is set"),
             (sb.r_blocks_count > sb.blocks_count / 2, "reserves more than half of the blocks"),
             (
                 !extra_fits(sb.min_extra_isize) || !extra_fits(sb.want_extra_isize),
@@ -32,13 +32,13 @@ impl Checker {
             ),
             (
                 sb.has(Feature::METADATA_CSUM_SEED) && !sb.has(Feature::METADATA_CSUM),
-                "metadata_csum_seed means nothing without metadata_csum",
+                "metadata_csum_seed requires metadata_csum",
             ),
             (
                 sb.reserved_gdt_blocks > 0 && !sb.has(Feature::RESIZE_INODE),
-                "room for descriptors is reserved, the features deny it",
+                "room for descriptors is reserved, which the features do not allow",
             ),
-            (self.names_another_journal(), "names a journal that is not there"),
+            (self.names_another_journal(), "refers to a journal that does not exist"),
         ];
         for (broken, what) in rules {
             if broken {

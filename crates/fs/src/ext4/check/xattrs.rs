@@ -29,7 +29,7 @@ impl Checker {
             return Ok(0);
         }
         if !self.sb.has(Feature::EXT_ATTR) {
-            self.report.find(place, "has a block of attributes, which the features deny");
+            self.report.find(place, "has an attribute block, which the features do not allow");
         }
         if let Some((_, counted)) = self.shared.get_mut(&block) {
             *counted += 1;
@@ -72,7 +72,7 @@ impl Checker {
         let over = taken.windows(2).any(|pair| pair[0].end > pair[1].start);
         let beyond = region.entries.iter().any(|entry| entry.value_at.end > region.bytes.len());
         if over || beyond {
-            self.report.find(place, "attributes lie over each other, or beyond the end");
+            self.report.find(place, "attributes overlap, or extend beyond the end");
         }
     }
 }

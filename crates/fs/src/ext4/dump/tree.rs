@@ -37,7 +37,7 @@ fn add_extent(lines: &mut Lines, extent: &Extent) {
 pub(super) async fn directory(raw: &Ext4Image, number: u32) -> Result<String, RawError> {
     let (inode, _) = raw.inode(number).await?;
     if !inode.is_dir() {
-        let what = "is no directory".to_owned();
+        let what = "is not a directory".to_owned();
         return Err(FormatError::Incompatible { place: Place::Inode(number), what }.into());
     }
     let extents = raw.extents(number, &inode).await?;

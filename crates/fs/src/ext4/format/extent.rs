@@ -179,7 +179,7 @@ impl ExtentNode {
         let header = ExtentHeader::read(bytes);
         let corrupt = |at, what| Err(FormatError::corrupt(place, at, what));
         if header.magic != EXTENT_MAGIC {
-            return corrupt(0, "is no extent node");
+            return corrupt(0, "is not an extent node");
         }
         let room = bytes.len() / ENTRY_BYTES - 1;
         if usize::from(header.max) > room || header.entries > header.max || header.max == 0 {

@@ -68,7 +68,7 @@ impl IndexNode {
         let corrupt = |at, what| Err(FormatError::corrupt(place, at, what));
         let info = bytes.get(INFO_AT..PAIRS_AT[0]).unwrap_or_default();
         let &[0, 0, 0, 0, hash_version, 8, levels, flags] = info else {
-            return corrupt(INFO_AT, "is no root of an htree");
+            return corrupt(INFO_AT, "is not the root of an htree");
         };
         if u16_at(bytes, 4) != 12 || usize::from(u16_at(bytes, 16)) != BLOCK_BYTES - 12 {
             return corrupt(4, "root's names are not . and ..");
@@ -89,7 +89,7 @@ impl IndexNode {
     pub fn parse_node(bytes: &[u8], has_tail: bool, place: Place) -> Result<Self, FormatError> {
         let named = bytes.get(6).is_none_or(|&name_bytes| name_bytes != 0);
         if u32_at(bytes, 0) != 0 || usize::from(u16_at(bytes, 4)) != BLOCK_BYTES || named {
-            return Err(FormatError::corrupt(place, 4, "is no node of an htree"));
+            return Err(FormatError::corrupt(place, 4, "is not an htree node"));
         }
         Self::parse_pairs(bytes, None, has_tail, place)
     }

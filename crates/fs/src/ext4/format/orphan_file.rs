@@ -60,7 +60,7 @@ fn check_magic(bytes: &[u8], place: Place) -> Result<(), FormatError> {
     if u32_at(bytes, MAGIC_AT) == MAGIC {
         return Ok(());
     }
-    Err(FormatError::corrupt(place, MAGIC_AT, "is no block of the orphan file"))
+    Err(FormatError::corrupt(place, MAGIC_AT, "is not a block of the orphan file"))
 }
 
 fn check_checksum(

@@ -192,7 +192,7 @@ impl Superblock {
         let bytes = bytes.ok_or(FormatError::corrupt(place, 0, "is cut short"))?;
         let read = Self::read(bytes);
         if read.magic != SUPERBLOCK_MAGIC {
-            return Err(FormatError::corrupt(place, 0x38, "is not one: no ext4 file system here"));
+            return Err(FormatError::corrupt(place, 0x38, "bad magic number: not an ext4 file system"));
         }
         if read.has(Feature::METADATA_CSUM) {
             FormatError::checksum(place, read.checksum, checksum::superblock(bytes))?;
@@ -225,13 +225,13 @@ impl Superblock {
         }
         let size = usize::from(self.inode_size);
         if !size.is_power_of_two() || !(INODE_BYTES_OLD..=BLOCK_BYTES).contains(&size) {
-            return corrupt(0x58, "inode size is no power of two from 128 to a block");
+            return corrupt(0x58, "inode size is not a power of two from 128 to a block");
         }
         if self.has(Feature::BIT64) && !(64..=1024).contains(&self.desc_size) {
             return corrupt(0xfe, "descriptor size out of range");
         }
         if self.has(Feature::BIT64) && !self.desc_size.is_power_of_two() {
-            return corrupt(0xfe, "descriptor size is no power of two");
+            return corrupt(0xfe, "descriptor size is not a power of two");
         }
         if self.has(Feature::METADATA_CSUM) && self.checksum_type != 1 {
             return foreign(format!("checksums of type {}", self.checksum_type));

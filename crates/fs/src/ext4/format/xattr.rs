@@ -170,7 +170,7 @@ pub fn parse_xattr_block(bytes: &[u8], place: Place) -> Result<(u32, Vec<Xattr>)
 pub fn xattr_block(bytes: &[u8], place: Place) -> Result<(u32, XattrRegion<'_>), FormatError> {
     let header = XattrHeader::read(bytes);
     if header.magic != XATTR_MAGIC || header.blocks != 1 || header.refcount == 0 {
-        return Err(FormatError::corrupt(place, 0, "is no block of attributes"));
+        return Err(FormatError::corrupt(place, 0, "is not an attribute block"));
     }
     Ok((header.refcount, parse_entries(bytes, BLOCK_HEAD_BYTES, 0, place)?))
 }

@@ -61,7 +61,7 @@ impl Checker {
         image.problems.iter().for_each(|problem| report.unsound(problem));
         let place = Place::Checkpoint(image.pack);
         for (flag, what) in
-            [(CP_ERROR, "says that errors were found"), (CP_FSCK, "asks for a check")]
+            [(CP_ERROR, "the error flag is set"), (CP_FSCK, "the fsck flag is set")]
         {
             if image.checkpoint.has(flag) {
                 report.find(place, what);
@@ -114,7 +114,7 @@ impl Checker {
     /// no other. Whether it is claimed for the first time.
     pub(super) fn claim(&mut self, addr: BlockAddr, is_node: bool, owner: Place) -> bool {
         let Some((segno, offset)) = self.image.segment_of(addr) else {
-            self.report.find(owner, format!("block {} lies outside the main area", addr.0));
+            self.report.find(owner, format!("block {} is outside the main area", addr.0));
             return false;
         };
         let Some(segment) = self.segments.get_mut(segno.0 as usize) else { return false };
@@ -133,7 +133,7 @@ impl Checker {
         if is_first {
             self.blocks += 1;
         } else {
-            let what = format!("block {} belongs to something else as well", addr.0);
+            let what = format!("block {} has more than one owner", addr.0);
             self.report.find(owner, what);
         }
         is_first

@@ -10,7 +10,7 @@ impl Checker {
         for (nid, entry) in &self.nat {
             if !self.reached.contains(nid) {
                 let what =
-                    format!("is in use, block {}, and nothing leads to it", entry.block_addr.0);
+                    format!("is in use, block {}, but nothing refers to it", entry.block_addr.0);
                 self.report.find(Place::NatEntry(*nid), what);
             }
         }
@@ -24,7 +24,7 @@ impl Checker {
                 next = segment.reached.next_set(bit + 1);
             }
             if unused.count() != 0 {
-                let what = format!("{} valid blocks to which nothing leads", unused.count());
+                let what = format!("{} valid blocks that nothing refers to", unused.count());
                 self.report.find(Place::Segment(segno), what);
             }
             free += u64::from(segment.map.count() == 0 && !logs.contains(&segno));
@@ -43,7 +43,7 @@ impl Checker {
             // A zone may end before its last segments, which no file tells.
             let may_end = what == "free segments" && says < counted && zoned;
             if says != counted && !may_end {
-                let what = format!("says {says} {what}, and there are {counted}");
+                let what = format!("{what}: {says} recorded, {counted} counted");
                 self.report.find(Place::Checkpoint(self.image.pack), what);
             }
         }

@@ -30,7 +30,7 @@ impl Checker {
         let place = Place::Inode(ino);
         let links = 2 + names.subdirectories;
         if inode.links != links {
-            self.report.find(place, format!("says {} names, and has {links}", inode.links));
+            self.report.find(place, format!("link count is {}, counted {links}", inode.links));
         }
         if names.dots != 2 && !inode.has_inline(inline::DOTS) {
             self.report.find(place, "does not name itself and its parent once each");
@@ -64,7 +64,7 @@ impl Checker {
             self.check_names(dir, &Dentries::block(&bytes[..]), Some(page), names).await?;
         }
         if inode.size < beyond * BLOCK_BYTES as u64 {
-            let what = format!("says {} bytes, and has {beyond} blocks of names", inode.size);
+            let what = format!("size is {} bytes, but {beyond} blocks have names", inode.size);
             self.report.find(Place::Inode(ino), what);
         }
         Ok(())
@@ -101,14 +101,14 @@ impl Checker {
         names.dots += 1;
         let name = entry.name.escape_ascii();
         if entry.ino != expected {
-            let what = format!("\"{name}\" leads to inode {}, not {}", entry.ino.0, expected.0);
+            let what = format!("\"{name}\" refers to inode {}, expected {}", entry.ino.0, expected.0);
             self.report.find(place, what);
         }
         if entry.hash != 0 {
             self.report.find(place, format!("\"{name}\" has another hash than 0"));
         }
         if !names.names.insert(entry.name.to_vec()) {
-            self.report.find(place, format!("\"{name}\" is there twice"));
+            self.report.find(place, format!("\"{name}\" is a duplicate"));
         }
     }
 
@@ -130,7 +130,7 @@ impl Checker {
             ));
         }
         if !(file_type::REGULAR..=file_type::SYMLINK).contains(&entry.file_type) {
-            find(format!("is of no type of file: {}", entry.file_type));
+            find(format!("has unknown file type {}", entry.file_type));
             return Ok(());
         }
         if entry.name.iter().any(|byte| matches!(byte, 0 | b'/')) {
@@ -142,7 +142,7 @@ impl Checker {
             find(format!("is in page {page}, where no search for it comes"));
         }
         if !names.names.insert(entry.name.to_vec()) {
-            find("is there twice".into());
+            find("is a duplicate".into());
         }
         let (parent, file_type) = (dir.inode.node.nid, entry.file_type);
         names.subdirectories += u32::from(file_type == file_type::DIR && self.is_inode(entry.ino));

@@ -120,7 +120,7 @@ impl Checker {
             _ => {}
         }
         if !self.image.layout.is_main(addr) {
-            let what = format!("page {page} lies in block {}, outside the main area", addr.0);
+            let what = format!("page {page} is in block {}, outside the main area", addr.0);
             self.report.find(place, what);
             return Ok(());
         }

@@ -55,7 +55,7 @@ impl Checker {
             if inode_type == mode::DIR {
                 self.report.find(from, format!("is a second name of directory {}", ino.0));
             } else if is_orphan {
-                self.report.find(from, format!("names the orphan {}", ino.0));
+                self.report.find(from, format!("refers to orphan {}", ino.0));
             }
             self.check_type(ino, inode_type, named);
             return Ok(());
@@ -85,7 +85,7 @@ impl Checker {
             self.waiting.push(Waiting { inode: raw.clone() });
         }
         if counted.blocks != raw.inode.blocks {
-            let what = format!("says {} blocks, and has {}", raw.inode.blocks, counted.blocks);
+            let what = format!("block count is {}, counted {}", raw.inode.blocks, counted.blocks);
             self.report.find(place, what);
         }
         Ok(())
@@ -99,7 +99,7 @@ impl Checker {
                 self.report.find(place, what);
             }
             Named::Root if inode_type != mode::DIR => {
-                self.report.find(Place::Inode(ino), "is the root, and no directory");
+                self.report.find(Place::Inode(ino), "is the root, but not a directory");
             }
             _ => {}
         }

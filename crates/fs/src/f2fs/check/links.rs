@@ -8,7 +8,7 @@ impl Checker {
     pub(super) fn check_links(&mut self) {
         for (ino, seen) in &self.inodes {
             if seen.inode_type != mode::DIR && seen.names != seen.links && !seen.is_orphan {
-                let what = format!("says {} names, and has {}", seen.links, seen.names);
+                let what = format!("link count is {}, counted {}", seen.links, seen.names);
                 self.report.find(Place::Inode(*ino), what);
             }
         }

@@ -18,36 +18,36 @@ impl Checker {
     ) -> Result<Option<RawNode>, BlockError> {
         let place = Place::Node(nid);
         let Some(entry) = self.nat.get(&nid).copied() else {
-            self.report.find(from, format!("leads to node {}, which there is not", nid.0));
+            self.report.find(from, format!("refers to node {}, which does not exist", nid.0));
             return Ok(None);
         };
         if self.reached.contains(&nid) {
-            self.report.find(from, format!("leads to node {}, which has its place", nid.0));
+            self.report.find(from, format!("refers to node {}, which already has a place", nid.0));
             return Ok(None);
         }
         if !self.image.layout.is_main(entry.block_addr) {
-            let what = format!("lies in block {}, outside the main area", entry.block_addr.0);
+            let what = format!("is in block {}, outside the main area", entry.block_addr.0);
             self.report.find(Place::NatEntry(nid), what);
             return Ok(None);
         }
         let bytes = self.image.reader().block(entry.block_addr.0.into()).await?;
         let footer = NodeFooter::parse(&bytes);
         if footer.nid != nid.0 {
-            self.report.find(place, format!("is node {} by its footer", footer.nid));
+            self.report.find(place, format!("has node number {} in its footer", footer.nid));
             return Ok(None);
         }
         if footer.ino != entry.ino.0 {
             let [says, nat] = [footer.ino, entry.ino.0];
-            self.report.find(place, format!("is of inode {says}, and of {nat} by the NAT"));
+            self.report.find(place, format!("is of inode {says}, but of {nat} in the NAT"));
             return Ok(None);
         }
         if footer.ino != ino.0 {
-            let what = format!("is of inode {}, and inode {} leads to it", footer.ino, ino.0);
+            let what = format!("is of inode {}, but inode {} refers to it", footer.ino, ino.0);
             self.report.find(place, what);
             return Ok(None);
         }
         if footer.offset() != offset {
-            let what = format!("says place {} of the tree, and is at {offset}", footer.offset());
+            let what = format!("has offset {} in its footer, expected {offset}", footer.offset());
             self.report.find(place, what);
         }
         self.reached.insert(nid);

@@ -441,7 +441,7 @@ pub fn check_inode(
         return unsound(INLINE_AT, "has inline data, but is neither a file nor a symbolic link");
     }
     if inode.has_inline(inline::DENTRY) && !inode.is_dir() {
-        return unsound(INLINE_AT, "has inline dentries, but is no directory");
+        return unsound(INLINE_AT, "has inline dentries, but is not a directory");
     }
     match inode.file_type() {
         mode::FIFO
@@ -451,7 +451,7 @@ pub fn check_inode(
         | mode::REGULAR
         | mode::SYMLINK
         | mode::SOCKET => Ok(()),
-        _ => unsound(0, "is of no type of file"),
+        _ => unsound(0, "has an unknown file type"),
     }
 }
 

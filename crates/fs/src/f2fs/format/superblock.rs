@@ -150,7 +150,7 @@ impl Superblock {
         let bytes = bytes.ok_or(FormatError::corrupt(place, 0, "is cut short"))?;
         let read = Self::read(bytes);
         if read.magic != SUPERBLOCK_MAGIC {
-            return Err(FormatError::corrupt(place, 0, "is not one: no F2FS file system here"));
+            return Err(FormatError::corrupt(place, 0, "bad magic number: not an F2FS file system"));
         }
         if read.features().has(Feature::SB_CHECKSUM) {
             if read.checksum_offset as usize != SUPERBLOCK_CRC_AT {

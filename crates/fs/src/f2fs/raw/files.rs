@@ -65,7 +65,7 @@ impl F2fsImage {
     pub async fn node(&self, nid: Nid) -> Result<RawNode, RawError> {
         let corrupt = |byte, what| Err(FormatError::corrupt(Place::Node(nid), byte, what).into());
         if nid.0 == 0 || nid.0 >= self.layout.nids() {
-            return corrupt(0, "there is no such node number");
+            return corrupt(0, "no such node number");
         }
         let entry = self.nat_entry(nid).await?;
         if !self.layout.is_main(entry.block_addr) {

@@ -173,7 +173,7 @@ impl F2fsImage {
     pub async fn nat_block(&self, block: u32) -> Result<crate::image::BlockBytes, RawError> {
         let place = Place::NatBlock(block);
         let at = self.nat_addr(block);
-        let at = at.ok_or(FormatError::corrupt(place, 0, "there is no such block"))?;
+        let at = at.ok_or(FormatError::corrupt(place, 0, "no such block"))?;
         Ok(self.reader.block(at.0.into()).await?)
     }
 
@@ -196,7 +196,7 @@ impl F2fsImage {
     pub async fn sit_block(&self, block: u32) -> Result<crate::image::BlockBytes, RawError> {
         let place = Place::SitBlock(block);
         let at = self.sit_addr(block);
-        let at = at.ok_or(FormatError::corrupt(place, 0, "there is no such block"))?;
+        let at = at.ok_or(FormatError::corrupt(place, 0, "no such block"))?;
         Ok(self.reader.block(at.0.into()).await?)
     }
 
@@ -211,7 +211,7 @@ impl F2fsImage {
         }
         if !self.layout.has_segment(segno) {
             let place = Place::Segment(segno);
-            return Err(FormatError::corrupt(place, 0, "there is no such segment").into());
+            return Err(FormatError::corrupt(place, 0, "no such segment").into());
         }
         let (block, index) = self.layout.sit_place(segno);
         Ok(SitEntry::read_at(&self.sit_block(block).await?[..], index, segno)?)
@@ -228,7 +228,7 @@ impl F2fsImage {
             return Ok(self.summaries[log.number()].clone().ok_or(none)?);
         }
         let at = self.layout.summary_block(segno);
-        let at = at.ok_or(FormatError::corrupt(place, 0, "there is no such segment"))?;
+        let at = at.ok_or(FormatError::corrupt(place, 0, "no such segment"))?;
         Ok(SummaryBlock::parse(&self.reader.block(at.0.into()).await?[..], place)?)
     }
 

@@ -40,10 +40,10 @@ const OURS_ALONE: &[Meant] = &[
     (&[Reserved], "are not all in the volume"),
     (&[Reserved], "a journal of"),
     (&[JournalSuperblock], "the log has no first block"),
-    (&[Superblock], "names a journal that is not there"),
+    (&[Superblock], "refers to a journal that does not exist"),
     // Its resizing refuses: e2fsck looks at a quarter of them.
-    (&[Pointers], "does not lead here"),
-    (&[Pointers], "leads to"),
+    (&[Pointers], "does not refer to this block"),
+    (&[Pointers], ", expected "),
     // We support none of these, whatever e2fsck makes of them.
     (&[Regular, Directory, Link, Special], "which is not supported"),
     (&[JournalSuperblock], "is not supported"),
@@ -51,15 +51,15 @@ const OURS_ALONE: &[Meant] = &[
     (&[Reserved], "reserved inode is not empty"),
     (&[Reserved], "is a file, but lists bad blocks"),
     // A bad block that the format uses itself.
-    (&[Reserved], "belongs to something else as well"),
+    (&[Reserved], "has more than one owner"),
     // Linux takes the upper halves of these without 64bit, too.
     (&[Superblock], "reserves more than half of the blocks"),
-    (&[Superblock], "free blocks, counted"),
+    (&[Superblock], "free blocks: "),
     // It asks for a check, of which nothing is left then.
-    (&[Superblock], "says that errors were found"),
+    (&[Superblock], "the error flag is set"),
     // A mount follows the list, which e2fsck -n does not.
-    (&[Superblock], "the list of orphans"),
-    (&[Superblock], "is of no type of file"),
+    (&[Superblock], "the orphan list"),
+    (&[Superblock], "has an unknown file type"),
 ];
 
 /// What e2fsck finds and we do not look for.

@@ -228,7 +228,7 @@ fn ways_up() {
     let said = on(&image, MountOptions::default(), async |fs| {
         fs.rename(ME, (fs.root(), b"other"), (at(BELOW), b"new"), RenameMode::Replace).await
     });
-    assert_eq!(said, Err(corrupt("directory: .. never leads to the root", "inode 14")));
+    assert_eq!(said, Err(corrupt("directory: .. never reaches the root", "inode 14")));
 }
 
 /// Two directories that name each other keep no caller waiting that removes both names at the same time.
@@ -242,7 +242,7 @@ fn rings() {
         Ok(join2(down, up).await)
     });
     let (down, up) = said.expect("a mount");
-    let expected = |dir| Err(corrupt("directory: .. never leads to the root", dir));
+    let expected = |dir| Err(corrupt("directory: .. never reaches the root", dir));
     assert!(down == expected("inode 13") || up == expected("inode 14"), "{down:?}, {up:?}");
     assert!(down.is_err() && up.is_err(), "{down:?}, {up:?}");
 }
@@ -271,7 +271,7 @@ fn mounts_that_fail() {
         load(&device.erased(), sectors).await;
         let mounted = Ext4::mount(&rt, device.erased(), MountOptions::default()).await;
         let place = format!("inode {OTHER}, block {node}, byte 0");
-        assert_eq!(mounted.err(), Some(corrupt("is no extent node", &place)));
+        assert_eq!(mounted.err(), Some(corrupt("is not an extent node", &place)));
         let bios = device.with(|device| device.bios);
         rt.sleep(Nanos::from_secs(60)).await;
         assert_eq!(device.with(|device| device.bios), bios, "bios of a volume that is not mounted");

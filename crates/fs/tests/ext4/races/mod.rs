@@ -164,7 +164,7 @@ fn over_seeds(few: u64, round: impl Fn(u64) -> Result<(), String>) -> Vec<(u64, 
 
 /// Whether the volume says itself that something is wrong with it.
 fn is_marked(findings: &[String]) -> bool {
-    findings.iter().any(|finding| finding.contains("says that errors were found"))
+    findings.iter().any(|finding| finding.contains("the error flag is set"))
 }
 
 /// Content of a file on its way to the device, past the journal.

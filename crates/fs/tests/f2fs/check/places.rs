@@ -79,18 +79,18 @@ fn damage_is_found_at_its_place() {
     let (ino, dir, data) = (p.ino, p.dir_ino, p.data);
     let next = u32::to_le_bytes(data + 1);
     let cases: Vec<(u64, Vec<u8>, String)> = vec![
-        (p.inode + 0xc, vec![2], format!("inode {ino}: says 2 names, and has 1")),
-        (p.inode + 0x18, vec![7, 0], format!("inode {ino}: says 7 blocks")),
-        (p.inode, vec![0xff, 0x71], format!("inode {ino}: byte 0: is of no type of file")),
+        (p.inode + 0xc, vec![2], format!("inode {ino}: link count is 2, counted 1")),
+        (p.inode + 0x18, vec![7, 0], format!("inode {ino}: block count is 7")),
+        (p.inode, vec![0xff, 0x71], format!("inode {ino}: byte 0: has an unknown file type")),
         (p.inode + 0x160, [next, [4, 0, 0, 0]].concat(), format!("inode {ino}: says 4 blocks at ")),
         (p.inode + 0x58, vec![0, 1], format!("inode {ino}: says a name of more than 255 bytes")),
-        (p.inode + 0x4c, vec![ino as u8], format!("inode {ino}: leads to node {ino}, which has")),
-        (p.inode + 0x168, next.to_vec(), format!("block {} belongs to something else", data + 1)),
-        (p.inode + 0x168, vec![0; 4], format!("segment {}: 1 valid blocks to", p.data_segment)),
-        (p.inode + 0x168, vec![1, 0, 0, 0], format!("inode {ino}: page 0 lies in block 1, out")),
-        (p.direct + 0xff0, vec![0x11], "says place 2 of the tree, and is at 1".into()),
-        (p.direct + 0xfec, vec![3], "is of inode 3, and of".into()),
-        (p.nat + 5, vec![0; 4], format!("leads to node {ino}, which there is not")),
+        (p.inode + 0x4c, vec![ino as u8], format!("inode {ino}: refers to node {ino}, which already")),
+        (p.inode + 0x168, next.to_vec(), format!("block {} has more than one owner", data + 1)),
+        (p.inode + 0x168, vec![0; 4], format!("segment {}: 1 valid blocks that", p.data_segment)),
+        (p.inode + 0x168, vec![1, 0, 0, 0], format!("inode {ino}: page 0 is in block 1, out")),
+        (p.direct + 0xff0, vec![0x11], "has offset 2 in its footer, expected 1".into()),
+        (p.direct + 0xfec, vec![3], "is of inode 3, but of".into()),
+        (p.nat + 5, vec![0; 4], format!("refers to node {ino}, which does not exist")),
         (
             p.nat,
             vec![9],
@@ -99,17 +99,17 @@ fn damage_is_found_at_its_place() {
         (p.sit + 2, vec![0], format!("inode {ino}: block {data} is free by the SIT")),
         (p.sit, vec![0x55], format!("segment {}: byte 0: count of blocks", p.data_segment)),
         (p.names + 30 + 22, vec![0xee], format!("directory {dir}, block 0: \"")),
-        (p.names + 30 + 4, vec![0xee], format!("directory {dir}, block 0: \".\" leads to inode")),
+        (p.names + 30 + 4, vec![0xee], format!("directory {dir}, block 0: \".\" refers to inode")),
         (
             p.names + 30 + 8 + 22,
             vec![0, 0],
             format!("directory {dir}, block 0: byte 60: entry without"),
         ),
         (p.names, vec![0xfe], "does not name itself and its parent once each".into()),
-        (p.dir + 0xc, vec![9], format!("inode {dir}: says 9 names, and has 2")),
+        (p.dir + 0xc, vec![9], format!("inode {dir}: link count is 9, counted 2")),
         (p.dir + 0x48, vec![0], "where no search for it comes".into()),
         (p.dir + 0x54, vec![4], format!("inode {dir}: says that directory 4 names it")),
-        (p.dir + 0x11, vec![0], format!("inode {dir}: says 0 bytes, and has 1 blocks of names")),
+        (p.dir + 0x11, vec![0], format!("inode {dir}: size is 0 bytes, but 1 blocks have names")),
     ];
     let file = File::options().read(true).write(true).open(&path).expect("an image");
     let mut missed = Vec::new();
