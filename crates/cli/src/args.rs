@@ -16,7 +16,7 @@ pub(crate) use fs::{
     KindChoice, MkfsArgs,
 };
 pub(crate) use length::{RuntimeArgs, SteadyArgs};
-pub(crate) use listing::{KeysArgs, ListFormat};
+pub(crate) use listing::{KeysArgs, ListFormat, MetricsArgs};
 pub(crate) use output::{OutputArgs, OutputFormat, ResultArgs, ResultFormat, STDIO, TimelineArgs};
 pub(crate) use paper::PaperArgs;
 pub(crate) use report::{HtmlArgs, ReportArgs};
@@ -89,6 +89,8 @@ pub(crate) enum Command {
     Stacks(StacksArgs),
     /// Describe the keys of stack files: values, defaults, meaning
     Keys(KeysArgs),
+    /// Describe the metrics of results: paths for --figure, units, meaning
+    Metrics(MetricsArgs),
     /// Save preconditioned devices to files, or show their contents
     State(StatesArgs),
     /// Power-loss testing: cut the power at random instants and verify what is recovered
