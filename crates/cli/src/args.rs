@@ -17,7 +17,7 @@ pub(crate) use fs::{
     KindChoice, MkfsArgs,
 };
 pub(crate) use length::{FitArgs, RuntimeArgs, SteadyArgs};
-pub(crate) use listing::{KeysArgs, ListFormat};
+pub(crate) use listing::{KeysArgs, ListFormat, MetricsArgs};
 pub(crate) use output::{
     OutputArgs, OutputFormat, ResultArgs, ResultFormat, STDIO, TableFormat, TimelineArgs,
 };
@@ -66,6 +66,7 @@ Examples:
   nandscape stacks show pblk > mine.toml            a stack to change
   nandscape run --stack mine.toml                   and to run
   nandscape keys ftl.gc                             the keys of stack files, described
+  nandscape metrics waf                             the metrics of results, likewise
   nandscape compare pblk rflush --device pblk --seeds 3   two FTLs on one device
   nandscape sweep examples/op-vs-victim.toml        a grid of runs, on all cores
   nandscape run --until-steady                      measure at SNIA's steady state
@@ -101,6 +102,8 @@ pub(crate) enum Command {
     Stacks(StacksArgs),
     /// Describe the keys of stack files: values, defaults, meaning
     Keys(KeysArgs),
+    /// Describe the metrics of results: paths for --figure, units, meaning
+    Metrics(MetricsArgs),
     /// Save preconditioned devices to files, or show their contents
     State(StatesArgs),
     /// Power-loss testing: cut the power at random instants and verify what is recovered

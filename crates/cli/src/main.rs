@@ -18,6 +18,7 @@ mod keys;
 mod listing;
 mod logs;
 mod manual;
+mod metrics;
 mod outcome;
 mod output;
 mod paint;
@@ -68,6 +69,7 @@ fn dispatch(command: Command, color: ColorChoice) -> Result<(), Failure> {
         Command::Report(args) => report::report(&args),
         Command::Stacks(args) => stacks::stacks(&args),
         Command::Keys(args) => keys::keys(&args, color),
+        Command::Metrics(args) => metrics::metrics(&args, color),
         Command::State(args) => state::state(&args),
         Command::Crash(args) => crash::crash(&args),
         Command::Mkfs(args) => fs::make(&args),

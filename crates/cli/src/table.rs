@@ -164,7 +164,8 @@ fn columns(report: &Report, points: &[Point]) -> Result<Vec<Column>, Failure> {
         return Ok(Column::usual(points.len()));
     }
     let column = |named: &Named| {
-        let column = named.text.parse().and_then(|figure| Column::new(figure, points));
+        let figure = named.text.parse().and_then(|figure: Figure| figure.check().map(|()| figure));
+        let column = figure.and_then(|figure| Column::new(figure, points));
         column.map_err(|why| Failure::input(named.error(why)))
     };
     chosen(report).iter().map(column).collect()

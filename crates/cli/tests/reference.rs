@@ -1,7 +1,8 @@
 //! The tables of docs/formats that are made from what the program prints itself: between `<!-- keys: NAMES -->` and
-//! `<!-- /keys -->`. `NANDSCAPE_CORPUS=write` writes them.
+//! `<!-- /keys -->`, and likewise for metrics. `NANDSCAPE_CORPUS=write` writes them.
 
-use nandscape_lab::stack::keys::{GROUPS, Group, table};
+use nandscape_lab::stack::keys;
+use nandscape_report::metrics;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
@@ -48,11 +49,23 @@ fn report_difference(path: &Path, text: &str, made: &str) {
 /// The keys of stack files are those of `nandscape keys`.
 #[test]
 fn stack_files_are_described_once() {
-    let group = |name: &str| -> &'static Group {
-        GROUPS.into_iter().find(|group| group.name == name).unwrap_or_else(|| panic!("{name}"))
+    let group = |name: &str| -> &'static keys::Group {
+        let found = keys::GROUPS.into_iter().find(|group| group.name == name);
+        found.unwrap_or_else(|| panic!("{name}"))
     };
-    let names = GROUPS.map(|group| group.name);
-    settle("stack.md", "keys", &names, &|names| {
-        table(&names.split(' ').map(group).collect::<Vec<_>>())
+    settle("stack.md", "keys", &keys::GROUPS.map(|group| group.name), &|names| {
+        keys::table(&names.split(' ').map(group).collect::<Vec<_>>())
+    });
+}
+
+/// The metrics of results are those of `nandscape metrics`.
+#[test]
+fn results_are_described_once() {
+    let group = |name: &str| -> &'static metrics::Group {
+        let found = metrics::GROUPS.into_iter().find(|group| group.name == name);
+        found.unwrap_or_else(|| panic!("{name}"))
+    };
+    settle("result.md", "metrics", &metrics::GROUPS.map(|group| group.name), &|names| {
+        metrics::table(&names.split(' ').map(group).collect::<Vec<_>>())
     });
 }

@@ -151,8 +151,8 @@ fn wrong_sweeps_name_their_place() {
         (&["key.toml"], "key.toml:6:8: ftl.gc.vicitm: unknown key; did you mean \"victim\"?"),
         (&["tight.toml"], "tight.toml:6:23: ftl.op_percent: "),
         (&["good.toml", "--output", "notes.txt"], "notes.txt: line 1: not a row of a sweep"),
-        (&["column.toml"], "column.toml:4:11: report: \"waf.gv\" is nowhere in the results"),
-        (&["half.toml"], "half.toml:4:11: report: \"waf.gv\" is nowhere in the results"),
+        (&["column.toml"], "column.toml:4:11: report: no result has a metric \"waf.gv\""),
+        (&["half.toml"], "half.toml:4:11: report: no result has a metric \"waf.gv\""),
         (&["line.toml"], "line.toml:6:10: line.figure: \"erases\" is not among the figures"),
         (&["slash.toml"], "slash.toml:4:11: report: \"waf.gc /\" is no figure; expected"),
         (
@@ -170,7 +170,7 @@ fn wrong_sweeps_name_their_place() {
         assert!(errors.contains(expected), "{args:?}: {errors}");
     }
     assert_eq!(rows(&folder, "notes.txt"), "my notes\n");
-    for early in ["line", "slash", "axis", "value"] {
+    for early in ["column", "half", "line", "slash", "axis", "value"] {
         assert!(!folder.0.join(format!("{early}.jsonl")).exists(), "{early}.toml ran");
     }
 }

@@ -103,8 +103,9 @@ impl ReadRequest {
         }
     }
 
-    /// Why the experiment does not have the figure, if it does not.
+    /// Why no result has the figure, or the experiment does not, if that is so.
     pub(crate) fn check_figure(&self, figure: &Figure) -> Result<(), String> {
+        figure.check().map_err(|why| why.to_string())?;
         let id = &self.experiment.id;
         let column = Column::new(figure.clone(), &self.points);
         column.map(drop).map_err(|why| format!("experiment \"{id}\": {why}"))

@@ -60,8 +60,14 @@ pub enum FigureError {
         /// What there is.
         known: Vec<String>,
     },
-    /// It holds a path that no result knows.
-    #[error("\"{path}\" is nowhere in the results (`nandscape docs result`)")]
+    /// It holds a path at which no result has a number.
+    #[error("{why}")]
+    NoMetric {
+        /// Which, and what was perhaps meant.
+        why: String,
+    },
+    /// It holds a path that none of the results at hand knows.
+    #[error("\"{path}\" is nowhere in the results (`nandscape metrics` lists what may be)")]
     NoPath {
         /// The path.
         path: String,
@@ -131,6 +137,15 @@ impl Figure {
     /// The number at a path.
     pub(crate) fn at(path: &str) -> Self {
         Self { path: path.to_owned(), per: None, reference: None }
+    }
+
+    /// Checks that its paths are metrics, before there are results.
+    ///
+    /// # Errors
+    /// The first that is none.
+    pub fn check(&self) -> Result<(), FigureError> {
+        let checked = self.paths().try_for_each(|path| crate::metrics::check(path));
+        checked.map_err(|why| FigureError::NoMetric { why })
     }
 
     /// The paths that it is made of.

@@ -15,6 +15,7 @@ mod document;
 mod escape;
 mod facts;
 mod figure;
+pub mod metrics;
 mod page;
 mod path;
 mod plot;

@@ -1,4 +1,5 @@
-//! Arguments of the commands that describe what can be set and what is measured: `keys`.
+//! Arguments of the commands that describe what can be set and what is measured: `keys` and
+//! `metrics`.
 
 use clap::{Args, ValueEnum};
 
@@ -30,6 +31,29 @@ pub(crate) struct KeysArgs {
     #[arg(value_name = "TEXT", default_value = "", hide_default_value = true)]
     pub(crate) text: String,
     /// How to print the keys
+    #[arg(long, value_enum, default_value_t = ListFormat::Normal)]
+    pub(crate) output_format: ListFormat,
+}
+
+/// `nandscape metrics`.
+#[derive(Args, Debug)]
+#[command(after_long_help = "\
+TEXT is the path of a metric or a part of it. If no path contains it, it is searched in the descriptions.
+A path has placeholders: <n> is the number of a list entry, from 0; <direction> is read, write or trim; <percent> is
+a percentile. `jobs.<n>.` may be left out for the first job. Figures are made of paths: waf.gc, write.iops / read.iops
+(docs/formats/sweep.md). docs/formats/result.md has longer explanations.
+
+Examples:
+  nandscape metrics                                 all metrics
+  nandscape metrics waf                             write amplification
+  nandscape metrics all.write.clat_ns.p99           what a path is
+  nandscape metrics padding                         searched in the descriptions
+  nandscape metrics --output-format csv > metrics.csv")]
+pub(crate) struct MetricsArgs {
+    /// A path, a part of one such as waf, or a word of a description
+    #[arg(value_name = "TEXT", default_value = "", hide_default_value = true)]
+    pub(crate) text: String,
+    /// How to print the metrics
     #[arg(long, value_enum, default_value_t = ListFormat::Normal)]
     pub(crate) output_format: ListFormat,
 }

@@ -1,0 +1,72 @@
+//! Replays of traces and Filebench workloads.
+
+use super::{Group, metric};
+
+pub(super) static TRACE: Group = Group {
+    name: "trace",
+    prefix: "trace",
+    when: "[replays of traces](trace.md)",
+    derived: false,
+    metrics: &[
+        metric("requests", "count", "requests of the trace"),
+        metric("devices", "count", "devices in the trace"),
+        metric("malformed_lines", "count", "lines that could not be read"),
+        metric("out_of_order", "count", "requests with a time before that of their predecessor"),
+        metric("widened", "count", "requests widened to whole sectors"),
+        metric("widened_bytes", "bytes", "bytes by which requests were widened"),
+        metric("trims_narrowed", "count", "trims narrowed to whole sectors"),
+        metric("trims_dropped", "count", "trims without a whole sector"),
+        metric("wrapped", "count", "requests beyond the end of the device that were wrapped"),
+        metric("issued_late", "count", "requests issued after their time"),
+        metric("issued_late_max_ns", "ns", "largest delay of a request issued after its time"),
+    ],
+};
+
+pub(super) static WML: Group = Group {
+    name: "wml",
+    prefix: "wml",
+    when: "[Filebench workloads](wml.md#results); rates are null where no time passed",
+    derived: false,
+    metrics: &[
+        metric("seconds", "s", "virtual time of the workload"),
+        metric("summary.ops", "count", "operations"),
+        metric("summary.ops_per_s", "1/s", "operations per second"),
+        metric("summary.reads_per_s", "1/s", "reads per second"),
+        metric("summary.writes_per_s", "1/s", "writes per second"),
+        metric("summary.bytes", "bytes", "data read and written"),
+        metric("summary.bytes_per_s", "bytes/s", "data per second"),
+        metric("summary.latency_mean_ns", "ns", "mean latency of operations"),
+        metric("flowops.<n>.ops", "count", "operations of the flowop"),
+        metric("flowops.<n>.ops_per_s", "1/s", "operations per second"),
+        metric("flowops.<n>.bytes", "bytes", "data read and written"),
+        metric("flowops.<n>.bytes_per_s", "bytes/s", "data per second"),
+        metric("flowops.<n>.latency_ns.min", "ns", "shortest latency"),
+        metric("flowops.<n>.latency_ns.mean", "ns", "mean latency"),
+        metric("flowops.<n>.latency_ns.max", "ns", "longest latency"),
+        metric(
+            "flowops.<n>.latency_ns.percentile.<percent>",
+            "ns",
+            "percentile of the latencies: 50, 90, 99 and 99.9",
+        ),
+        metric("threads.<n>.instances", "count", "threads with this name"),
+        metric("filesets.<n>.files", "count", "files of the fileset"),
+        metric(
+            "filesets.<n>.preallocated",
+            "count",
+            "files of the fileset that exist at the start",
+        ),
+        metric("filesets.<n>.directories", "count", "directories"),
+        metric("filesets.<n>.leafdirs", "count", "empty directories"),
+        metric("filesets.<n>.bytes", "bytes", "data of the preallocated files"),
+        metric("filesets.<n>.mean_depth", "number", "mean depth of a file in directories"),
+        metric("periods.<n>.t_s", "s", "end of the period"),
+        metric("periods.<n>.of_s", "s", "length of the period"),
+        metric("periods.<n>.summary.ops", "count", "operations"),
+        metric("periods.<n>.summary.ops_per_s", "1/s", "operations per second"),
+        metric("periods.<n>.summary.reads_per_s", "1/s", "reads per second"),
+        metric("periods.<n>.summary.writes_per_s", "1/s", "writes per second"),
+        metric("periods.<n>.summary.bytes", "bytes", "data read and written"),
+        metric("periods.<n>.summary.bytes_per_s", "bytes/s", "data per second"),
+        metric("periods.<n>.summary.latency_mean_ns", "ns", "mean latency of operations"),
+    ],
+};
