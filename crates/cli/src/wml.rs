@@ -69,6 +69,7 @@ fn refuse_what_means_nothing(args: &RunArgs) -> Result<(), Failure> {
             "--until-steady",
             "a workload defines its own run time",
         ),
+        (args.sizes.fit, "--fit", "a workload sets the sizes of its filesets"),
         (args.log_dir.is_some(), "--log-dir", "a workload asks for no logs of fio"),
         (args.output.hdr_log.is_some(), "--hdr-log", "flowops have their histograms in the JSON"),
     ];
