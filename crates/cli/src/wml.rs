@@ -72,6 +72,7 @@ fn refuse_what_means_nothing(args: &RunArgs) -> Result<(), Failure> {
         (args.files.len() > 1, "another job", "one workload runs at a time"),
         (!args.jobs.is_empty(), "a job on the command line", "one workload runs at a time"),
         (!args.section.is_empty(), "--section", "a workload has none"),
+        (args.sizes.fit, "--fit", "a workload sets the sizes of its filesets"),
         (args.log_dir.is_some(), "--log-dir", "a workload asks for no logs of fio"),
         (args.output.hdr_log.is_some(), "--hdr-log", "flowops have their histograms in the JSON"),
     ];

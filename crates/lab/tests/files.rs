@@ -399,3 +399,28 @@ fn f2fs_takes_cores_if_it_is_charged() {
     assert!(busy(&dear) > 1.5 * busy(&plain), "{} and {}", busy(&dear), busy(&plain));
     assert!(busy(&charged) > busy(&plain), "{} and {}", busy(&charged), busy(&plain));
 }
+
+/// Calls take the bytes that a job asks for: a page that is written in part and not cached is read first, and
+/// direct I/O needs whole sectors.
+#[test]
+fn blocks_below_the_page() {
+    let text = "[w]\nrw=randwrite\nbs=512\nsize=1m\nfsync=16\n[r]\nstonewall\nrw=read\nbs=1536\nsize=999k\n";
+    for name in ["ext4-pblk", "f2fs-ssd"] {
+        let outcome = outcome(name, &[], text);
+        let [w, r] = &outcome.workload.jobs[..] else { panic!() };
+        assert!(!w.failed() && !r.failed(), "{:?}", (&w.failures, &r.failures));
+        let writes = w.direction(Direction::Write);
+        assert_eq!((writes.ios, writes.bytes, w.unaligned), (2_048, 1 << 20, [0, 2_048, 0]));
+        assert_eq!(r.direction(Direction::Read).bytes, 999 << 10);
+        assert_eq!(w.sync.count(), 127);
+    }
+    let cached = "[w]\nrw=write\nbs=512\nsize=64k\nend_fsync=1\n";
+    let json = outcome("pblk", &[], cached).to_json("a");
+    let job = &json["jobs"][0];
+    assert_eq!(
+        (&job["write"]["io_bytes"], &job["unaligned_ios"]["write"]),
+        (&65_536.into(), &128.into())
+    );
+    let why = refused("ext4-pblk", &[], "[w]\nrw=write\nbs=1k\nsize=64k\ndirect=1\n");
+    assert!(why.starts_with("files.fio:1:1: job w: direct=1 on files needs"), "{why}");
+}

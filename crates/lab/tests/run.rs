@@ -165,3 +165,21 @@ fn valid_counts_of_lines_are_shown() {
     let worn = outcome(&random, read, 1).line_valid;
     assert!(worn.iter().filter(|lines| **lines > 0).count() > 3, "{worn:?}");
 }
+
+/// Jobs for a larger device are refused, with their place and a way out; scaled, they run, with a warning.
+#[test]
+fn jobs_of_a_larger_device_fit_when_scaled() {
+    let text = "[w]\nrw=write\nbs=64k\nsize=40g\nnumber_ios=20\n[r]\nrw=randread\noffset=40g\nsize=40g\nnumber_ios=20\n";
+    let run = |job: &JobFile| run(&stack(&[]), job, 1, RunOptions::default(), &mut NoObserver);
+    let refused = run(&job(text)).unwrap_err();
+    assert!(refused.is_bad_input(), "{refused}");
+    assert!(refused.to_string().contains(": job w: offset 0 and size"), "{refused}");
+    assert!(refused.to_string().ends_with("(--fit scales all sizes down)"), "{refused}");
+    let outcome = run(&job(text).fit()).unwrap();
+    assert!(!outcome.workload.failed());
+    let is_scaled =
+        |warning: &String| warning.starts_with("sizes and offsets of all jobs scaled by 0.0");
+    assert!(outcome.warnings.iter().any(is_scaled), "{:?}", outcome.warnings);
+    let fits = run(&job("[w]\nrw=write\nsize=1m\n").fit()).unwrap();
+    assert!(!fits.warnings.iter().any(|warning| warning.contains("scaled")), "{:?}", fits.warnings);
+}

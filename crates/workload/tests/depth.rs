@@ -143,3 +143,34 @@ fn latencies_beyond_the_limit_end_the_job() {
     let (writes, _) = single("iodepth=4\nmax_latency=,350\nnumber_ios=20");
     assert!(!writes.failed());
 }
+
+/// With `serialize_overlap`, no two I/Os in flight share bytes, and all are issued.
+#[test]
+fn overlapping_requests_wait() {
+    let keys = "rw=randrw\nnorandommap\nbsrange=2k-16k\nblockalign=2k\nsize=64k\niodepth=8\nio_size=1g\nnumber_ios=300\n";
+    let overlaps = |keys: &str| {
+        let mut device = TestDevice::new(64);
+        (device.pending, device.spread_ns) = (true, 20_000);
+        let results = common::run(&format!("[j]\n{keys}"), &mut device);
+        let ios: u64 = results.jobs[0].directions.iter().map(|direction| direction.ios).sum();
+        assert_eq!(ios, 300);
+        // With one size of sector, requests for parts of a sector may meet there.
+        results.jobs[0].depths[1..].iter().sum::<u64>()
+    };
+    let (free, serialized) = (overlaps(keys), overlaps(&format!("{keys}serialize_overlap=1\n")));
+    assert!(serialized > 0 && serialized < free, "{serialized} of {free} beside others");
+    let mut device = TestDevice::new(64);
+    (device.pending, device.spread_ns) = (true, 20_000);
+    let whole = keys.replace("2k-16k", "4k-16k").replace("blockalign=2k", "blockalign=4k");
+    common::run(&format!("[j]\n{whole}serialize_overlap=1\n"), &mut device);
+    let time = |bio: &nandscape_block::Bio| {
+        device.base_ns + bio.lba.0.wrapping_mul(0x9e37_79b9) % (device.spread_ns + 1)
+    };
+    for (index, (at, bio)) in device.log.iter().enumerate() {
+        let end = bio.lba.0 + u64::from(bio.sectors);
+        for (before, other) in &device.log[..index] {
+            let shares = other.lba.0 < end && bio.lba.0 < other.lba.0 + u64::from(other.sectors);
+            assert!(!shares || before.0 + time(other) <= at.0, "{bio:?} at {at}");
+        }
+    }
+}

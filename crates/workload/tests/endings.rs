@@ -65,9 +65,12 @@ fn a_failure_ends_the_others() {
 /// `ignore_error` tolerates what it names, by what failed.
 #[test]
 fn named_errors_are_ignored() {
-    for (keys, failed) in
-        [("", true), ("ignore_error=EIO", false), ("ignore_error=5", false), ("ignore_error=,EIO", true)]
-    {
+    for (keys, failed) in [
+        ("", true),
+        ("ignore_error=EIO", false),
+        ("ignore_error=5", false),
+        ("ignore_error=,EIO", true),
+    ] {
         let mut device = broken(Some(Defect::Fails(5)));
         let results = common::run(&format!("[j]\nsize=64k\n{keys}\n"), &mut device);
         assert_eq!(results.failed(), failed, "{keys}");
@@ -99,8 +102,10 @@ fn a_flow_goes_on_without_those_that_ended() {
 /// A job with `steadystate` ends when its rate has been steady for the window, or with its time.
 #[test]
 fn a_steady_job_ends() {
-    let steady = "rw=randread\ntime_based\nruntime=30\nsteadystate=iops:1%\nsteadystate_duration=3\n";
-    let results = run(&format!("[j]\n{steady}steadystate_ramp_time=2\n[k]\n{steady}thinktime=1ms\n"));
+    let steady =
+        "rw=randread\ntime_based\nruntime=30\nsteadystate=iops:1%\nsteadystate_duration=3\n";
+    let results =
+        run(&format!("[j]\n{steady}steadystate_ramp_time=2\n[k]\n{steady}thinktime=1ms\n"));
     let [j, k] = &results.jobs[..] else { panic!() };
     for (job, ended) in [(j, 5), (k, 3)] {
         let found = job.steady.as_ref().unwrap();
@@ -111,7 +116,9 @@ fn a_steady_job_ends() {
     }
     assert!((j.steady.as_ref().unwrap().window[0].iops - 100_000.0).abs() < 2.0);
     // Steps of the rate that are larger than the limit.
-    let results = run("[j]\ntime_based\nruntime=8\nss=bw:1%\nss_dur=3\nthinktime=600ms\nthinktime_blocks=9000\n");
+    let results = run(
+        "[j]\ntime_based\nruntime=8\nss=bw:1%\nss_dur=3\nthinktime=600ms\nthinktime_blocks=9000\n",
+    );
     let found = results.jobs[0].steady.as_ref().unwrap();
     assert!(!found.attained && results.jobs[0].runtime == Nanos::from_secs(8), "{found:?}");
 }
@@ -151,7 +158,8 @@ fn a_slow_job_fails() {
         if fails {
             let at = job.failures[0].at;
             assert!(at >= Nanos::from_secs(3) && at < Nanos::from_ms(3_010), "{at}");
-            let is_rate = matches!(job.failures[0].what, FailureKind::TooSlowRate { got: 990..=1000, .. });
+            let is_rate =
+                matches!(job.failures[0].what, FailureKind::TooSlowRate { got: 990..=1000, .. });
             assert!(is_rate || keys.starts_with("rate_min"), "{:?}", job.failures);
             assert!(job.failures[0].to_string().contains("not met, got"), "{:?}", job.failures);
         }

@@ -56,7 +56,7 @@ fn a_partial_read_is_widened() {
     assert_eq!(requests(&device), reads.map(|(lba, sectors)| (Op::Read, lba, sectors)));
     assert_eq!(results.jobs[0].direction(Direction::Read).bytes, 8 * 1024);
     assert_eq!(results.jobs[1].unaligned, [4, 0, 0]);
-    let text = "[j]\nrw=randwrite\nbsrange=4k-16k\nblockalign=512\nsize=64k\nnumber_ios=40\n[k]\nrw=write\nbs=4k\nsize=64k\n";
+    let text = "[j]\nrw=randwrite\nbsrange=4k-16k\nblockalign=512\nsize=64k\nio_size=1g\nnumber_ios=40\n[k]\nrw=write\nbs=4k\nsize=64k\n";
     let results = common::run(text, &mut TestDevice::new(64));
     assert!((20..40).contains(&results.jobs[0].unaligned[1]), "most begin within a sector");
     assert_eq!(results.jobs[1].unaligned, [0; 3]);

@@ -11,7 +11,9 @@ use super::hang::{describe_waiting, is_hang, run_with_timeout};
 use super::observer::Observer;
 use crate::stack::Stack;
 use crate::timeline::{LOG_ROOM, Levels, Request, Requests};
-use nandscape_block::{AsyncDevice, Bio, BlockDevice, Completion, DeviceCaps, Owner, Submit, Token};
+use nandscape_block::{
+    AsyncDevice, Bio, BlockDevice, Completion, DeviceCaps, Owner, Submit, Token,
+};
 use nandscape_fs::contract::SyscallCost;
 use nandscape_ftl::{Detail, Ftl, SectorCounts};
 use nandscape_media::{Layer, OpenChannel};

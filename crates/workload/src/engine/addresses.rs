@@ -276,7 +276,9 @@ fn source(
     let ranks = match distribution {
         Distribution::Uniform => return Ok(Source::Uniform),
         Distribution::Zoned if at.zones.is_empty() => return Ok(Source::Uniform),
-        Distribution::Zoned => return Ok(Source::Zoned(zones(&at.zones, at.align * at.unit_bytes, places)?)),
+        Distribution::Zoned => {
+            return Ok(Source::Zoned(zones(&at.zones, at.align * at.unit_bytes, places)?));
+        }
         Distribution::Zipf(theta) => Ranks::Zipf(Zipf::new(places, theta).map_err(bad)?),
         Distribution::Pareto(h) => Ranks::Pareto(Pareto::new(places, h).map_err(bad)?),
         Distribution::Normal(percent) => Ranks::Normal(Normal::new(places, percent).map_err(bad)?),

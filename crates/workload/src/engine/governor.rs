@@ -10,6 +10,7 @@ use super::reaper::Reaper;
 use super::search::Search;
 use crate::fio::{Counted, JobSpec, ThinkTime};
 use nandscape_rt::Nanos;
+use std::ops::Range;
 
 /// Whether a job asks before each I/O.
 pub(super) fn governs(spec: &JobSpec) -> bool {
@@ -17,6 +18,7 @@ pub(super) fn governs(spec: &JobSpec) -> bool {
     thinks
         || spec.replays()
         || spec.zoning.is_zbd()
+        || spec.serializes_overlaps
         || spec.flow.weight > 0
         || spec.goal.target > Nanos::ZERO
         || Reaper::new(spec.reaping, spec.depth()).is_some()
@@ -29,6 +31,7 @@ pub(super) struct Governor {
     pub(super) search: Option<Search>,
     pub(super) member: Option<Member>,
     pub(super) playback: Option<Playback>,
+    pub(super) overlaps: Option<Overlaps>,
     depth: u32,
 }
 
@@ -41,6 +44,7 @@ impl Governor {
             search: Search::new(spec.goal, depth),
             member: (spec.flow.weight > 0).then(|| Member::new(job, spec.flow)),
             playback,
+            overlaps: spec.serializes_overlaps.then(Overlaps::default),
             depth,
         })
     }
@@ -53,6 +57,29 @@ impl Governor {
     /// Whether nothing may be issued, with so many in flight.
     pub(super) fn holds(&self, in_flight: u32) -> bool {
         self.is_full(in_flight) || self.reaper.as_ref().is_some_and(Reaper::is_waiting)
+    }
+}
+
+/// `serialize_overlap`: the bytes that are in flight.
+#[derive(Clone, Default, Debug)]
+pub(super) struct Overlaps {
+    in_flight: Vec<Range<u64>>,
+}
+
+impl Overlaps {
+    /// Whether any of these bytes are in flight.
+    pub(super) fn has(&self, bytes: &Range<u64>) -> bool {
+        self.in_flight.iter().any(|other| other.start < bytes.end && bytes.start < other.end)
+    }
+
+    pub(super) fn issued(&mut self, bytes: Range<u64>) {
+        self.in_flight.push(bytes);
+    }
+
+    pub(super) fn completed(&mut self, bytes: &Range<u64>) {
+        if let Some(at) = self.in_flight.iter().position(|other| other == bytes) {
+            self.in_flight.swap_remove(at);
+        }
     }
 }
 

@@ -19,8 +19,8 @@ use super::zbd::Command;
 use crate::target::IoTarget;
 use nandscape_block::zone::ZoneAction;
 use nandscape_block::{
-    Bio, BlockError, Completion, Done, FlushScope, Lba, Op, Payload, Reply,
-    SectorData, Submit, Tag, Token,
+    Bio, BlockError, Completion, Done, FlushScope, Lba, Op, Payload, Reply, SectorData, Submit,
+    Tag, Token,
 };
 use nandscape_rt::Nanos;
 
@@ -499,7 +499,9 @@ impl<S> Engine<S> {
                     self.count_rare(index);
                 }
                 self.leave_zone(index, failed);
-                self.jobs[owner].returned(kind, self.now);
+                let slot = &self.slots[index];
+                let bytes = slot.offset()..slot.offset() + slot.bytes();
+                self.jobs[owner].returned(kind, &bytes, self.now);
                 true
             }
         }

@@ -29,6 +29,7 @@ use crate::target::IoTarget;
 use nandscape_block::{Lba, SECTOR_BYTES};
 use nandscape_rt::Nanos;
 use report::Tally;
+use std::ops::Range;
 
 /// Where a job stands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -399,7 +400,9 @@ impl Job {
 
     /// An I/O that is not plain left its slot, completed or failed: `fsync` returns, or the job
     /// thinks before it goes on.
-    pub(super) fn returned(&mut self, kind: Kind, now: Nanos) {
+    pub(super) fn returned(&mut self, kind: Kind, bytes: &Range<u64>, now: Nanos) {
+        let overlaps = self.governor.as_mut().and_then(|governor| governor.overlaps.as_mut());
+        overlaps.into_iter().for_each(|overlaps| overlaps.completed(bytes));
         match kind {
             Kind::Sync => self.flushing = false,
             Kind::Reset => {}

@@ -91,9 +91,9 @@ use plan::Plan;
 use shadow::{Shadow, Version};
 use shape::Shape;
 use shared::Shared;
-use steady::SteadyGroup;
 use std::collections::VecDeque;
 use std::ops::Range;
+use steady::SteadyGroup;
 use zbd::{Layout, Zones};
 
 /// Requests in flight, and jobs, that a run has room for.

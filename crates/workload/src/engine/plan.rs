@@ -293,7 +293,7 @@ fn span(
     match (extents, files) {
         ([extent], []) => {
             layout.span(spec, extent.base_bytes / SECTOR_BYTES, extent.bytes / SECTOR_BYTES)
-        },
+        }
         _ => Err("zonemode=zbd is for the block device of a stack, not for files".into()),
     }
 }
@@ -315,7 +315,6 @@ fn extents(
         let extent = extent(spec, &space(caps)?, clone, spec.size);
         let extent = extent.map_err(|problem| match caps.has_append_only() {
             true => format!("{problem} that are writable at random; a file system writes the append-only regions"),
-            false if problem.contains("reach beyond") => format!("{problem}; --fit scales all sizes down"),
             false => problem,
         })?;
         check_zones(spec, caps, &extent)?;
@@ -409,7 +408,8 @@ fn extent(
         Some(Amount::Bytes(bytes)) if bytes <= rest => bytes,
         Some(Amount::Bytes(bytes)) => {
             return Err(format!(
-                "offset {offset} and size {bytes} reach beyond the device's {device} bytes"
+                "offset {offset} and size {bytes} reach beyond the device's {device} bytes (--fit scales all \
+                 sizes down)"
             ));
         }
         Some(percent) => {

@@ -149,9 +149,10 @@ impl<S> Engine<S> {
         if self.now < self.steady[at].due || self.steady[at].result.attained {
             return;
         }
-        let totals = self.steady[at].jobs.iter().flat_map(|index| {
-            Direction::ALL.map(|direction| self.jobs[*index].totals(direction))
-        });
+        let totals = self.steady[at]
+            .jobs
+            .iter()
+            .flat_map(|index| Direction::ALL.map(|direction| self.jobs[*index].totals(direction)));
         let totals = totals.fold((0, 0), |sum, job| (sum.0 + job.0, sum.1 + job.1));
         let group = &mut self.steady[at];
         let passed = self.now.saturating_sub(group.due).0 / group.interval.0;
@@ -174,8 +175,12 @@ mod tests {
     fn group(criterion: SteadyCriterion) -> SteadyGroup {
         let second = Nanos::from_secs(1);
         let duration = Nanos::from_secs(4);
-        let rule =
-            SteadyRule { criterion: Some(criterion), duration, ramp: Nanos::ZERO, interval: second };
+        let rule = SteadyRule {
+            criterion: Some(criterion),
+            duration,
+            ramp: Nanos::ZERO,
+            interval: second,
+        };
         SteadyGroup { due: Nanos::ZERO, ..SteadyGroup::new(&rule).unwrap() }
     }
 
@@ -194,9 +199,9 @@ mod tests {
     fn a_full_window_is_judged() {
         let iops = SteadyCriterion { bandwidth: false, slope: false, percent: true, limit: 10.0 };
         let falling = [200, 150, 120, 110, 105, 100, 100, 100];
-        assert_eq!(steady_after(iops, &falling), Some(5), "110 is 6 % above 103.75");
+        assert_eq!(steady_after(iops, &falling), Some(6), "110 is 6 % above 103.75");
         let exact = SteadyCriterion { percent: false, limit: 5.0, ..iops };
-        assert_eq!(steady_after(exact, &falling), Some(6));
+        assert_eq!(steady_after(exact, &falling), Some(7));
         let slope = SteadyCriterion { slope: true, limit: 1.0, ..iops };
         assert_eq!(steady_after(slope, &[100, 200, 200, 100]), Some(3), "a slope of zero");
         assert_eq!(steady_after(slope, &[100, 200, 300, 400, 500]), None);

@@ -15,7 +15,8 @@ impl Factor {
     const ONE: Self = Self { room: 1, asked: 1 };
 
     fn is_below(self, other: Self) -> bool {
-        u128::from(self.room) * u128::from(other.asked) < u128::from(other.room) * u128::from(self.asked)
+        u128::from(self.room) * u128::from(other.asked)
+            < u128::from(other.room) * u128::from(self.asked)
     }
 
     /// So much of `bytes`, in whole blocks, sectors or units, as they were before.
@@ -99,7 +100,9 @@ fn scale(spec: &mut JobSpec, factor: Factor) {
     }
     if spec.zoning.is_strided() {
         let zoning = &mut spec.zoning;
-        for (bytes, min) in [(&mut zoning.size, block), (&mut zoning.range, block), (&mut zoning.skip, 0)] {
+        for (bytes, min) in
+            [(&mut zoning.size, block), (&mut zoning.range, block), (&mut zoning.skip, 0)]
+        {
             if *bytes > 0 {
                 *bytes = factor.of(*bytes, least).max(min);
             }
@@ -127,7 +130,10 @@ mod tests {
         assert_eq!((a.size, a.block_bytes[1]), (Some(Amount::Bytes(1 << 28)), 65_536));
         assert_eq!((b.offset, b.size), (Amount::Bytes(3 << 28), Some(Amount::Bytes(1 << 28))));
         assert_eq!(b.io_size, Some(Amount::Bytes(2 << 30)));
-        assert_eq!((c.size, d.offset_increment), (Some(Amount::Percent(50)), Amount::Bytes(1 << 29)));
+        assert_eq!(
+            (c.size, d.offset_increment),
+            (Some(Amount::Percent(50)), Amount::Bytes(1 << 29))
+        );
     }
 
     /// What fits stays, unless it was not asked for; results are whole blocks within the device.

@@ -154,6 +154,7 @@ pub(super) const KEYS: &[(&[&str], Setter)] = &[
     (&["verify"], verify),
     (&["do_verify"], store!(do_verify, |v| v.flag())),
     (&["continue_on_error"], store!(tolerated, tolerated)),
+    (&["serialize_overlap"], store!(serializes_overlaps, |v| v.flag())),
     (&["ignore_error"], ignore_error),
     (&["exitall"], store!(exit.when_done, |v| v.flag())),
     (&["exitall_on_error"], store!(exit.when_failed, |v| v.flag())),
@@ -180,9 +181,7 @@ pub fn supported_keys() -> impl Iterator<Item = &'static str> {
     all().flat_map(|(names, _)| names.iter().copied())
 }
 
-const SUBMITTED_AT_ONCE: Why = Why::Always(
-    "ignored: submission takes no virtual time",
-);
+const SUBMITTED_AT_ONCE: Why = Why::Always("ignored: submission takes no virtual time");
 const SPINNING: Why =
     Why::Always("ignored: spinning is part of thinktime, and takes no CPU in virtual time");
 
@@ -228,7 +227,8 @@ fn pattern(job: &mut JobSpec, value: &Value<'_>) -> Set {
 /// Bytes in whole units, which may be negative.
 fn signed_units(text: &str, kb_base: u64) -> Option<i64> {
     let (sign, text) = text.strip_prefix('-').map_or((1, text), |text| (-1, text));
-    let bytes = units::bytes(text, kb_base).filter(|bytes| bytes.is_multiple_of(units::UNIT_BYTES))?;
+    let bytes =
+        units::bytes(text, kb_base).filter(|bytes| bytes.is_multiple_of(units::UNIT_BYTES))?;
     i64::try_from(bytes).ok().map(|bytes| sign * bytes)
 }
 

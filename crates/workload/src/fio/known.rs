@@ -104,10 +104,7 @@ pub(super) const MACHINE: &[(Why, &[&str])] = &[
         Why::Always("ignored: fio itself no longer supports it"),
         &["rwmixcycle", "flow_watermark", "thinkcycles", "verifysort", "verifysort_nr"],
     ),
-    (
-        Why::Always("ignored: the random map always fits in memory"),
-        &["softrandommap"],
-    ),
+    (Why::Always("ignored: the random map always fits in memory"), &["softrandommap"]),
     (
         Why::Always("ignored: logs are written as text, without I/O priorities"),
         &[
@@ -202,7 +199,6 @@ pub(super) const UNSUPPORTED: &[&str] = &[
     "ramp_size",
     "random_sequence_stride",
     "recover_zbd_write_error",
-    "serialize_overlap",
     "spr_cs",
     "spr_num_regions",
     "spr_op",

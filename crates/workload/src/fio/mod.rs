@@ -30,8 +30,8 @@ pub use files::{FileLayout, JobInstance, LaidOutFile};
 pub use keys::supported_keys;
 pub use reader::{Environment, ExpandError, HostEnvironment, expand, load, parse, parse_for};
 pub use rules::{
-    AccessZone, BlockSizes, Counted, ExitRule, ExitWhat, FileKeys, FileOrder, FileService, FlowShare, IoLog,
-    LatencyGoal, Reaping, Replaying, Sequence, ThinkTime, ZoneMode, Zoning,
+    AccessZone, BlockSizes, Counted, ExitRule, ExitWhat, FileKeys, FileOrder, FileService,
+    FlowShare, IoLog, LatencyGoal, Reaping, Replaying, Sequence, ThinkTime, ZoneMode, Zoning,
 };
 pub use runtime::Runtime;
 pub use sources::{COMMAND_LINE, JobSources, JobText, is_flag, is_known};

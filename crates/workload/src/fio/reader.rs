@@ -503,7 +503,16 @@ fn check(section: &Section, job: &JobSpec) -> Result<(), JobFileError> {
         }
     }
     if let Some(problem) = beside_partial_sectors(job) {
-        let keys = ["bs", "blocksize", "bsrange", "blocksize_range", "bssplit", "blockalign", "ba", "offset"];
+        let keys = [
+            "bs",
+            "blocksize",
+            "bsrange",
+            "blocksize_range",
+            "bssplit",
+            "blockalign",
+            "ba",
+            "offset",
+        ];
         return fail(&keys, problem);
     }
     if job.zoning.mode == ZoneMode::Strided && job.zoning.size == 0 {
@@ -530,11 +539,17 @@ fn beside_partial_sectors(job: &JobSpec) -> Option<&'static str> {
     if job.unit_bytes() == SECTOR_BYTES {
         None
     } else if job.pattern.mix.has(Direction::Trim) {
-        Some("trims need sizes, alignments and offsets in multiples of 4096 bytes (the device's sector)")
+        Some(
+            "trims need sizes, alignments and offsets in multiples of 4096 bytes (the device's sector)",
+        )
     } else if job.verify {
-        Some("verify needs sizes, alignments and offsets in multiples of 4096 bytes (the device's sector)")
+        Some(
+            "verify needs sizes, alignments and offsets in multiples of 4096 bytes (the device's sector)",
+        )
     } else if job.zoning.is_zbd() {
-        Some("zonemode=zbd needs sizes and offsets in multiples of 4096 bytes (the device's sector)")
+        Some(
+            "zonemode=zbd needs sizes and offsets in multiples of 4096 bytes (the device's sector)",
+        )
     } else {
         None
     }

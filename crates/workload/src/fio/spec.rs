@@ -3,8 +3,8 @@
 use super::direction::Direction;
 use super::error::{Notice, Place};
 use super::rules::{
-    AccessZone, BlockSizes, ExitRule, FileKeys, FlowShare, LatencyGoal, Reaping, Replaying, Sequence,
-    ThinkTime, ZoneMode, Zoning,
+    AccessZone, BlockSizes, ExitRule, FileKeys, FlowShare, LatencyGoal, Reaping, Replaying,
+    Sequence, ThinkTime, ZoneMode, Zoning,
 };
 use super::steady::SteadyRule;
 use super::units::{Amount, UNIT_BYTES};
@@ -237,6 +237,8 @@ pub struct JobSpec {
     pub do_verify: bool,
     /// `continue_on_error`.
     pub tolerated: Tolerated,
+    /// `serialize_overlap`: an I/O waits for those in flight whose bytes it shares.
+    pub serializes_overlaps: bool,
     /// `exitall` and its relatives.
     pub exit: ExitRule,
     /// `wait_for`: a job above that ends before this one begins.
@@ -315,6 +317,7 @@ impl JobSpec {
             unchecked: false,
             do_verify: true,
             tolerated: Tolerated::default(),
+            serializes_overlaps: false,
             exit: ExitRule::NONE,
             wait_for: None,
             steady: SteadyRule::NONE,
@@ -400,9 +403,8 @@ impl JobSpec {
     pub fn unit_bytes(&self) -> u64 {
         let whole = |bytes: u64| bytes.is_multiple_of(SECTOR_BYTES);
         let used = Direction::ALL.into_iter().filter(|direction| self.pattern.mix.has(*direction));
-        let mut blocks = used.map(|d| {
-            self.sizes(d).are_multiples_of(SECTOR_BYTES) && whole(self.align(d))
-        });
+        let mut blocks =
+            used.map(|d| self.sizes(d).are_multiples_of(SECTOR_BYTES) && whole(self.align(d)));
         let zoning = &self.zoning;
         let zones = [zoning.size, zoning.range, zoning.skip, zoning.capacity];
         let whole_zones = zoning.mode == ZoneMode::None || zones.into_iter().all(whole);

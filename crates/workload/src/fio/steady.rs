@@ -60,7 +60,8 @@ impl SteadyRule {
 
 /// `KIND:LIMIT` or `KIND:LIMIT%`.
 pub(super) fn criterion(value: &Value<'_>) -> Result<SteadyCriterion, String> {
-    let expected = "iops, iops_slope, bw or bw_slope with a limit, such as iops:5% or bw_slope:100k";
+    let expected =
+        "iops, iops_slope, bw or bw_slope with a limit, such as iops:5% or bw_slope:100k";
     let (name, limit) = value.named(expected)?;
     let (bandwidth, slope) = match name {
         "iops" => (false, false),

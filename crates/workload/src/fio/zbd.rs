@@ -18,7 +18,7 @@ pub(super) fn refused(job: &JobSpec) -> Option<Refusal> {
     let varied = job.block_range[trimmed].is_some() || !job.block_split[trimmed].is_empty();
     let follows = job.pattern.random && job.percentage_random != [100; 3];
     let sequenced = job.sequence.ios > 1 || job.sequence.skip_bytes != 0;
-    let refusals: [(bool, Refusal); 9] = [
+    let refusals: [(bool, Refusal); 10] = [
         (zoning.skip > 0, (&["zoneskip"], "must be 0 with zonemode=zbd")),
         (
             zoning.size > 0 && zoning.capacity > zoning.size,
@@ -49,6 +49,7 @@ pub(super) fn refused(job: &JobSpec) -> Option<Refusal> {
                 "trims of zonemode=zbd are whole zones, of one size (bs)",
             ),
         ),
+        (job.serializes_overlaps, (&["serialize_overlap"], "is not supported with zonemode=zbd")),
         (sequenced, (&["rw", "readwrite"], "a `:` modifier is not supported with zonemode=zbd")),
         (follows, (&["percentage_random"], "is not supported with zonemode=zbd")),
         (

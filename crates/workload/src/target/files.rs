@@ -233,9 +233,7 @@ impl FileCalls {
         let io = self.io_mode(instance);
         match bio.op {
             Op::Read => self.read(caller, bio, bytes, io).await,
-            Op::Write => {
-                self.write(caller, bio, bytes, (io, instance)).await.map(|()| Reply::None)
-            }
+            Op::Write => self.write(caller, bio, bytes, (io, instance)).await.map(|()| Reply::None),
             Op::Discard => self.punch(caller, bio).await.map(|()| Reply::None),
             Op::Flush => self.sync(caller, instance).await.map(|()| Reply::None),
             _ => Err(FsError::Unsupported("anything but reads, writes, trims and syncs of files")),
@@ -267,13 +265,7 @@ impl FileCalls {
         })
     }
 
-    async fn read(
-        &self,
-        caller: Caller,
-        bio: &Bio,
-        bytes: Range<u64>,
-        io: Io,
-    ) -> Result<Reply> {
+    async fn read(&self, caller: Caller, bio: &Bio, bytes: Range<u64>, io: Io) -> Result<Reply> {
         let mut content = Vec::new();
         for (file, base, part) in self.parts_of_bytes(bio, &bytes) {
             let (offset, len) = (part.start - base, part.end - part.start);

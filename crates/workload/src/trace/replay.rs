@@ -502,7 +502,8 @@ impl<S> Replay<S> {
             }
         }
         if let Some(recorder) = &mut self.recorder {
-            let offset = slot.extents[0].map_or(0, |extent| extent.lba.0 * nandscape_block::SECTOR_BYTES);
+            let offset =
+                slot.extents[0].map_or(0, |extent| extent.lba.0 * nandscape_block::SECTOR_BYTES);
             let (began, at) = (self.began, self.now);
             recorder.completed(&Completed { job: 0, direction, began, at, latency, offset, bytes });
         }

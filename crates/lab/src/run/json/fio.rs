@@ -72,7 +72,8 @@ fn job(job: &JobResult, all: &[JobResult], detail: LatencyDetail) -> Value {
         put(one.name(), direction(job, all, one, detail));
     }
     if job.unaligned.iter().any(|ios| *ios > 0) {
-        let ios = Direction::ALL.map(|one| (one.name().to_owned(), job.unaligned[one as usize].into()));
+        let ios =
+            Direction::ALL.map(|one| (one.name().to_owned(), job.unaligned[one as usize].into()));
         put("unaligned_ios", Value::Object(ios.into_iter().collect()));
     }
     put("sync", json!({ "total_ios": job.sync.count(), "lat_ns": ranked(&job.sync, detail) }));
@@ -193,8 +194,9 @@ fn steady_state(steady: &SteadyResult) -> Value {
         let sum: f64 = steady.window.iter().map(of).sum();
         (sum / steady.window.len().max(1) as f64) as u64
     };
-    let samples =
-        |of: fn(&SteadySample) -> f64| steady.window.iter().map(|s| of(s) as u64).collect::<Vec<_>>();
+    let samples = |of: fn(&SteadySample) -> f64| {
+        steady.window.iter().map(|s| of(s) as u64).collect::<Vec<_>>()
+    };
     json!({
         "ss": format!("{}:{limit:.6}{unit}", steady.criterion.name()),
         "duration": steady.duration.0 / 1_000_000_000,

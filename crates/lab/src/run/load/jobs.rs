@@ -179,7 +179,8 @@ fn fitted<'a>(
         None => (Cow::Borrowed(file), Vec::new()),
         Some((fitted, factor)) => {
             let gib = device_bytes as f64 / f64::from(1 << 30);
-            let warning = format!("sizes and offsets of all jobs scaled by {factor:.3} to fit {gib:.2} GiB");
+            let warning =
+                format!("sizes and offsets of all jobs scaled by {factor:.3} to fit {gib:.2} GiB");
             (Cow::Owned(fitted), vec![warning])
         }
     }

@@ -187,6 +187,8 @@ fn endless(file: &JobFile) -> Result<JobFile, RunError> {
     }
     for spec in &mut file.jobs {
         (spec.time_based, spec.runtime) = (true, None);
+        // Rounds say when they are steady.
+        spec.steady.criterion = None;
     }
     Ok(file)
 }

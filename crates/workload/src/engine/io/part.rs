@@ -114,7 +114,8 @@ impl<S> Engine<S> {
         let (lba, last) = (slot.lba, slot.sectors - 1);
         // Offset and length of each; ends that are neighbours are one read.
         let ends = match (part.begins_within(), part.ends_within()) {
-            (true, true) if last > 1 => [Some((0, 1)), Some((last, 1))],
+            (true, true) if last == 0 => [Some((0, 1)), None],
+            (true, true) if last > 1 || reads.bio_sectors < 2 => [Some((0, 1)), Some((last, 1))],
             (true, true) => [Some((0, last + 1)), None],
             (true, false) => [Some((0, 1)), None],
             (false, _) => [Some((last, 1)), None],

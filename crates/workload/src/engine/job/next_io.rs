@@ -11,6 +11,7 @@ use crate::fio::{Counted, Direction, UNIT_BYTES};
 use crate::target::IoTarget;
 use nandscape_block::{Lba, SECTOR_BYTES};
 use nandscape_rt::Nanos;
+use std::ops::Range;
 
 /// What a job wants to do now; [`Job::units`] says how long an I/O is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -162,16 +163,30 @@ impl Job {
         if let Some(next_io) = self.wait_for_flow(&mut shared.flows) {
             return next_io;
         }
+        if self.is_overlapping() {
+            return NextIo::Nothing;
+        }
         let next_io = match self.zoned.is_some() {
             true => self.next_io_in_zones(target, &mut shared.zones, now),
             false if self.has_whole_sectors() => self.next_io_drawn::<true>(target, now),
             false => self.next_io_drawn::<false>(target, now),
         };
-        if let (NextIo::Io(_), Some(governor)) = (next_io, &mut self.governor) {
+        if let (NextIo::Io(next), Some(governor)) = (next_io, &mut self.governor) {
+            let bytes = bytes_of(next, self.units, self.plan.unit_bytes);
+            governor.overlaps.iter_mut().for_each(|overlaps| overlaps.issued(bytes.clone()));
             governor.member.iter_mut().for_each(|member| shared.flows.issued(member));
             self.think(Counted::Issued, now);
         }
         next_io
+    }
+
+    /// Whether the next I/O waits for one in flight whose bytes it shares.
+    fn is_overlapping(&self) -> bool {
+        let governor = self.governor.as_ref();
+        let Some(overlaps) = governor.and_then(|governor| governor.overlaps.as_ref()) else {
+            return false;
+        };
+        overlaps.has(&bytes_of(self.draw.peek(), self.draw.units(), self.plan.unit_bytes))
     }
 
     /// What to do instead of an I/O when the job is ahead of its flow.
@@ -202,9 +217,7 @@ impl Job {
         self.playback().into_iter().for_each(Playback::take);
         match step {
             Step::Flush => self.next_io_flush(),
-            Step::Io(next, sectors) => {
-                self.take(next, sectors, u64::from(sectors) * SECTOR_BYTES)
-            }
+            Step::Io(next, sectors) => self.take(next, sectors, u64::from(sectors) * SECTOR_BYTES),
         }
     }
 
@@ -233,4 +246,9 @@ impl Job {
         self.units = sectors;
         NextIo::Reread(lba)
     }
+}
+
+/// The bytes of an I/O.
+fn bytes_of(next: Next, units: u32, unit_bytes: u64) -> Range<u64> {
+    next.first * unit_bytes..(next.first + u64::from(units)) * unit_bytes
 }
