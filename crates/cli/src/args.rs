@@ -20,7 +20,7 @@ pub(crate) use paper::PaperArgs;
 pub(crate) use report::{HtmlArgs, ReportArgs};
 pub(crate) use state::{CacheArgs, DeviceArgs, StateCommand, StateSaveArgs, StatesArgs};
 pub(crate) use trace::{
-    TraceArgs, TraceCommand, TraceFileArgs, TraceFormat, TraceInfoArgs, TraceRunArgs,
+    TraceArgs, TraceCommand, TraceConvertArgs, TraceFileArgs, TraceInfoArgs, TraceRunArgs,
 };
 
 use crate::paint::ColorChoice;

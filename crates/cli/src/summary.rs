@@ -7,6 +7,7 @@ use nandscape_lab::run::{IoPath, Outcome, VERSION, WINDOW_ROUNDS, ZoneReport};
 use nandscape_lab::state::{Origin, Preconditioned};
 use nandscape_lab::workload::engine::{JobResult, Latencies, ZoneCounts};
 use nandscape_lab::workload::fio::Direction;
+use nandscape_lab::workload::trace::TraceCounts;
 use nandscape_lab::workload::wml::engine::{Report, summary_line};
 use nandscape_rt::Nanos;
 use nandscape_rt::words::{counted, grouped};
@@ -183,16 +184,19 @@ impl Page {
         let mut text = format!("{requests} in the trace");
         if fit.widened > 0 {
             let added = bytes(fit.widened_bytes as f64);
-            text += &format!("; {} widened to whole sectors, {added} total", grouped(fit.widened));
+            text +=
+                &format!("; {} unaligned, rounded out to 4 KiB (+{added})", grouped(fit.widened));
+            text += &issued(counts, &outcome.workload.jobs);
         }
         if fit.narrowed + fit.dropped > 0 {
             let (narrowed, dropped) = (grouped(fit.narrowed), grouped(fit.dropped));
             text += &format!(
-                "; {narrowed} trims narrowed to whole sectors, {dropped} without one left out"
+                "; {narrowed} trims narrowed to whole sectors, {dropped} smaller than a sector \
+                 dropped"
             );
         }
         if counts.late > 0 {
-            text += &format!("; at most {} late", time(counts.late_max));
+            text += &format!("; max issue delay {}", time(counts.late_max));
         }
         self.line("    ", &text);
     }
@@ -482,6 +486,24 @@ pub(crate) fn time(time: Nanos) -> String {
     let number = time.0 as f64 / ns as f64;
     let decimals = if number >= 100.0 { 0 } else { 1 + usize::from(number < 10.0) };
     format!("{number:.decimals$} {unit}")
+}
+
+/// What a trace asked for, and what was issued for it in whole sectors.
+fn issued(counts: &TraceCounts, jobs: &[JobResult]) -> String {
+    let (transfers, all) = ([Direction::Read, Direction::Write], jobs.iter());
+    let asked = all.map(|job| transfers.map(|to| job.direction(to).bytes).iter().sum::<u64>());
+    let issued: u64 = transfers.map(|to| counts.issued_bytes[to as usize]).iter().sum();
+    let seconds = jobs.first().map_or(0.0, |job| job.runtime.as_secs_f64());
+    let rate = |sum: u64| format!("{}/s", bytes(sum as f64 / seconds));
+    let mut text = String::new();
+    if seconds > 0.0 {
+        text = format!(": {} requested, {} issued", rate(asked.sum()), rate(issued));
+    }
+    if counts.rmw_reads > 0 {
+        let reads = counted(counts.rmw_reads, ["read", "reads"]);
+        text += &format!("; {reads} of 4 KiB for read-modify-write");
+    }
+    text
 }
 
 fn sector_bytes(sectors: u64) -> String {

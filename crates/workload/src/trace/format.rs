@@ -75,6 +75,23 @@ impl Format {
         }
     }
 
+    /// What it is.
+    #[must_use]
+    pub const fn description(self) -> &'static str {
+        match self {
+            Self::FioV2 => "fio's I/O log, version 2",
+            Self::FioV3 => "fio's I/O log, version 3",
+            Self::Blkparse => "Text of blkparse",
+            Self::Blktrace => "Binary files of blktrace, one or those of all CPUs",
+            Self::Msr => "CSV of the MSR Cambridge traces",
+            Self::Alibaba => "CSV of Alibaba's block traces",
+            Self::Tencent => "CSV of Tencent's cloud block storage traces",
+            Self::Systor17 => "CSV of the SYSTOR '17 traces",
+            Self::Spc => "SPC traces, as in the UMass Trace Repository",
+            Self::DiskSim => "ASCII of DiskSim, also MQSim's",
+        }
+    }
+
     /// The format of a file that begins like `head`: blktrace's and fio's by their first bytes, any other
     /// by the first line that one of them can read.
     #[must_use]

@@ -39,4 +39,4 @@ pub use info::{DirectionInfo, Info, SIZE_CLASSES};
 pub use reader::{ReadCounts, ReadOptions, TraceReader};
 pub use record::{Action, Record};
 pub use replay::{Pace, Replay, ReplayOptions, TraceCounts, check};
-pub use write::{LeftOut, TraceWriter};
+pub use write::{LeftOut, TraceWriter, WRITABLE};
