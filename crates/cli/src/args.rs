@@ -28,7 +28,7 @@ pub(crate) use state::{
     StatesArgs,
 };
 pub(crate) use trace::{
-    TraceArgs, TraceCommand, TraceFileArgs, TraceFormat, TraceInfoArgs, TraceRunArgs,
+    TraceArgs, TraceCommand, TraceConvertArgs, TraceFileArgs, TraceInfoArgs, TraceRunArgs,
 };
 
 use crate::paint::ColorChoice;

@@ -13,6 +13,9 @@ pub(crate) use units::{bytes, count, latencies, time};
 use crate::paint::{Paint, Tone};
 use nandscape_fs::cache::Lookups;
 use nandscape_lab::run::{Outcome, WINDOW_ROUNDS};
+use nandscape_lab::workload::engine::JobResult;
+use nandscape_lab::workload::fio::Direction;
+use nandscape_lab::workload::trace::TraceCounts;
 use nandscape_rt::words::{counted, grouped};
 use units::sector_bytes;
 
@@ -70,15 +73,15 @@ impl Page {
         let mut text = format!("{requests} in the trace");
         if fit.widened > 0 {
             let added = bytes(fit.widened_bytes as f64);
-            text += &format!(
-                "; {} unaligned, rounded out to whole sectors (+{added})",
-                grouped(fit.widened)
-            );
+            text +=
+                &format!("; {} unaligned, rounded out to 4 KiB (+{added})", grouped(fit.widened));
+            text += &issued(counts, &outcome.workload.jobs);
         }
         if fit.narrowed + fit.dropped > 0 {
             let (narrowed, dropped) = (grouped(fit.narrowed), grouped(fit.dropped));
             text += &format!(
-                "; {narrowed} trims narrowed to whole sectors, {dropped} smaller than a sector dropped"
+                "; {narrowed} trims narrowed to whole sectors, {dropped} smaller than a sector \
+                 dropped"
             );
         }
         if counts.late > 0 {
@@ -128,4 +131,22 @@ impl Page {
         );
         self.line("  ", &format!("{name}: {text}"));
     }
+
+/// What a trace asked for, and what was issued for it in whole sectors.
+fn issued(counts: &TraceCounts, jobs: &[JobResult]) -> String {
+    let (transfers, all) = ([Direction::Read, Direction::Write], jobs.iter());
+    let asked = all.map(|job| transfers.map(|to| job.direction(to).bytes).iter().sum::<u64>());
+    let issued: u64 = transfers.map(|to| counts.issued_bytes[to as usize]).iter().sum();
+    let seconds = jobs.first().map_or(0.0, |job| job.runtime.as_secs_f64());
+    let rate = |sum: u64| format!("{}/s", bytes(sum as f64 / seconds));
+    let mut text = String::new();
+    if seconds > 0.0 {
+        text = format!(": {} requested, {} issued", rate(asked.sum()), rate(issued));
+    }
+    if counts.rmw_reads > 0 {
+        let reads = counted(counts.rmw_reads, ["read", "reads"]);
+        text += &format!("; {reads} of 4 KiB for read-modify-write");
+    }
+    text
+}
 }

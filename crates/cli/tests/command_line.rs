@@ -180,7 +180,8 @@ fn a_trace_is_described() {
     assert!(err(&output).contains("t.trace:4: "), "{}", err(&output));
     let args = ["trace", "info", "t.trace", "--skip-bad-lines", "1"];
     let text = out(&folder.run(&args));
-    for expected in ["disksim, 4 requests", "footprint  16.00 KiB", "1 malformed line skipped"] {
+    for expected in ["disksim, 4 requests", "footprint      16.00 KiB", "1 malformed line skipped"]
+    {
         assert!(text.contains(expected), "{expected} in:\n{text}");
     }
     let output = folder.command(&args).args(["--output-format", "json"]).output().unwrap();
@@ -212,7 +213,7 @@ fn a_trace_comes_from_standard_input() {
     assert_eq!(far.status.code(), Some(2));
     assert!(err(&far).contains("standard input:5: the request ends in sector"), "{}", err(&far));
     let text = out(&result(&[&run[..], &["--fold"]].concat()));
-    for expected in ["standard input on small, seed 1", "4 requests in the trace; 1 widened"] {
+    for expected in ["standard input on small, seed 1", "4 requests in the trace; 1 unaligned"] {
         assert!(text.contains(expected), "{expected} in:\n{text}");
     }
 }
@@ -234,7 +235,9 @@ fn a_trace_is_replayed() {
     let text = run(&["--as-fast-as-possible", "--iodepth", "2"]);
     let again = "again: nandscape trace run t.trace --stack small.toml --skip-bad-lines 1 \
                  --as-fast-as-possible --fold --iodepth 2 --seed 1";
-    for expected in ["4 requests in the trace; 1 widened", "folded onto it", again] {
+    for expected in
+        ["4 requests in the trace; 1 unaligned", "1 out-of-range request wrapped", again]
+    {
         assert!(text.contains(expected), "{expected} in:\n{text}");
     }
     let json: serde_json::Value =

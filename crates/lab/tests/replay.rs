@@ -92,5 +92,7 @@ fn a_trace_of_a_larger_device_is_bad_input() {
     assert!(error.to_string().starts_with("w.log:2004: the request ends in sector "), "{error}");
     let folded = replayed(&text, ReplayOptions { fold: true, ..FAST }, 1).unwrap();
     assert_eq!(folded.trace.map(|counts| counts.fit.folded), Some(1));
-    assert!(folded.warnings.iter().any(|warning| warning.contains("folded")));
+    assert!(
+        folded.warnings.iter().any(|warning| warning.contains("1 out-of-range request wrapped"))
+    );
 }

@@ -1,16 +1,21 @@
 //! Files of traces as people have them: compressed, binary, several at once, of several devices; and the
 //! formats that traces are written in.
 
+mod common;
+
+use common::fio;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use nandscape_block::Flags;
 use nandscape_workload::fio::Direction::{Read, Trim, Write};
 use nandscape_workload::trace::{
     Action, Format, Info, LeftOut, ReadOptions, Record, TraceError, TraceReader, TraceWriter,
+    WRITABLE,
 };
 use proptest::prelude::*;
 use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 use std::io::{Cursor, Write as _};
+use std::path::Path;
 
 const TEXT: &str = "0 0 0 8 0\n10 1 8 8 0\n20 0 0 16 1\n";
 
@@ -157,6 +162,20 @@ fn binary_and_text_of_blktrace_agree() {
     assert_eq!(read(&blktrace(&driver, false)).unwrap().len(), 1, "taken at the driver");
 }
 
+/// In a stream of all CPUs, whose events come by the buffer, requests are in order of time.
+#[test]
+fn a_stream_of_all_cpus_is_put_in_order() {
+    let event = |at: u64| (at, at, 4096, QUEUE | WRITE, SDA, 0);
+    let buffers = [0..500_u64, 1_000..1_500, 500..1_000].map(|buffer| buffer.map(event));
+    let events: Vec<Event> = buffers.into_iter().flatten().collect();
+    let mut reader = reader(&blktrace(&events, false)).unwrap();
+    for at in 0..1_500 {
+        assert_eq!(reader.next_record().unwrap().unwrap().at.0, at);
+        assert_eq!(reader.counts().requests, at + 1, "those that were read ahead do not count");
+    }
+    assert_eq!((reader.next_record(), reader.counts().disordered), (Ok(None), 0));
+}
+
 /// Hostile binary files are errors with the number of the event.
 #[test]
 fn damaged_events_are_errors() {
@@ -249,7 +268,7 @@ fn formats_are_written() {
         (reader.devices(), directions, rest, reader.counts().disordered)
     };
     for source in [several.as_bytes(), include_bytes!("traces/fio-v3.log")] {
-        for format in TraceWriter::<Vec<u8>>::FORMATS {
+        for format in WRITABLE {
             let (bytes, left_out) = written(source, format);
             assert_eq!(Format::recognise(&bytes), Some(format));
             let lost = format == Format::Msr && source != several.as_bytes();
@@ -273,6 +292,26 @@ fn formats_are_written() {
     assert_eq!(written(odd.as_bytes(), Format::Blkparse).1.rounded, 1);
     let fio = String::from_utf8(written(odd.as_bytes(), Format::FioV3).0).unwrap();
     assert!(fio.contains("0 a_b,0 add\n0 a_b,0 open\n0 a_b,0 read 100 1000\n"), "{fio}");
+}
+
+/// fio replays the logs that are written for it, request by request.
+#[test]
+fn fio_replays_converted_logs() {
+    let text = "0 0 0 8 0\n1000000 1 8 8 1\n2000000 0 16 33 0\n3000000 1 0 1 1\n";
+    for format in [Format::FioV2, Format::FioV3] {
+        let Some(mut fio) = fio() else { return };
+        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("converted-{format}.log"));
+        std::fs::write(&path, written(text.as_bytes(), format).0).unwrap();
+        let log = format!("--read_iolog={}", path.display());
+        let fixed = ["--name=x", "--ioengine=null", "--replay_redirect=null", "--size=1g"];
+        let fixed = fixed.into_iter().chain(["--replay_no_stall=1", "--output-format=terse"]);
+        let output = fio.arg(&log).args(fixed).output().unwrap();
+        let terse = String::from_utf8(output.stdout).unwrap();
+        let fields: Vec<&str> = terse.trim().split(';').collect();
+        // Terse version 3: the error, then KiB read, and 41 fields later KiB written.
+        assert_eq!((fields[4], fields[5], fields[46]), ("0", "4", "20"), "{format}: {terse}");
+        std::fs::remove_file(path).unwrap();
+    }
 }
 
 proptest! {

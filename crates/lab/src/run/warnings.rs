@@ -6,7 +6,7 @@ use super::prepare::InitialState;
 use crate::stack::{FsStack, Stack};
 use nandscape_block::BlockError;
 use nandscape_ftl::{DeviceSize, Rest};
-use nandscape_rt::words::grouped;
+use nandscape_rt::words::{counted, grouped};
 use nandscape_workload::engine::FailureKind;
 use nandscape_workload::trace::TraceCounts;
 
@@ -27,7 +27,8 @@ pub(super) fn warnings(
     all.extend(measured.steady.as_ref().err().filter(judged).cloned());
     all.extend(defects(measured));
     all.extend(host(stack, measured.counts.fs.is_some()).map(str::to_owned));
-    all.extend(measured.trace.iter().flat_map(trace));
+    let depth = measured.results.jobs.first().map_or(0, |job| job.depth);
+    all.extend(measured.trace.iter().flat_map(|counts| trace(counts, depth)));
     all
 }
 
@@ -169,22 +170,24 @@ fn defects(measured: &Measurement) -> impl Iterator<Item = String> {
     counted.map(|(count, what)| format!("{count} {what}"))
 }
 
-/// On how a trace was treated.
-fn trace(counts: &TraceCounts) -> Vec<String> {
-    let spaces = counts.devices.saturating_sub(1);
-    let counted = [
-        (counts.read.malformed_lines, "malformed lines of the trace were skipped"),
-        (counts.read.disordered, "requests of the trace were out of order; they ran in file order"),
-        (counts.fit.folded, "requests lay beyond the device and were folded onto it"),
+/// On how a trace was treated, with so many requests in the device at most.
+fn trace(counts: &TraceCounts, depth: u32) -> Vec<String> {
+    let request = ["request", "requests"];
+    let late = format!("delayed by a full queue (QD {depth}); latency includes that delay");
+    let shared = if counts.merged || counts.devices < 2 { 0 } else { counts.devices };
+    let said = [
+        (counts.read.malformed_lines, ["malformed line", "malformed lines"], "skipped"),
+        (counts.read.disordered, request, "out of order, issued without going back in time"),
+        (counts.fit.folded, ["out-of-range request", "out-of-range requests"], "wrapped"),
+        (counts.late, request, &late),
         (
-            counts.late,
-            "requests were issued late, because the device was full; their latency counts \
-          from when they were due",
+            shared,
+            ["device", "devices"],
+            "share one address space (--device selects one, --merge places them one after another)",
         ),
-        (spaces, "further devices in the trace share the address space of the first"),
     ];
-    let counted = counted.into_iter().filter(|(count, _)| *count > 0);
-    counted.map(|(count, what)| format!("{count} {what}")).collect()
+    let said = said.into_iter().filter(|(number, ..)| *number > 0);
+    said.map(|(number, what, how)| format!("{} {how}", counted(number, what))).collect()
 }
 
 #[cfg(test)]

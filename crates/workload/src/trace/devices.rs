@@ -6,6 +6,8 @@ use std::collections::BTreeMap;
 
 /// Devices that one trace may name.
 const DEVICES_MAX: usize = 1 << 16;
+/// Longest name in bytes: that of a path in Linux.
+const NAME_BYTES_MAX: usize = 4096;
 /// Names in an error.
 const LISTED_MAX: usize = 20;
 /// Devices that are placed one after another begin at multiples of so many bytes.
@@ -55,7 +57,7 @@ pub(super) struct Devices {
     /// Whether names are a host and a disk, of which the disk alone will do to name it.
     by_disk: bool,
     /// Whether each device has its place.
-    are_placed: bool,
+    pub(super) are_placed: bool,
     numbers: BTreeMap<Box<str>, u32>,
     all: Vec<Device>,
     /// The device of the last request.
@@ -120,6 +122,9 @@ impl Devices {
             Some(number) => Ok(*number as usize),
             None if self.all.len() == DEVICES_MAX => {
                 Err(format!("more than {DEVICES_MAX} devices"))
+            }
+            None if name.len() > NAME_BYTES_MAX => {
+                Err(format!("a device name of more than {NAME_BYTES_MAX} bytes"))
             }
             None => Ok(self.add(name, 0, 0)),
         }

@@ -1,6 +1,7 @@
 //! One file of a trace, line by line: finds out the format and bounds what may be malformed.
 //!
-//! Memory: the head of the file by which it is recognised, and one line.
+//! Memory: the head of the file by which it is recognised, one line, and of blktrace's binary form so many
+//! requests that those of all CPUs come in order of time.
 
 use super::blktrace::{EVENT_BYTES, pdu_bytes};
 use super::decompress::{Source, check_is_no_archive, decompressed};
@@ -8,16 +9,44 @@ use super::devices::Devices;
 use super::error::TraceError;
 use super::format::{Format, Parser};
 use super::line::Line;
-use super::reader::{ReadCounts, ReadOptions};
 use super::record::Record;
 use crate::fio::Place;
+use nandscape_rt::Nanos;
+use std::collections::BTreeMap;
 use std::io::{self, BufRead, Chain, Cursor, Read};
 use std::sync::Arc;
 
 /// Bytes by which a format is recognised.
 const HEAD_BYTES: u64 = 64 << 10;
+/// Requests of blktrace's binary form among which the earliest is sought: in a stream of all CPUs, the events
+/// of each come by the buffer.
+const WINDOW_REQUESTS: usize = 1 << 14;
 /// Longest line in bytes.
 const LINE_BYTES_MAX: u64 = 64 << 10;
+
+/// How a trace is read.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct ReadOptions {
+    /// The format; recognised by content where none is given.
+    pub format: Option<Format>,
+    /// Malformed lines of a file that are left out before one is an error.
+    pub skip_bad_lines: u64,
+}
+
+/// What was read so far.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct ReadCounts {
+    /// Bytes, after decompression.
+    pub bytes: u64,
+    /// Lines, or events of a format without lines.
+    pub lines: u32,
+    /// Requests.
+    pub requests: u64,
+    /// Malformed lines that were left out.
+    pub malformed_lines: u64,
+    /// Requests with a time before that of an earlier line; they count as of the same time.
+    pub disordered: u64,
+}
 
 /// A file.
 #[derive(Debug)]
@@ -30,6 +59,8 @@ pub(super) struct Input {
     skip_bad_lines: u64,
     pub(super) counts: ReadCounts,
     line: Vec<u8>,
+    /// Requests that were read ahead, by time and line.
+    window: BTreeMap<(Nanos, u32), Record>,
     ended: bool,
 }
 
@@ -57,6 +88,7 @@ impl Input {
             skip_bad_lines: options.skip_bad_lines,
             counts: ReadCounts::default(),
             line: Vec::new(),
+            window: BTreeMap::new(),
             ended: false,
         })
     }
@@ -73,6 +105,19 @@ impl Input {
 
     /// The next request of a wanted device, at its time as the file has it; `None` at the end.
     pub(super) fn next(&mut self, devices: &mut Devices) -> Result<Option<Record>, TraceError> {
+        if self.format != Format::Blktrace {
+            return self.next_line(devices);
+        }
+        while self.window.len() < WINDOW_REQUESTS
+            && let Some(record) = self.next_line(devices)?
+        {
+            self.window.insert((record.at, record.line), record);
+        }
+        Ok(self.window.pop_first().map(|(_, record)| record))
+    }
+
+    /// The request of the next line that has one.
+    fn next_line(&mut self, devices: &mut Devices) -> Result<Option<Record>, TraceError> {
         while !self.ended && self.read_line()? {
             let line = std::mem::take(&mut self.line);
             let taken = self.take(&line, devices);
@@ -106,9 +151,7 @@ impl Input {
         match read {
             Line::Request(request) => {
                 let record = Record { line: self.counts.lines, ..request.record };
-                let taken = devices.take(request.device, record)?;
-                self.counts.requests += u64::from(taken.is_some());
-                Ok(taken)
+                devices.take(request.device, record)
             }
             Line::Nothing | Line::Header => Ok(None),
             Line::End => {

@@ -5,37 +5,13 @@
 use super::devices::{Devices, Layout};
 use super::error::TraceError;
 use super::format::Format;
-use super::input::{Input, whole};
+use super::input::{Input, ReadCounts, ReadOptions, whole};
 use super::record::Record;
 use nandscape_rt::Nanos;
 use std::fmt;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
-
-/// How a trace is read.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct ReadOptions {
-    /// The format; recognised by content where none is given.
-    pub format: Option<Format>,
-    /// Malformed lines of a file that are left out before one is an error.
-    pub skip_bad_lines: u64,
-}
-
-/// What was read so far.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct ReadCounts {
-    /// Bytes, after decompression.
-    pub bytes: u64,
-    /// Lines, or events of a format without lines.
-    pub lines: u32,
-    /// Requests.
-    pub requests: u64,
-    /// Malformed lines that were left out.
-    pub malformed_lines: u64,
-    /// Requests with a time before that of an earlier line; they count as of the same time.
-    pub disordered: u64,
-}
 
 /// A stream of requests.
 #[derive(Debug)]
@@ -49,6 +25,7 @@ pub struct TraceReader {
     began: Option<Nanos>,
     /// Time of the latest request, from the first.
     latest: Nanos,
+    requests: u64,
     disordered: u64,
 }
 
@@ -80,6 +57,7 @@ impl TraceReader {
             pending: Vec::new(),
             began: None,
             latest: Nanos::ZERO,
+            requests: 0,
             disordered: 0,
         })
     }
@@ -115,6 +93,12 @@ impl TraceReader {
         self
     }
 
+    /// Whether each device has its place.
+    #[must_use]
+    pub const fn is_placed(&self) -> bool {
+        self.devices.are_placed
+    }
+
     /// Reads to the end; the devices, one after another in one address space.
     ///
     /// # Errors
@@ -145,11 +129,11 @@ impl TraceReader {
     /// What was read so far.
     #[must_use]
     pub fn counts(&self) -> ReadCounts {
-        let start = ReadCounts { disordered: self.disordered, ..ReadCounts::default() };
+        let Self { requests, disordered, .. } = *self;
+        let start = ReadCounts { requests, disordered, ..ReadCounts::default() };
         self.files.iter().map(|file| file.counts).fold(start, |sum, file| ReadCounts {
             bytes: sum.bytes + file.bytes,
             lines: sum.lines.saturating_add(file.lines),
-            requests: sum.requests + file.requests,
             malformed_lines: sum.malformed_lines + file.malformed_lines,
             ..sum
         })
@@ -185,7 +169,7 @@ impl TraceReader {
         };
         match next {
             Some(record) => Ok(Some(self.in_order(record))),
-            None if self.devices.are_named() && self.began.is_none() => {
+            None if self.devices.are_named() && self.requests == 0 => {
                 let devices = self.devices.list();
                 let what = format!("no request of the chosen devices; it has: {devices}");
                 Err(whole(&self.name, what))
@@ -214,8 +198,9 @@ impl TraceReader {
         Ok(next.map(|record| Record { file: file as u32, ..record }))
     }
 
-    /// The record with its time from the first request on.
+    /// The record, counted, with its time from the first request on.
     fn in_order(&mut self, record: Record) -> Record {
+        self.requests += 1;
         let began = *self.began.get_or_insert(record.at);
         if record.at < began.saturating_add(self.latest) {
             self.disordered += 1;

@@ -77,6 +77,8 @@ pub struct TraceCounts {
     pub fit: FitCounts,
     /// Devices that the trace's requests were for.
     pub devices: u64,
+    /// Whether these were placed one after another.
+    pub merged: bool,
     /// Requests issued behind their time, because the device was full.
     pub late: u64,
     /// The longest that one was late.
@@ -249,6 +251,7 @@ impl<S> Replay<S> {
             read: self.reader.counts(),
             fit: self.fitter.counts,
             devices: self.reader.devices(),
+            merged: self.reader.is_placed(),
             ..self.counts
         };
         let results = Results {

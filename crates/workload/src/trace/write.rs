@@ -15,6 +15,9 @@ use std::io::{self, Write};
 /// Bytes of the sectors that blkparse counts in.
 const DISK_SECTOR_BYTES: u64 = 512;
 
+/// The formats that can be written.
+pub const WRITABLE: [Format; 4] = [Format::FioV3, Format::FioV2, Format::Blkparse, Format::Msr];
+
 /// What the format could not hold.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct LeftOut {
@@ -37,15 +40,12 @@ pub struct TraceWriter<W> {
 }
 
 impl<W: Write> TraceWriter<W> {
-    /// The formats that can be written.
-    pub const FORMATS: [Format; 4] = [Format::FioV3, Format::FioV2, Format::Blkparse, Format::Msr];
-
-    /// The beginning of a trace in one of [`Self::FORMATS`]; any other is written as fio's version 3.
+    /// The beginning of a trace in one of [`WRITABLE`]; any other is written as fio's version 3.
     ///
     /// # Errors
     /// What `out` fails with.
     pub fn new(mut out: W, format: Format) -> io::Result<Self> {
-        let format = if Self::FORMATS.contains(&format) { format } else { Format::FioV3 };
+        let format = if WRITABLE.contains(&format) { format } else { Format::FioV3 };
         match format {
             Format::FioV2 => writeln!(out, "fio version 2 iolog")?,
             Format::FioV3 => writeln!(out, "fio version 3 iolog")?,

@@ -15,6 +15,7 @@ use fio::LatencyDetail;
 use nandscape_ftl::coupled::CoupledCounts;
 use nandscape_ftl::{Detail, MapCounts};
 use nandscape_workload::engine::JobResult;
+use nandscape_workload::fio::Direction;
 use nandscape_workload::trace::TraceCounts;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -281,10 +282,17 @@ fn trace(counts: &TraceCounts) -> Value {
     json!({
         "requests": counts.read.requests,
         "devices": counts.devices,
+        "merged": counts.merged,
         "malformed_lines": counts.read.malformed_lines,
         "out_of_order": counts.read.disordered,
         "widened": counts.fit.widened,
         "widened_bytes": counts.fit.widened_bytes,
+        "issued_bytes": {
+            "read": counts.issued_bytes[Direction::Read as usize],
+            "write": counts.issued_bytes[Direction::Write as usize],
+            "trim": counts.issued_bytes[Direction::Trim as usize],
+        },
+        "rmw_reads": counts.rmw_reads,
         "trims_narrowed": counts.fit.narrowed,
         "trims_dropped": counts.fit.dropped,
         "wrapped": counts.fit.folded,
