@@ -2,7 +2,7 @@
 
 use super::again;
 use super::findings::{End, Findings};
-use super::fs::Ground;
+use super::ground::Ground;
 use crate::args::CrashArgs;
 use crate::command::COMMIT;
 use nandscape_crash::composition::Composition;
