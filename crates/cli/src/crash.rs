@@ -4,6 +4,7 @@
 mod again;
 mod findings;
 mod fs;
+mod ground;
 mod json;
 mod omit;
 mod oracle;

@@ -102,11 +102,11 @@ fn an_interrupted_campaign_reports_what_it_found() {
     ];
     for (name, format, args) in cases {
         let folder = Folder::new(&format!("interrupt-crash-{name}"));
-        let output = ["--jobs", "3", "--output-format", format, "--output", "found"];
+        let output = ["--jobs", "1", "--output-format", format, "--output", "found"];
         let running = Running::start(&folder, &[&["crash"], args, &output].concat());
-        // One for the command and two for signals; the others run seeds.
+        // One for the command and two for signals; the fourth runs seeds.
         let threads = format!("/proc/{}/task", running.child.id());
-        while std::fs::read_dir(&threads).unwrap().count() < 6 {
+        while std::fs::read_dir(&threads).unwrap().count() < 4 {
             std::thread::yield_now();
         }
         running.interrupt();

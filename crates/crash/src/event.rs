@@ -30,8 +30,61 @@ pub enum EventKind {
     PowerCutInRecovery,
     /// A write with PREFLUSH survived a power cut: what it covers must have, too.
     PreflushSurvived(u64),
-    /// A call of a campaign on files, or its end.
+    /// A write to a file.
+    FileWrite(FileWrite),
+    /// Another call of a campaign on files, or the end of one.
     Call(String),
+}
+
+/// A write to a file.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct FileWrite {
+    /// The file.
+    pub name: String,
+    /// First byte.
+    pub offset: u64,
+    /// Bytes.
+    pub bytes: u64,
+    /// Whether it bypasses the page cache.
+    pub direct: bool,
+    /// What its content begins with.
+    pub tag: u64,
+}
+
+/// The events as lines: runs of writes to a file that go on in equal steps are one line.
+#[must_use]
+pub fn lines(events: &[LogEvent]) -> Vec<String> {
+    let (mut lines, mut rest) = (Vec::new(), events);
+    while let Some(first) = rest.first() {
+        let further = match rest.windows(3).take_while(|three| goes_on(three)).count() {
+            0 => 0,
+            windows => windows + 1,
+        };
+        lines.push(match file_write(&rest[further]) {
+            Some(last) if further > 0 => {
+                format!("{first}; {further} more up to offset {}", last.offset)
+            }
+            _ => first.to_string(),
+        });
+        rest = &rest[further + 1..];
+    }
+    lines
+}
+
+fn file_write(event: &LogEvent) -> Option<&FileWrite> {
+    if let EventKind::FileWrite(write) = &event.what { Some(write) } else { None }
+}
+
+/// Whether three writes are of one kind, in equal steps.
+fn goes_on(events: &[LogEvent]) -> bool {
+    let kind = |write: &FileWrite| (write.name.clone(), write.bytes, write.direct);
+    let [Some(a), Some(b), Some(c)] = [0, 1, 2].map(|at| events.get(at).and_then(file_write))
+    else {
+        return false;
+    };
+    kind(a) == kind(b)
+        && kind(b) == kind(c)
+        && b.offset.wrapping_sub(a.offset) == c.offset.wrapping_sub(b.offset)
 }
 
 /// What a sector holds, by the tag that names the write and the object that it is for.
@@ -106,6 +159,10 @@ impl fmt::Display for EventKind {
             Self::PreflushSurvived(number) => {
                 write!(f, "write #{number} (preflush) survived, and so must what it covers")
             }
+            Self::FileWrite(FileWrite { name, offset, bytes, direct, tag }) => {
+                let how = if *direct { "direct " } else { "" };
+                write!(f, "{how}write {name}, offset {offset}, {bytes} bytes, tag {tag:x}")
+            }
             Self::Call(call) => f.write_str(call),
         }
     }
@@ -123,6 +180,28 @@ mod tests {
     use super::*;
     use crate::device::request::Sender;
     use nandscape_block::{Flags, FlushScope, Owner};
+
+    /// A run of writes is one line, and what is between two runs is kept.
+    #[test]
+    fn runs_of_writes_are_one_line() {
+        let event = |what| LogEvent { at: Nanos(1_000), what };
+        let write = |name: &str, offset| {
+            let name = name.to_owned();
+            let (bytes, direct, tag) = (4_096, true, 10);
+            event(EventKind::FileWrite(FileWrite { name, offset, bytes, direct, tag }))
+        };
+        let call = || event(EventKind::Call("fsync f".to_owned()));
+        let steps = |n: u64| (0..n).map(|i| write("f", 100 + 8_192 * i)).collect::<Vec<_>>();
+        let first = "t=1.0 us    direct write f, offset 100, 4096 bytes, tag a";
+        let fsync = "t=1.0 us    fsync f";
+        let run = format!("{first}; 3 more up to offset 24676");
+        assert_eq!(lines(&[steps(4), vec![call()]].concat()), [&run, fsync]);
+        assert_eq!(lines(&[vec![call()], steps(4)].concat()), [fsync, &run]);
+        assert_eq!(lines(&[steps(1), vec![call()], steps(1)].concat()), [first, fsync, first]);
+        assert_eq!(lines(&steps(2)).len(), 2);
+        assert_eq!(lines(&[steps(3), vec![write("f", 0), write("g", 8)]].concat()).len(), 3);
+        assert!(lines(&[]).is_empty());
+    }
 
     /// Events are lines in the words of the field: ranges, decoded flags, numbers of requests, errors in words.
     #[test]

@@ -21,6 +21,6 @@ pub use draw::kind::{has_compositions, rule_names};
 pub use draw::pblk::{composition, maps, matrix};
 pub use draw::scenario::{Options, Scenario, StackChoice};
 pub use draw::{family, plan, scenario};
-pub use event::{Content, EventKind, LogEvent};
+pub use event::{Content, EventKind, FileWrite, LogEvent, lines};
 pub use outcome::{CampaignReport, Counts, Progress, SeedOutcome, Violation, verdict};
 pub use settings::{Setting, Settings};

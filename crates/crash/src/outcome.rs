@@ -2,7 +2,7 @@
 //! read. Plain fields, from which JSON is made.
 
 use crate::coverage::Coverage;
-use crate::event::LogEvent;
+use crate::event::{LogEvent, lines};
 use crate::settings::Settings;
 use nandscape_block::Lba;
 use nandscape_rt::words::{counted, grouped};
@@ -117,7 +117,7 @@ impl fmt::Display for Violation {
         if !self.event_log.is_empty() {
             writeln!(f, "  events:")?;
         }
-        self.event_log.iter().try_for_each(|event| writeln!(f, "    {event}"))?;
+        lines(&self.event_log).iter().try_for_each(|line| writeln!(f, "    {line}"))?;
         write!(f, "  scenario:")?;
         let scenario = self.scenario.to_string();
         scenario.lines().try_for_each(|line| write!(f, "\n    {line}"))

@@ -1,6 +1,7 @@
 //! Campaigns on a file system: seeds from the first on, until there are cuts enough.
 
 use super::findings::{End, SEEDS};
+use super::ground::{DRAWN, Ground};
 use super::write_report;
 use super::{ON_SIGNAL, Ran, end_of, is_of_fs, json, key_of, omit, oracle, violations_max};
 use crate::args::{BaseChoice, CrashArgs};
@@ -13,32 +14,10 @@ use nandscape_crash::fs::{Base, FsOptions, run_fs_seed};
 use nandscape_crash::{CampaignReport, FaultRates, Options, SeedOutcome};
 use nandscape_fs::{ConfigError, FsConfig, FsKind};
 use nandscape_rt::words::{counted, grouped};
-use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Cuts by default.
 const CUTS: u64 = 200;
-
-/// What a campaign ran on.
-pub(super) struct Ground {
-    pub(super) kind: FsKind,
-    /// How it was mounted: keys and values of `[fs]`.
-    pub(super) modes: Vec<(&'static str, &'static str)>,
-    pub(super) base: BaseChoice,
-}
-
-/// The value of a mode that each seed drew.
-const DRAWN: &str = "drawn";
-
-impl fmt::Display for Ground {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.kind.name())?;
-        for (key, value) in &self.modes {
-            write!(f, ", {key}={value}")?;
-        }
-        writeln!(f, ", base={}", self.base.name())
-    }
-}
 
 /// Runs a campaign and prints what it found.
 pub(super) fn crash(kind: FsKind, args: &CrashArgs) -> Result<(), Failure> {

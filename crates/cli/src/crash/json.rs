@@ -2,12 +2,12 @@
 
 use super::again;
 use super::findings::{End, Findings};
-use super::fs::Ground;
+use super::ground::Ground;
 use crate::args::CrashArgs;
 use crate::command::COMMIT;
 use nandscape_crash::composition::Composition;
 use nandscape_crash::matrix::MatrixReport;
-use nandscape_crash::{CampaignReport, Counts, Setting, Settings, Violation};
+use nandscape_crash::{CampaignReport, Counts, Setting, Settings, Violation, lines};
 use nandscape_lab::run::VERSION;
 use serde_json::{Map, Value, json};
 
@@ -103,7 +103,7 @@ fn violation(args: &CrashArgs, composition: Option<&Composition>, violation: &Vi
         "lba": violation.lba.map(|lba| lba.0),
         "expected": violation.expected,
         "actual": violation.got,
-        "event_log": violation.event_log.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        "event_log": lines(&violation.event_log),
         "scenario": table(&violation.scenario),
         "reproduce": again::seed(args, composition, violation.seed),
     })

@@ -2,6 +2,7 @@
 
 use super::{Ended, PAGES, Target, Writer, flag_names, how};
 use crate::device::drive::CheckFailure;
+use crate::event::{EventKind, FileWrite};
 use crate::fs::model::Scope;
 use crate::fs::tree::{PAGE, into_pages};
 use nandscape_block::{Payload, SectorData, Tag};
@@ -130,11 +131,14 @@ impl Writer {
         io: Io,
     ) -> Ended {
         self.model_writes(target, &content);
-        self.log(|| {
-            let (name, len) = (&target.name, content.data.len());
-            let how = how(io);
-            format!("{how}write {name}, offset {offset}, {len} bytes, tag {:x}", content.tag)
-        });
+        let write = FileWrite {
+            name: target.name.clone(),
+            offset,
+            bytes: content.data.len(),
+            direct: io == Io::Direct,
+            tag: content.tag,
+        };
+        self.model.borrow_mut().log(self.handle.now(), EventKind::FileWrite(write));
         self.called(if io == Io::Direct { "write, direct" } else { "write" });
         self.mixes(target, io);
         let mut data = content.data;

@@ -17,6 +17,7 @@ use super::power_switch::Device;
 use super::tree::{Fs, see};
 use crate::coverage::Coverage;
 use crate::device::drive::CheckFailure;
+use crate::event::EventKind;
 use nandscape_fs::contract::{Attr, Caller, Fh, FsError, Ino, Io, OpenFlags};
 use nandscape_rt::{Handle, JoinHandle, Nanos, Stream};
 use std::cell::{Cell, RefCell};
@@ -213,7 +214,7 @@ impl Writer {
     }
 
     fn log(&self, line: impl FnOnce() -> String) {
-        self.model.borrow_mut().log(self.handle.now(), line());
+        self.model.borrow_mut().log(self.handle.now(), EventKind::Call(line()));
     }
 
     /// What was done last has ended: a sync that begins now covers it.

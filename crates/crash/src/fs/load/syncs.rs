@@ -2,6 +2,7 @@
 
 use super::{Ended, SYNCS_MAX, Target, Writer};
 use crate::device::drive::CheckFailure;
+use crate::event::EventKind;
 use crate::fs::model::{ROOT, Scope};
 use nandscape_fs::contract::{Ino, OpenFlags};
 use nandscape_rt::Aborted;
@@ -48,6 +49,7 @@ impl Writer {
     async fn directory_sync(&self, path: &str) -> Ended<Wanted> {
         let node = self.directory(path).unwrap_or(ROOT);
         let ino = self.walk(path).await?.ino;
+        let path = if path.is_empty() { "." } else { path };
         Ok(Wanted { scope: Scope::Whole(node), ino, name: format!("directory {path}") })
     }
 
@@ -105,7 +107,12 @@ impl Writer {
                 Scope::Whole(_) => "fsync of a directory",
             };
             coverage.borrow_mut().call(call);
-            model.borrow_mut().log(handle.now(), format!("{call} {name}"));
+            let call = match scope {
+                Scope::All => "syncfs".to_owned(),
+                Scope::Content(_) => format!("fdatasync {name}"),
+                Scope::Whole(_) => format!("fsync {name}"),
+            };
+            model.borrow_mut().log(handle.now(), EventKind::Call(call.clone()));
             progress.syncs.set(progress.syncs.get() + 1);
             match scope {
                 Scope::All => fs.syncfs(caller).await?,
@@ -113,7 +120,7 @@ impl Writer {
                 Scope::Whole(_) => fs.fsync(caller, ino).await?,
             }
             progress.syncs.set(progress.syncs.get() - 1);
-            model.borrow_mut().log(handle.now(), format!("{call} {name} completed OK"));
+            model.borrow_mut().log(handle.now(), EventKind::Call(call + " completed OK"));
             model.borrow_mut().synced(&sync);
             Ok(())
         }

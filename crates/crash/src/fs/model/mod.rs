@@ -125,11 +125,11 @@ impl Model {
     }
 
     /// Adds a call, or its end, to the event log.
-    pub(crate) fn log(&mut self, at: Nanos, call: String) {
+    pub(crate) fn log(&mut self, at: Nanos, what: EventKind) {
         if self.event_log.len() == EVENTS_MAX {
             self.event_log.pop_front();
         }
-        self.event_log.push_back(LogEvent { at, what: EventKind::Call(call) });
+        self.event_log.push_back(LogEvent { at, what });
     }
 
     pub(crate) fn event_log(&self) -> Vec<LogEvent> {
