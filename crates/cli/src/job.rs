@@ -8,7 +8,7 @@ use std::path::Path;
 
 /// The job that runs when none is named.
 const EXAMPLE: &str = include_str!("../../../examples/randwrite.fio");
-const EXAMPLE_NAME: &str = "examples/randwrite.fio";
+const EXAMPLE_NAME: &str = "built-in job";
 /// What messages call standard input.
 const STDIN_NAME: &str = "standard input";
 

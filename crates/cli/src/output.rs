@@ -4,6 +4,7 @@ use anyhow::Context;
 use nandscape_lab::run::RunError;
 use serde_json::Value;
 use std::io::{ErrorKind, Write};
+use std::path::Path;
 use std::process::ExitCode;
 
 /// Why a command did not do its job.
@@ -53,6 +54,11 @@ pub(crate) fn classify(error: RunError) -> Failure {
 pub(crate) fn complain(what: &str) {
     // Nowhere to complain to if standard error is closed.
     let _ = writeln!(std::io::stderr(), "nandscape: {what}");
+}
+
+/// Says where something was written.
+pub(crate) fn wrote(what: &str, path: &Path) {
+    complain(&format!("{what} in {}", path.display()));
 }
 
 /// Prints to standard output; a reader that went away is not an error.

@@ -18,12 +18,11 @@ fn the_sample_is_what_is_printed() {
     assert_eq!(lasting(sample), lasting(&out(&output)), "run it again and copy what it prints");
 }
 
-/// Without commit and wall times: of `nandscape VERSION (COMMIT): TIME of virtual time in ...` the virtual
-/// time alone.
+/// Without commit and wall times: of `nandscape VERSION (COMMIT): simulated TIME in ...` the virtual time alone.
 fn lasting(text: &str) -> String {
     let virtual_time = |line: &str| {
-        let (before, _) = line.split_once(" of virtual time in ")?;
-        Some(before.split_once("): ")?.1.to_owned())
+        let (_, after) = line.split_once("): simulated ")?;
+        Some(after.split_once(" in ")?.0.to_owned())
     };
     let lines = text.lines().map(|line| virtual_time(line).unwrap_or_else(|| line.to_owned()));
     lines.collect::<Vec<_>>().join("\n")

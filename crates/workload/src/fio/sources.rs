@@ -91,8 +91,7 @@ mod tests {
         let line = if line.is_empty() { Vec::new() } else { words(line) };
         let sections: Vec<String> = sections.iter().map(|name| (*name).to_owned()).collect();
         let files = files.iter().map(|text| JobText { name: "a.fio", text }).collect();
-        let sources =
-            JobSources { command_line: &line, files, sections: &sections, runtime: None };
+        let sources = JobSources { command_line: &line, files, sections: &sections, runtime: None };
         sources.read(&HostEnvironment).map_err(|error| error.to_string())
     }
 
@@ -142,12 +141,10 @@ mod tests {
             let job = &all.jobs[at];
             (job.name.as_str(), job.block_bytes[0], job.stonewall)
         };
-        assert_eq!((0..4).map(of).collect::<Vec<_>>(), [
-            ("x", 8192, false),
-            ("a", 8192, false),
-            ("b", 4096, true),
-            ("c", 4096, false),
-        ]);
+        assert_eq!(
+            (0..4).map(of).collect::<Vec<_>>(),
+            [("x", 8192, false), ("a", 8192, false), ("b", 4096, true), ("c", 4096, false),]
+        );
     }
 
     /// A section that is left out is not read, and one that is missing is an error.
