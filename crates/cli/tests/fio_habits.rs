@@ -35,7 +35,8 @@ fn text(output: &Output) -> String {
 
 /// A result without what depends on the command and the machine.
 fn lasting(output: &Output) -> String {
-    let lasts = |line: &&str| !["\"wall_s\": ", "\"command\": "].iter().any(|key| line.contains(key));
+    let lasts =
+        |line: &&str| !["\"wall_s\": ", "\"command\": "].iter().any(|key| line.contains(key));
     text(output).lines().filter(lasts).collect::<Vec<_>>().join("\n")
 }
 

@@ -80,14 +80,17 @@ pub fn parse_for(
     environment: &dyn Environment,
     runtime: Option<Runtime>,
 ) -> Result<JobFile, JobFileError> {
-    read(
+    read_all(
         &JobSources { files: vec![JobText { name, text }], runtime, ..JobSources::default() },
         environment,
     )
 }
 
-/// Reads all of `sources`.
-pub(super) fn read(
+/// Reads the jobs of all `sources`.
+///
+/// # Errors
+/// As [`parse`].
+pub fn read_all(
     sources: &JobSources<'_>,
     environment: &dyn Environment,
 ) -> Result<JobFile, JobFileError> {

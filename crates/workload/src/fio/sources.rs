@@ -3,10 +3,8 @@
 //! As in fio, the options before the first `name` are global and apply to the first job file too. Further job
 //! files begin without them, and the first job of each waits for the jobs of the file before it (`stonewall`).
 
-use super::error::JobFileError;
-use super::reader::{self, Environment};
 use super::runtime::Runtime;
-use super::spec::{JobFile, JobOption};
+use super::spec::JobOption;
 use super::{keys, known};
 
 /// What messages call the command line.
@@ -32,16 +30,6 @@ pub struct JobSources<'a> {
     pub sections: &'a [String],
     /// In place of the `runtime` of every job.
     pub runtime: Option<Runtime>,
-}
-
-impl JobSources<'_> {
-    /// The jobs.
-    ///
-    /// # Errors
-    /// The first thing that is wrong, with its place.
-    pub fn read(&self, environment: &dyn Environment) -> Result<JobFile, JobFileError> {
-        reader::read(self, environment)
-    }
 }
 
 /// Keys whose value may be left out, so that fio does not take the next word of a command line for it.
@@ -77,7 +65,7 @@ pub fn is_known(key: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fio::{HostEnvironment, parse};
+    use crate::fio::{HostEnvironment, JobFile, parse, read_all};
 
     fn words(text: &str) -> Vec<JobOption> {
         let word = |word: &str| match word.split_once('=') {
@@ -92,7 +80,7 @@ mod tests {
         let sections: Vec<String> = sections.iter().map(|name| (*name).to_owned()).collect();
         let files = files.iter().map(|text| JobText { name: "a.fio", text }).collect();
         let sources = JobSources { command_line: &line, files, sections: &sections, runtime: None };
-        sources.read(&HostEnvironment).map_err(|error| error.to_string())
+        read_all(&sources, &HostEnvironment).map_err(|error| error.to_string())
     }
 
     /// What `file` says of its jobs, without the places at which it says it.
