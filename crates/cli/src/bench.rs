@@ -59,10 +59,10 @@ fn steady() -> Result<(), Failure> {
     let outcome = measure("randwrite", IOS, &[])?;
     let waf = outcome.write_amplification().gc.unwrap_or(0.0);
     print(&format!(
-        "steady  {} placed sectors/s, {} host writes/s at write amplification {waf:.2}, steady {}\n",
+        "steady  {} media sectors/s, {} host writes/s at WAF {waf:.2} ({})\n",
         count(placed_per_s(&outcome)),
         count(user_per_s(&outcome)),
-        outcome.is_steady(),
+        if outcome.is_steady() { "steady state" } else { "not at steady state" },
     ))
 }
 
@@ -70,7 +70,7 @@ fn empty() -> Result<(), Failure> {
     let set = ["precondition.fill=0".into(), "precondition.random_overwrite=0".into()];
     let outcome = measure("randwrite", 1_000_000, &set)?;
     print(&format!(
-        "empty   {} host writes/s, {} copies\n",
+        "empty   {} host writes/s, {} GC copies\n",
         count(user_per_s(&outcome)),
         outcome.ftl.sectors.gc
     ))
@@ -92,7 +92,7 @@ fn fill() -> Result<(), Failure> {
     let set = ["media.chunks=2048".into(), "precondition.random_overwrite=0".into()];
     let outcome = measure("randwrite", 32, &set)?;
     print(&format!(
-        "fill    {} in order in {:.2} s; RAM: FTL {}, media {}\n",
+        "fill    {} sequentially in {:.2} s wall time; RAM: FTL {}, media {}\n",
         bytes(outcome.preconditioned.fill_sectors as f64 * 4096.0),
         outcome.wall.precondition_s,
         bytes(outcome.memory.total() as f64),
@@ -129,7 +129,7 @@ fn growth() -> Result<(), Failure> {
         let bare_per_s = bare_writes_per_s(&outcome);
         let ram = (outcome.memory.total() + outcome.media_bytes) as f64;
         print(&format!(
-            "growth  {gib:>4} GiB: {} host writes/s ({} placed), bare loop {}; RAM {} a GiB\n",
+            "growth  {gib:>4} GiB: {} host writes/s ({} media sectors/s), bare loop {}; RAM {} per GiB\n",
             count(user_per_s(&outcome)),
             count(placed_per_s(&outcome)),
             count(bare_per_s),

@@ -63,7 +63,7 @@ fn answer(mut signals: Signals, speaker: &Sender<Answer>) {
     while let Some(signal) = signals.next() {
         let asked = ASKED.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(Request { flag, says }) = asked {
-            let text = format!("interrupted: {says}; press Ctrl-C again to abort");
+            let text = format!("interrupted: {says} (Ctrl-C again to abort)");
             say(text, OnSignal::Set(flag));
             continue;
         }

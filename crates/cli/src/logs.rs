@@ -91,7 +91,7 @@ impl Watch {
     /// Ctrl-C from now on ends the run, the second the program.
     pub(crate) fn of(wanted: Outputs<'_>) -> Result<Self, Failure> {
         let Outputs { output, jobs, fio_logs, timeline, device } = wanted;
-        let asked = Some(Interrupt::new("the run ends with what it has"));
+        let asked = Some(Interrupt::new("printing partial results"));
         let mut watch = Self { asked, ..Self::new() };
         if let Some((logs, folder)) = fio_logs {
             watch.fio_logs(logs, folder)?;

@@ -3,7 +3,7 @@
 use crate::args::{ResultArgs, ResultFormat};
 use crate::command::COMMIT;
 use crate::logs::Watch;
-use crate::output::{Failure, classify, complain, pretty};
+use crate::output::{Failure, classify, complain, pretty, wrote};
 use crate::paint::{ColorChoice, Paint};
 use crate::replace::{deliver, replace, with_path};
 use crate::report::report_run;
@@ -59,9 +59,10 @@ fn present(outcome: &Outcome, output: &ResultOutput<'_>) -> Result<(), Failure> 
         ResultFormat::Csv => run_csv(&outcome.to_json(COMMIT))?,
     };
     if args.zones && outcome.zones.is_none() {
-        complain("--zones: the device has no zones");
+        complain("--zones has no effect: the device has no zones");
     }
     deliver(&text, args.file())?;
+    args.file().into_iter().for_each(|file| wrote("result", file));
     args.report
         .html
         .as_ref()
@@ -72,7 +73,9 @@ fn present(outcome: &Outcome, output: &ResultOutput<'_>) -> Result<(), Failure> 
 fn write_iologs(outcome: &Outcome) -> Result<(), Failure> {
     outcome.workload.iologs.iter().try_for_each(|log| {
         let path = Path::new(&log.path);
-        replace(path, |out| with_path(path, log.write_to(out)))
+        replace(path, |out| with_path(path, log.write_to(out)))?;
+        wrote("I/O log", path);
+        Ok(())
     })
 }
 
@@ -100,7 +103,7 @@ fn with_zones(mut result: Value, outcome: &Outcome, args: &ResultArgs) -> Value 
 fn verdict(outcome: &Outcome) -> Result<(), Failure> {
     if outcome.interrupted {
         let length = outcome.virtual_time;
-        let why = anyhow!("interrupted: the figures are of the first {length} of virtual time");
+        let why = anyhow!("interrupted: partial results of the first {length} (virtual time)");
         return Err(Failure::Interrupted(why));
     }
     if let Some(why) = outcome.flowops.as_ref().and_then(|report| report.failure()) {

@@ -4,6 +4,7 @@ use anyhow::Context;
 use nandscape_lab::run::RunError;
 use serde_json::Value;
 use std::io::{ErrorKind, Write};
+use std::path::Path;
 use std::process::ExitCode;
 
 /// Why a command did not do its job.
@@ -35,9 +36,16 @@ impl Failure {
             Self::Input(error) => (error, 2),
             Self::Interrupted(error) => (error, 130),
         };
-        complain(&format!("{error:#}"));
+        complain(&without_numbers(&format!("{error:#}")));
         ExitCode::from(code)
     }
+}
+
+/// Without the numbers that follow the system's own words: `(os error 2)`.
+fn without_numbers(text: &str) -> String {
+    let mut parts = text.split(" (os error ");
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |said, part| said + part.split_once(')').map_or(part, |(_, rest)| rest))
 }
 
 /// Bad input, a run that failed, or one that was to end.
@@ -53,6 +61,11 @@ pub(crate) fn classify(error: RunError) -> Failure {
 pub(crate) fn complain(what: &str) {
     // Nowhere to complain to if standard error is closed.
     let _ = writeln!(std::io::stderr(), "nandscape: {what}");
+}
+
+/// Says where something was written.
+pub(crate) fn wrote(what: &str, path: &Path) {
+    complain(&format!("{what} in {}", path.display()));
 }
 
 /// Prints to standard output; a reader that went away is not an error.
@@ -89,4 +102,17 @@ pub(crate) fn comma_separated(
     let bytes = writer.into_inner().context("the table has no CSV form");
     let text = bytes.and_then(|bytes| String::from_utf8(bytes).context("the table is no text"));
     text.map_err(Failure::Run)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_errors_are_left_out() {
+        let said =
+            without_numbers("a.fio: No such file or directory (os error 2); b (os error 13)");
+        assert_eq!(said, "a.fio: No such file or directory; b");
+        assert_eq!(without_numbers("as it is (os)"), "as it is (os)");
+    }
 }

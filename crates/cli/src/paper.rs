@@ -79,7 +79,7 @@ fn load(name: &str, size: Size, args: &PaperArgs) -> Result<Paper, Failure> {
         let unknown = files == Files::Host && !folder.is_dir();
         let error = anyhow::Error::from(error);
         Failure::Input(match unknown {
-            true => error.context(format!("\"{name}\" is no folder, and what ships is: {known}")),
+            true => error.context(format!("unknown paper \"{name}\"; available: {known}")),
             false => error,
         })
     })?;
@@ -289,7 +289,7 @@ fn text(all: &[Reproduction], maker: &Maker, out: &Path, paint: Paint) -> String
     let Maker { program, command, .. } = maker;
     let place = out.join("index.html");
     let again = format!("{command} --out {}", quoted(&out.to_string_lossy()));
-    text.push_str(&format!("report in {}\n  {program}; again: {again}\n", place.display()));
+    text.push_str(&format!("report in {}\n  {program}\n  Reproduce: {again}\n", place.display()));
     text
 }
 

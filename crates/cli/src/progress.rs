@@ -3,6 +3,7 @@
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::IsTerminal;
 use std::time::Instant;
+use terminal_size::{Height, Width, terminal_size_of};
 
 /// Runs shorter than this show no bar.
 const PATIENCE_S: f64 = 2.0;
@@ -71,9 +72,19 @@ impl Drop for Progress {
     }
 }
 
+/// What fits a terminal of this size; where that is unknown, of 80 columns.
+fn template(size: Option<(Width, Height)>) -> &'static str {
+    match size.map_or(80, |(Width(columns), _)| columns) {
+        0..20 => "{percent:>3}%",
+        20..60 => "{msg:>14} {percent:>3}%",
+        60..80 => "{msg:>14} [{bar:20}] {percent:>3}%  {elapsed} ",
+        _ => "{msg:>14} [{bar:40}] {percent:>3}%  {elapsed} ",
+    }
+}
+
 fn bar() -> ProgressBar {
     let bar = ProgressBar::with_draw_target(Some(STEPS), ProgressDrawTarget::stderr_with_hz(10));
-    match ProgressStyle::with_template("{msg:>14} [{bar:40}] {percent:>3}%  {elapsed} ") {
+    match ProgressStyle::with_template(template(terminal_size_of(std::io::stderr()))) {
         Ok(style) => bar.with_style(style.progress_chars("=> ")),
         Err(_) => bar,
     }

@@ -3,7 +3,7 @@
 use crate::args::ReportArgs;
 use crate::command::quoted;
 use crate::complete::Finished;
-use crate::output::{Failure, complain};
+use crate::output::{Failure, wrote};
 use crate::replace::{deliver, make_folder};
 use crate::table::Table;
 use crate::writable::expect_writable;
@@ -75,7 +75,7 @@ fn write_specs(folder: &Path, plots: &[Plot]) -> Result<(), Failure> {
 
 fn write_html(file: &Path, report: &Report) -> Result<(), Failure> {
     deliver(&report.html(), Some(file))?;
-    complain(&format!("report in {}", file.display()));
+    wrote("report", file);
     Ok(())
 }
 

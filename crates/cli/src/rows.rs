@@ -10,7 +10,7 @@ use crate::replace::{replace, with_path};
 use anyhow::{Context, anyhow};
 use nandscape_lab::sweep::FinishedRow;
 use std::collections::BTreeMap;
-use std::fs::{File, OpenOptions};
+use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
@@ -33,9 +33,13 @@ impl Rows {
         let name = || path.display().to_string();
         let options = OpenOptions::new().read(true).append(true).create(true).open(path);
         let mut file = options.with_context(name).map_err(Failure::Input)?;
-        file.try_lock()
-            .with_context(|| format!("{}: is another sweep writing it?", path.display()))
-            .map_err(Failure::Input)?;
+        if let Err(error) = file.try_lock() {
+            let why = match error {
+                TryLockError::WouldBlock => anyhow!("another sweep is writing it"),
+                TryLockError::Error(error) => anyhow!("it cannot be locked: {error}"),
+            };
+            return Err(Failure::Input(why.context(name())));
+        }
         let mut text = String::new();
         file.read_to_string(&mut text).with_context(name).map_err(Failure::Input)?;
         let mut rows = Self::default();

@@ -1,7 +1,7 @@
 //! Files that are written to while a run goes on: the first error of a disk is kept, and reported at the end. Then
 //! those that could be written take their places, if the run is one to keep.
 
-use crate::output::Failure;
+use crate::output::{Failure, wrote};
 use crate::replace::{Part, begin, with_path};
 use anyhow::Context;
 use std::cell::RefCell;
@@ -35,7 +35,9 @@ impl Streams {
     pub(crate) fn end(self, kept: bool) -> std::result::Result<(), Failure> {
         let whole = std::mem::take(&mut self.0.borrow_mut().whole);
         for (path, part) in whole.into_iter().filter(|_| kept) {
-            self.note(part.take_place(), &path);
+            if self.note(part.take_place(), &path) {
+                wrote("log", &path);
+            }
         }
         let first = self.0.borrow_mut().first_error.take();
         first.map_or(Ok(()), Err)

@@ -76,7 +76,7 @@ impl Row {
         let ftl = stack.resolved_keys().find(|(key, _)| key == "ftl.kind");
         Ok(Self {
             name,
-            size_bytes: geometry.total_sectors() * SECTOR_BYTES as u64,
+            size_bytes: geometry.total_sectors() * SECTOR_BYTES,
             channels: geometry.groups.into(),
             units: geometry.units.into(),
             ftl: ftl.map_or_else(String::new, |(_, kind)| kind.trim_matches('"').to_owned()),

@@ -3,7 +3,7 @@
 use crate::args::{StateCommand, StateSaveArgs, StatesArgs};
 use crate::command::COMMIT;
 use crate::logs::Watch;
-use crate::output::{Failure, classify, print};
+use crate::output::{Failure, classify, print, wrote};
 use crate::replace::{replace, with_path};
 use crate::state_cache::state_cache;
 use crate::summary::{before, bytes};
@@ -59,7 +59,9 @@ pub(crate) fn keep(path: Option<&Path>, left: FinalState) -> Result<(), Failure>
         RunError::Interrupted => Failure::Interrupted(anyhow!("interrupted: {not_saved}")),
         error => Failure::Run(Error::from(error).context(not_saved)),
     })?;
-    write(path, &state)
+    write(path, &state)?;
+    wrote("device state", path);
+    Ok(())
 }
 
 /// Writes a state to a file of its own.

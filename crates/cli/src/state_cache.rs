@@ -79,7 +79,7 @@ impl Row {
         let file = entry.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let head = header(&entry.path).map_err(|error| error.to_string());
         let sectors = head.as_ref().map_or(0, |head| head.geometry.total_sectors());
-        let device_bytes = sectors * SECTOR_BYTES as u64;
+        let device_bytes = sectors * SECTOR_BYTES;
         let ftl = head.as_ref().map_or_else(|_| "-".to_owned(), ftl);
         let seed = head.as_ref().map_or(0, |head| head.seed);
         let contents = head.map_or_else(|error| error, |head| contents_of(&head));

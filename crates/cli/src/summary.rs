@@ -131,6 +131,7 @@ impl Page {
         );
         self.line("  ", &format!("{name}: {text}"));
     }
+}
 
 /// What a trace asked for, and what was issued for it in whole sectors.
 fn issued(counts: &TraceCounts, jobs: &[JobResult]) -> String {
@@ -148,5 +149,4 @@ fn issued(counts: &TraceCounts, jobs: &[JobResult]) -> String {
         text += &format!("; {reads} of 4 KiB for read-modify-write");
     }
     text
-}
 }

@@ -3,8 +3,27 @@
 
 use serde_json::Value;
 
-/// Percentiles that fio has room for.
-const PERCENTILES: usize = 20;
+/// Percentiles that fio shows by default, by its keys, and for how many it has room.
+const PERCENTILES: [&str; 17] = [
+    "1.000000",
+    "5.000000",
+    "10.000000",
+    "20.000000",
+    "30.000000",
+    "40.000000",
+    "50.000000",
+    "60.000000",
+    "70.000000",
+    "80.000000",
+    "90.000000",
+    "95.000000",
+    "99.000000",
+    "99.500000",
+    "99.900000",
+    "99.950000",
+    "99.990000",
+];
+const ROOM: usize = 20;
 /// Classes of latencies: microseconds, then milliseconds.
 const CLASSES: [(&str, &[&str]); 2] = [
     ("latency_us", &["2", "4", "10", "20", "50", "100", "250", "500", "750", "1000"]),
@@ -64,15 +83,10 @@ fn times(latencies: &Value) -> [String; 4] {
     [whole("min"), whole("max"), format!("{:.6}", us("mean")), format!("{:.6}", us("stddev"))]
 }
 
-/// As many as there are, then empty ones.
-fn percentiles(ranks: &Value) -> Vec<String> {
-    let rank = |(percent, ns): (&String, &Value)| (percent.parse::<f64>().ok(), number(ns) / 1e3);
-    let mut ranks: Vec<_> = ranks.as_object().into_iter().flatten().map(rank).collect();
-    ranks.sort_by(|(one, _), (next, _)| one.partial_cmp(next).unwrap_or(std::cmp::Ordering::Equal));
-    let shown = ranks
-        .iter()
-        .map(|(percent, us)| format!("{:.6}%={:.0}", percent.unwrap_or_default(), us.floor()));
-    shown.chain(std::iter::repeat("0%=0".to_owned())).take(PERCENTILES).collect()
+/// With empty fields for those that it does not show.
+fn percentiles(ranks: &Value) -> impl Iterator<Item = String> {
+    let shown = |key: &str| format!("{key}%={:.0}", (number(&ranks[key]) / 1e3).floor());
+    PERCENTILES.map(shown).into_iter().chain(std::iter::repeat("0%=0".to_owned())).take(ROOM)
 }
 
 fn number(value: &Value) -> f64 {

@@ -1,10 +1,11 @@
 //! `--trace FILE`: a run as a timeline for Perfetto or Chrome's trace viewer.
 
 use crate::args::TimelineArgs;
-use crate::output::{Failure, complain};
+use crate::output::{Failure, complain, wrote};
 use crate::replace::{Part, begin, with_path};
 use anyhow::Context;
 use nandscape_lab::timeline::Timeline;
+use nandscape_rt::words::grouped;
 use std::path::PathBuf;
 
 /// A timeline being written, and where.
@@ -31,16 +32,19 @@ impl TimelineFile {
     pub(crate) fn finish(self) -> Result<(), Failure> {
         let written = with_path(&self.path, self.timeline.finish())?;
         with_path(&self.path, self.part.map_or(Ok(()), Part::take_place))?;
+        wrote("timeline", &self.path);
         if let Some((window, ended)) = written.missed {
-            let (path, start) = (self.path.display(), window.start);
             complain(&format!(
-                "{path} has no events: its window starts at {start}, after the end of the run at {ended}; see \
-                 --trace-window"
+                "timeline without events: its window starts at {}, after the end of the run at {ended}; see \
+                 --trace-window",
+                window.start
             ));
         }
         if let Some(at) = written.cut_at {
-            let (path, events) = (self.path.display(), written.events);
-            complain(&format!("{path} is cut at {at}, after {events} events; see --trace-window"));
+            let events = grouped(written.events);
+            complain(&format!(
+                "timeline truncated at {at} (limit of {events} events); narrow --trace-window"
+            ));
         }
         Ok(())
     }

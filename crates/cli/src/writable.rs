@@ -23,7 +23,7 @@ pub(crate) fn expect_writable<'a>(
         }
         let place = try_to_write(file).with_context(cannot).map_err(Failure::Input)?;
         if place.as_ref().is_some_and(|place| taken.contains(place)) {
-            let why = "it is read, or something else is written to it";
+            let why = "it is also an input or another output";
             return Err(Failure::Input(anyhow!("{}: {why}", cannot())));
         }
         taken.extend(place);

@@ -56,7 +56,7 @@ fn an_f2fs_image_is_made_checked_and_shown() {
         ["-l", "hello", "-s", "2", "-z", "1", "-O", "extra_attr,inode_checksum", "-o", "20"];
     let options = [&options[..], &["--gc-journal-area"]].concat();
     let said = succeed(&folder, &[&make[..], &options].concat());
-    assert!(said.contains("a.img: f2fs of 256.00 MiB"), "{said}");
+    assert!(said.contains("a.img: f2fs of 256.0 MiB"), "{said}");
     assert!(said.contains("extra_attr inode_checksum"), "{said}");
     assert!(succeed(&folder, &["fsck", "a.img"]).contains("1 directory, 0 orphans"));
     let shown = succeed(&folder, &["dump", "a.img"]);

@@ -46,12 +46,13 @@ fn an_interrupted_run_tells_what_it_has() {
         let mut rest = String::new();
         log.read_to_string(&mut rest).unwrap();
         assert_eq!(running.child.wait().unwrap().code(), Some(130), "{rest}");
-        assert!(rest.contains("nandscape: interrupted: the run ends with what it has"), "{rest}");
-        assert!(rest.contains("nandscape: interrupted: the figures are of the first "), "{rest}");
+        assert!(rest.contains("nandscape: interrupted: printing partial results"), "{rest}");
+        assert!(rest.contains("nandscape: interrupted: partial results of the first "), "{rest}");
         assert!(!folder.0.join("left.state").exists());
         let result = std::fs::read_to_string(folder.0.join("result")).unwrap();
         if format == "normal" {
-            let warning = "warning: run interrupted; figures cover the first ";
+            let warning =
+                "- partial results: the run was interrupted, and metrics cover the first ";
             assert!(result.contains(warning) && result.contains(" IOPS, "), "{result}");
             continue;
         }
@@ -260,7 +261,7 @@ fn a_run_that_is_ended_at_once_leaves_nothing() {
     running.interrupt();
     let mut first = String::new();
     said.read_line(&mut first).unwrap();
-    assert!(first.contains("press Ctrl-C again to abort"), "{first}");
+    assert!(first.contains("(Ctrl-C again to abort)"), "{first}");
     running.interrupt();
     let mut rest = String::new();
     said.read_to_string(&mut rest).unwrap();

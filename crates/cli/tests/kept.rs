@@ -77,7 +77,7 @@ fn files_go_through_a_run() {
         assert_eq!(kept, result(&[]));
         assert!(!kept.contains("the state holds"), "nothing to warn of");
         let shown = succeed(&folder, &["state", "show", "b.state"]);
-        assert!(shown.contains("as a run left it") && shown.contains("\n    run = "), "{shown}");
+        assert!(shown.contains("left by a run") && shown.contains("\n    run = "), "{shown}");
 
         let export = ["image", "export", "b.state", "b.img", "--set", payload];
         succeed(&folder, &[&export, &STACK[..]].concat());
@@ -148,10 +148,10 @@ fn only_a_result_leaves_a_state() {
     assert_eq!(std::fs::read_to_string(folder.0.join("old.state")).unwrap(), "old");
     assert!(!folder.0.join("new.state").exists() && parts(&folder).is_empty());
     for file in ["job.fio", "small.toml"] {
-        refused(&folder, &[&run[..], &[file]].concat(), "it is read");
+        refused(&folder, &[&run[..], &[file]].concat(), "it is also an input");
     }
     let again = ["--state", "old.state"];
-    refused(&folder, &[&run[..], &["old.state"], &again].concat(), "it is read");
+    refused(&folder, &[&run[..], &["old.state"], &again].concat(), "it is also an input");
 }
 
 /// A run on a device that wears out has a result, but its file system cannot be unmounted: it leaves no

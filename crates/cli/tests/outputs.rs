@@ -127,7 +127,7 @@ fn a_pipe_gets_no_escape_codes() {
     let folder = Folder::new("color");
     let text = out(&folder.command(&RUN).env("CLICOLOR_FORCE", "1").output().unwrap());
     assert!(!text.contains('\u{1b}'), "{text}");
-    for line in ["    write  ", "    [", "  WAF ", "  memory  "] {
+    for line in ["    write  ", "    [", "  WAF ", "  Memory: ", "  WRITE: bw="] {
         assert!(text.lines().any(|found| found.starts_with(line)), "{line:?} in:\n{text}");
     }
     let colored = out(&folder.command(&RUN).args(["--color", "always"]).output().unwrap());
@@ -249,7 +249,7 @@ fn results_do_not_take_the_place_of_what_is_read() {
     for command in commands {
         let output = folder.run(command);
         assert_eq!(output.status.code(), Some(2), "{command:?}: {}", err(&output));
-        let end = "it is read, or something else is written to it\n";
+        let end = "it is also an input or another output\n";
         assert!(err(&output).ends_with(end), "{command:?}: {}", err(&output));
     }
     assert!(!folder.0.join("new").exists());

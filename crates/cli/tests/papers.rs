@@ -208,7 +208,7 @@ fn wrong_papers_are_exit_code_2() {
     folder.write("mine/a.toml", "stacks = \"pblk\"\njob = \"a.fio\"\n");
     let cases: [(&[&str], &str); 3] = [
         (&["mine"], "mine/a.toml:1:1: jobs: is missing"),
-        (&["unknown"], "\"unknown\" is no folder, and what ships is: "),
+        (&["unknown"], "unknown paper \"unknown\"; available: "),
         (&[TINY, TINY], "two papers are called \"tiny\""),
     ];
     for (args, message) in cases {

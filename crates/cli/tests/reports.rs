@@ -46,7 +46,7 @@ fn commands_end_in_a_page() {
     for command in commands {
         let output = folder.run(&[command, &["--report", "page.html"]].concat());
         succeeds(&output);
-        assert!(out(&output).contains("again: nandscape"), "{}", out(&output));
+        assert!(out(&output).contains("Reproduce: nandscape"), "{}", out(&output));
         let page = page(&folder, "page.html");
         assert!(page.starts_with("<!DOCTYPE html>") && page.ends_with("</html>\n"));
         assert!(page.len() < BYTES_MAX && page.contains("<figure"), "{command:?}: {}", page.len());

@@ -41,7 +41,7 @@ fn a_state_is_saved_shown_and_run_on() {
     assert_eq!(result(&folder, &["--state", "small.state"]), plain);
     let text = out(&folder.run(&["state", "show", "small.state"]));
     for expected in
-        [name, "2 groups x 4 units x 48 chunks x 128 sectors", "ftl.op_percent = 35", "48 chunks"]
+        [name, "2 channels x 4 PUs x 48 chunks of 512.0 KiB", "ftl.op_percent = 35", "48 chunks"]
     {
         assert!(text.contains(expected), "{expected} in:\n{text}");
     }
@@ -112,7 +112,7 @@ fn a_damaged_entry_is_a_notice() {
     let output = folder.run(&args);
     assert_eq!(output.status.code(), Some(0));
     let message = err(&output);
-    assert_eq!(message.matches("it is made again").count(), 1, "{message}");
+    assert_eq!(message.matches("preconditioning again").count(), 1, "{message}");
     assert_eq!(result(&folder, &["--state-dir", "states"]), plain);
     assert_eq!(std::fs::read(&entry).unwrap(), bytes);
     // Nothing is made again where it cannot be.

@@ -28,8 +28,8 @@ fn sweep(folder: &Folder, args: &[&str]) -> (Option<i32>, String, String) {
 
 /// How many runs a finished sweep says it ran anew.
 fn new_runs(text: &str) -> usize {
-    let (before, _) = text.split_once(" of them new").unwrap();
-    before.rsplit(' ').next().unwrap().parse().unwrap()
+    let (before, _) = text.split_once(" executed").unwrap();
+    before.rsplit('(').next().unwrap().parse().unwrap()
 }
 
 /// The rows of a sweep do not depend on how many runs go on at once, to the byte.
@@ -42,7 +42,7 @@ fn parallel_rows_equal_serial_ones() {
             sweep(&folder, &["grid.toml", "--jobs", jobs, "--output", output]);
         assert_eq!(code, Some(0), "{errors}");
         assert_eq!(new_runs(&text), 8, "{text}");
-        assert!(text.contains("2 points x 4 seeds; means with 95 % confidence"), "{text}");
+        assert!(text.contains("2 configurations x 4 seeds; mean ± 95 % CI"), "{text}");
         assert!(text.contains(" ± "), "{text}");
     }
     let serial = rows(&folder, "serial.jsonl");
@@ -94,7 +94,7 @@ fn rows_are_recognised_by_what_they_follow_from() {
     assert_eq!(rows(&folder, "grid.jsonl").lines().count(), 7);
 }
 
-/// Ctrl-C leaves valid rows of the first runs, in order, and the sweep goes on from there.
+/// Ctrl-C leaves valid rows of the first runs, in order, prints their table, and the sweep goes on from there.
 #[cfg(unix)]
 #[test]
 fn an_interrupted_sweep_goes_on() {
@@ -111,12 +111,15 @@ fn an_interrupted_sweep_goes_on() {
     log.read_to_string(&mut rest).unwrap();
     assert_eq!(running.child.wait().unwrap().code(), Some(130), "{rest}");
     assert!(
-        rest.contains("interrupted: the runs under way are finished; press Ctrl-C again "),
+        rest.contains("interrupted: waiting for the runs that have begun (Ctrl-C again "),
         "{rest}"
     );
-    assert!(rest.contains("of 100000 runs are finished; their rows are in grid.jsonl"), "{rest}");
+    assert!(rest.contains("of 100000 runs are finished; results saved in grid.jsonl"), "{rest}");
 
     let kept = rows(&folder, "grid.jsonl");
+    let table = std::fs::read_to_string(folder.0.join("stdout")).unwrap();
+    let partial = format!("(partial: {} of 100000 runs)", kept.lines().count());
+    assert!(table.contains(&partial) && table.contains("waf.gc"), "{partial} in:\n{table}");
     let seeds: Vec<_> = kept.lines().map(|line| json(line)["seed"].as_u64().unwrap()).collect();
     assert_eq!(seeds, (1..=seeds.len() as u64).collect::<Vec<_>>());
     let more = seeds.len() as u32 + 2;
@@ -231,7 +234,7 @@ fn stacks_are_compared() {
     assert_eq!(output.status.code(), Some(0), "{}", err(&output));
     let text = out(&output);
     for expected in [
-        "job.fio: 2 points x 2 seeds",
+        "job.fio: 2 configurations x 2 seeds",
         "waf.gc",
         "all.write.iops",
         "(x1.000)",
@@ -241,20 +244,20 @@ fn stacks_are_compared() {
         assert!(text.contains(expected), "{expected} in:\n{text}");
     }
     assert!(!text.contains("read.iops"), "nothing was read:\n{text}");
-    let again = "again: nandscape compare small.toml other.toml --job job.fio --seeds 2\n";
+    let again = "Reproduce: nandscape compare small.toml other.toml --job job.fio --seeds 2\n";
     assert!(text.ends_with(again), "{text}");
-    let relative = folder.run(&[&args[..], &["--figure", "waf.gc / stack=small.toml"]].concat());
+    let relative = folder.run(&[&args[..], &["--metric", "waf.gc / stack=small.toml"]].concat());
     let text = out(&relative);
     assert!(text.contains("1.000 ± 0.000") && !text.contains("(x"), "{text}");
-    let again = "--seeds 2 --figure 'waf.gc / stack=small.toml'\n";
+    let again = "--seeds 2 --metric 'waf.gc / stack=small.toml'\n";
     assert!(text.ends_with(again), "{text}");
     let stray = folder.run(&[&args[..], &["--figure", "waf.gc / stack=pblk"]].concat());
     assert_eq!(stray.status.code(), Some(2));
-    let expected = "--figure: no point has stack=pblk; there are small.toml, other.toml";
+    let expected = "--metric: no point has stack=pblk; there are small.toml, other.toml";
     assert!(err(&stray).contains(expected), "{}", err(&stray));
     let twice = folder.run(&["compare", "small.toml", "small.toml", "--job", "job.fio"]);
     assert_eq!(twice.status.code(), Some(2));
-    assert!(err(&twice).contains("the same run twice"), "{}", err(&twice));
+    assert!(err(&twice).contains("duplicate run"), "{}", err(&twice));
 }
 
 /// Figures by default are of all jobs, whichever comes first; a path that is named is of the first.

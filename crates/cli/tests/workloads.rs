@@ -38,7 +38,7 @@ fn a_workload_is_summed_up() {
         "Per-Operation Breakdown\nrest ",
         "sync                 3ops        1ops/s   0.0mb/s",
         "IO Summary:    15 ops 5.000 ops/s 0/1 rd/wr   0.0mb/s",
-        "again: nandscape run mail.f --stack files.toml --set '$seconds=3' --seed 1",
+        "Reproduce: nandscape run mail.f --stack files.toml --set '$seconds=3' --seed 1",
     ] {
         assert!(text.contains(expected), "{expected} in:\n{text}");
     }
@@ -53,7 +53,7 @@ fn a_runtime_is_given() {
     assert!(text.contains("sync                 3ops        1ops/s"), "{text}");
     assert!(text.contains(" --set '$seconds=60' --runtime 3 --seed 1"), "{text}");
     let half = out(&folder.command(&args[..6]).args(["--runtime", "500ms"]).output().unwrap());
-    assert!(half.contains(": 0.50 s of virtual time"), "{half}");
+    assert!(half.contains(": simulated 0.50 s in "), "{half}");
 }
 
 /// The JSON holds every flowop.

@@ -52,7 +52,7 @@ fn circles_and_missing_stacks_are_errors() {
     let a = folder.write("a.toml", "extends = \"b.toml\"\n");
     let b = folder.write("b.toml", "\nextends = \"a.toml\"\n");
     let found = Stack::load(&a, &NONE).unwrap_err().to_string();
-    assert!(found.starts_with(&format!("{b}:2:11: extends: goes round in a circle: ")), "{found}");
+    assert!(found.starts_with(&format!("{b}:2:11: extends: circular extends: ")), "{found}");
     let lost = folder.write("lost.toml", "extends = \"pblkk\"\n");
     let found = Stack::load(&lost, &NONE).unwrap_err().to_string();
     assert!(found.starts_with(&format!("{lost}:1:11: extends: no stack \"pblkk\"")), "{found}");

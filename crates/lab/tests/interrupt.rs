@@ -45,7 +45,11 @@ impl Observer for Impatient {
 fn is_marked(outcome: &Outcome) {
     assert!(outcome.interrupted);
     let warning = &outcome.warnings[0];
-    assert!(warning.starts_with("run interrupted; figures cover the first "), "{warning}");
+    assert!(
+        warning
+            .starts_with("partial results: the run was interrupted, and metrics cover the first "),
+        "{warning}"
+    );
     assert_eq!(outcome.to_json("i")["nandscape"]["interrupted"], true);
 }
 

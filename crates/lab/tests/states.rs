@@ -269,7 +269,7 @@ fn an_impossible_stack_is_refused_on_any_device() {
     let map = ["ftl.map.kind=cached", "ftl.map.cache=4KiB", "ftl.map.block=4KiB"];
     let impossible: [(&[&str], &str); 4] = [
         (&map, "ftl.map.cache: with so few mapping blocks in RAM"),
-        (&["ftl.limiter=reserve-30"], "ftl.op_percent: 48 lines are too few"),
+        (&["ftl.limiter=reserve-30"], "ftl.op_percent: not enough lines"),
         (&["media.maxocpu=2"], "media.maxocpu: pblk needs 4 open chunks"),
         (&["media.memory_cap=4KiB"], "media.memory_cap: "),
     ];

@@ -105,7 +105,7 @@ fn what_is_wrong_is_reported_with_its_place() {
         ("rw=randwrite", "wr=randwrite", ":3:5: jobs.w: folder/jobs.w (inline):2"),
         ("[35, 40]", "[35, 4000]", ":15:23: ftl.op_percent: "),
         ("[35, 40]", "35", ":15:18: grid.ftl.op_percent: expected a list of values, found 35"),
-        ("[35, 40]", "[35, 35]", ":14:2: grid: the same run twice"),
+        ("[35, 40]", "[35, 35]", ":14:2: grid: duplicate run"),
         ("[35, 40]", "[]", ":15:18: grid.ftl.op_percent: expected a list of values"),
         ("op_percent", "opercent", ":15:5: ftl.opercent: unknown key"),
         ("media.sectors = 128", "media.sectors = \"big\"", ":12:17: media.sectors: expected"),

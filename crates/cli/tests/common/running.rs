@@ -1,6 +1,7 @@
 //! The binary while it runs: to be interrupted, and gone with the test that started it.
 
 use super::common::Folder;
+use std::fs::File;
 use std::io::Write;
 use std::process::{Child, ChildStdin, Command, Stdio};
 
@@ -29,7 +30,8 @@ impl Running {
         watched.args(["-c", WATCHED]).arg(command.get_program()).args(args);
         watched.current_dir(&folder.0);
         watched.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
-        watched.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(stderr);
+        let stdout = File::create(folder.0.join("stdout")).unwrap();
+        watched.stdin(Stdio::piped()).stdout(stdout).stderr(stderr);
         let mut child = watched.spawn().unwrap();
         let watcher = child.stdin.take();
         Self { child, watcher }

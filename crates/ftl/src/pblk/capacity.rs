@@ -174,9 +174,8 @@ impl Capacity {
         let needed = self.logical_sectors.div_ceil(self.line_data_sectors.into()) + others;
         if needed > data_lines {
             let why = format!(
-                "{data_lines} lines are too few: {} of logical space, {kept_lines} kept free, \
-                 {moving_lines} being written or collected and {} for mapping blocks make \
-                 {needed}; raise the overprovisioning or use more, smaller chunks",
+                "not enough lines: need {needed} ({} user, {kept_lines} reserved, {moving_lines} open or collected, \
+                 {} mapping), have {data_lines}; raise the overprovisioning or use more, smaller chunks",
                 needed - others,
                 self.map_lines
             );
@@ -367,8 +366,9 @@ fn check_ring(key: &'static str, asked: u32, least: u32) -> Result<u32, FtlError
         return Ok(asked);
     }
     let why = format!(
-        "{asked} must be a power of two from {least} to {RING_MAX} sectors: it holds two write \
-         units a parallel unit, and a copy with its trim records, beside what media may refuse to read"
+        "{asked} must be a power of two from {} to {RING_MAX} sectors: it holds two write units per parallel unit, \
+         and a copy with its trim records, beside what media may refuse to read",
+        least.next_power_of_two()
     );
     Err(FtlError::Config { key, why })
 }

@@ -84,8 +84,8 @@ fn check(what: &str, values: &[f64]) -> Result<(), String> {
         return Ok(());
     }
     Err(format!(
-        "not steady: {what} ranges over {:.0} % of its mean (at most {:.0}) and drifts by {:.0} % \
-         (at most {:.0}), judged by {WINDOWS} windows",
+        "not at steady state (SNIA PTS): {what} excursion {:.0} % of the mean (limit {:.0} %), slope {:.0} % \
+         (limit {:.0} %), over {WINDOWS} windows",
         range * 100.0,
         RANGE_MAX * 100.0,
         drift * 100.0,
@@ -152,13 +152,13 @@ impl Ground {
     pub(super) fn check(&self, stretch: &Stretch) -> Result<(), String> {
         let Stretch { written_before, sectors, free } = *stretch;
         if self.fresh && is_fresh(self.size.live_sectors, written_before + sectors.user) {
-            return Err("not steady: the device was fresh".to_owned());
+            return Err("not at steady state: the device was fresh".to_owned());
         }
         if sectors.user == 0 {
             return match sectors.gc + sectors.stale {
                 0 => Ok(()),
                 copies => Err(format!(
-                    "not steady: nothing was written, and {} sectors were copied",
+                    "not at steady state: the host wrote nothing, and {} sectors were copied by GC",
                     grouped(copies)
                 )),
             };
@@ -173,8 +173,8 @@ impl Ground {
             return Ok(());
         }
         Err(format!(
-            "not steady: {} sectors were written, fewer than the {} of spare space, so the figures are those of a \
-             transient",
+            "not at steady state: {} sectors were written, fewer than the {} of spare space; the metrics are those \
+             of a transient",
             grouped(user),
             grouped(spare)
         ))
@@ -192,8 +192,8 @@ fn level(sectors: &SectorCounts, (from, to): (u64, u64)) -> Result<(), String> {
     }
     let how = if to < from { "fell" } else { "rose" };
     Err(format!(
-        "not steady: the free space {how} from {} to {} sectors, which accounts for {:.0} % of the write \
-         amplification (at most {:.0})",
+        "not at steady state: free space {how} from {} to {} sectors, which accounts for {:.0} % of the write \
+         amplification (limit {:.0} %)",
         grouped(from),
         grouped(to),
         share * 100.0,
@@ -244,7 +244,7 @@ mod tests {
         );
         assert_eq!(check(200, 900), Ok(()));
         assert_eq!(check(0, 0), Ok(()));
-        assert!(check(0, 7).unwrap_err().contains("7 sectors were copied"));
+        assert!(check(0, 7).unwrap_err().contains("7 sectors were copied by GC"));
     }
 
     /// Free space that falls or rises counts by what collection would have copied for it.

@@ -35,8 +35,9 @@ pub(super) fn warnings(
 /// On an end before the end.
 fn interruption(measured: &Measurement) -> Option<String> {
     let length = measured.length;
-    (measured.end == RunEnd::Interrupted)
-        .then(|| format!("run interrupted; figures cover the first {length}"))
+    (measured.end == RunEnd::Interrupted).then(|| {
+        format!("partial results: the run was interrupted, and metrics cover the first {length}")
+    })
 }
 
 /// On a device that served until too many of its chunks had failed.
@@ -99,18 +100,16 @@ fn initial_state_warnings(
         (Some(_), Some(_)) => "let the workload write several times what the device holds",
     };
     let fresh = fresh.then(|| {
-        format!(
-            "the device was fresh, and random writes on a fresh device are faster than they will \
-             be: {remedy}"
-        )
+        format!("the device was fresh: write results are optimistic (no GC yet); {remedy}")
     });
     let done = before.map(|before| before.done);
     let partly =
         done.filter(|done| done.fill_sectors < size.logical_sectors && wrote).map(|done| {
             format!(
-                "the device held {} of {} logical sectors at the beginning: the rest acts as more \
-             overprovisioning",
-                done.fill_sectors, size.logical_sectors
+                "the device held {} of {} logical sectors at the beginning: unwritten space acts as extra \
+                 overprovisioning",
+                grouped(done.fill_sectors),
+                grouped(size.logical_sectors)
             )
         });
     let restless = done.filter(|done| done.steady == Some(false)).map(|_| {
@@ -167,7 +166,7 @@ fn defects(measured: &Measurement) -> impl Iterator<Item = String> {
         (errors.uncorrectable, "sectors could not be read from the media"),
     ];
     let counted = counted.into_iter().filter(|(count, _)| *count > 0);
-    counted.map(|(count, what)| format!("{count} {what}"))
+    counted.map(|(count, what)| format!("{} {what}", grouped(count)))
 }
 
 /// On how a trace was treated, with so many requests in the device at most.

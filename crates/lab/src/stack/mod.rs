@@ -28,6 +28,7 @@ pub use grammar::payload_name;
 pub use place::{Place, StackError};
 pub use reader::Size;
 pub use recipe::recipes;
+use source::BUILT_IN;
 pub use source::{SHIPPED, shipped, summary};
 pub use timing::NamedTiming;
 pub(crate) use units::{parse_size, parse_time};
@@ -301,7 +302,18 @@ impl Stack {
     /// An error about a key that is well formed and yet does not fit the rest of the stack.
     #[must_use]
     pub fn error(&self, key: &str, why: &str) -> StackError {
-        StackError::new(self.places.get(key).unwrap_or(&self.place), key, why)
+        let place = self.places.get(key).unwrap_or(&self.place);
+        StackError::new(place, key, format!("{why}{}", self.named_beside(place)))
+    }
+
+    /// Which stack is meant and what was set, where `place` is in a file and does not say it.
+    fn named_beside(&self, place: &Place) -> String {
+        let Place::File { file, .. } = place else { return String::new() };
+        let is_base = file.strip_suffix(BUILT_IN).is_some_and(|name| name.trim() != self.name);
+        match is_base || !self.set.is_empty() {
+            true => format!(" (stack {})", self.label()),
+            false => String::new(),
+        }
     }
 
     /// Whether the stack, one that it extends, or an override sets `key`.

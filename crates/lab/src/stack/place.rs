@@ -10,7 +10,7 @@ use thiserror::Error;
 pub enum Place {
     /// A stack file; lines and columns count characters from 1.
     File {
-        /// Path as given, or `NAME (shipped)`.
+        /// Path as given, or `NAME (built in)`.
         file: Arc<str>,
         /// Line; 0 where the trouble is with the file as a whole.
         line: usize,

@@ -58,6 +58,9 @@ pub const SHIPPED: &[(&str, &str)] = &[
 const RENAMED: &[(&str, &str)] =
     &[("full-house", "combined"), ("ext4-full-house", "ext4-combined")];
 
+/// What stands after the name of a built-in stack where a file's path would be.
+pub(super) const BUILT_IN: &str = "(built in)";
+
 /// The TOML of a shipped stack.
 #[must_use]
 pub fn shipped(name: &str) -> Option<&'static str> {
@@ -112,7 +115,7 @@ fn find(
     key: &str,
 ) -> Result<Found, StackError> {
     if let Some(text) = shipped(name) {
-        let file = format!("{name} (shipped)").into();
+        let file = format!("{name} {BUILT_IN}").into();
         return Ok(Found { file, text: text.to_owned(), folder: PathBuf::new() });
     }
     let path = folder.join(name);
@@ -126,8 +129,9 @@ fn find(
         let names = || SHIPPED.iter().map(|(name, _)| *name);
         let shipped = names().collect::<Vec<_>>().join(", ");
         let hint = did_you_mean(name, names());
-        let message =
-            format!("no stack \"{name}\": not shipped ({shipped}), and no file of this name{hint}");
+        let message = format!(
+            "unknown stack \"{name}\", and no file of this name (built in: {shipped}){hint}"
+        );
         StackError::new(place, key, message)
     })?;
     let folder = path.parent().unwrap_or(Path::new("")).to_owned();
@@ -145,7 +149,7 @@ fn lay_over_bases(
     let Some(extends) = table.remove("extends") else { return Ok(table) };
     let base = find_base(&extends, &found.folder, files)?;
     if above.contains(&base.file) {
-        let message = format!("goes round in a circle: {} -> {}", above.join(" -> "), base.file);
+        let message = format!("circular extends: {} -> {}", above.join(" -> "), base.file);
         return Err(StackError::new(&extends.place, "extends", message));
     }
     let mut merged = lay_over_bases(base, files, above)?;
@@ -157,7 +161,8 @@ fn find_base(extends: &Node, folder: &Path, files: &dyn Environment) -> Result<F
     match &extends.value {
         Value::String(name) => find(name, folder, files, &extends.place, "extends"),
         other => {
-            let message = format!("expected a shipped stack or a file, found {}", other.describe());
+            let message =
+                format!("expected a built-in stack or a file, found {}", other.describe());
             Err(StackError::new(&extends.place, "extends", message))
         }
     }

@@ -170,7 +170,7 @@ impl Sweep {
         let mut points = std::collections::BTreeMap::new();
         for case in &self.cases {
             if let Some(twin) = points.insert(case.id(""), case) {
-                let message = format!("the same run twice: {} and {}", twin.label(), case.label());
+                let message = format!("duplicate run: {} and {}", twin.label(), case.label());
                 return Err(error(message));
             }
         }

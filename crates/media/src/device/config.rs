@@ -51,7 +51,7 @@ pub enum MediaError {
     #[error(transparent)]
     Geometry(#[from] GeometryError),
     /// Packed addresses of more than 32 bits: keys could not name the sectors.
-    #[error("geometry: packed addresses need more than 32 bits")]
+    #[error("geometry: the device exceeds 16 TiB (4,294,967,296 sectors)")]
     TooLarge,
     /// A bad chunk or a slow unit that the geometry does not have.
     #[error("{key}: unit {unit} chunk {chunk} is beyond the geometry")]

@@ -28,7 +28,9 @@ pub use direction::Direction;
 pub use error::{JobFileError, Notice, Place, Why};
 pub use files::{FileLayout, JobInstance, LaidOutFile};
 pub use keys::supported_keys;
-pub use reader::{Environment, ExpandError, HostEnvironment, expand, load, parse, parse_for};
+pub use reader::{
+    Environment, ExpandError, HostEnvironment, expand, load, parse, parse_for, read_all,
+};
 pub use rules::{
     AccessZone, BlockSizes, Counted, ExitRule, ExitWhat, FileKeys, FileOrder, FileService,
     FlowShare, IoLog, LatencyGoal, Reaping, Replaying, Sequence, ThinkTime, ZoneMode, Zoning,

@@ -81,11 +81,17 @@ pub fn parse_for(
     environment: &dyn Environment,
     runtime: Option<Runtime>,
 ) -> Result<JobFile, JobFileError> {
-    read(&JobSources { files: vec![JobText { name, text }], runtime, ..JobSources::default() }, environment)
+    read_all(
+        &JobSources { files: vec![JobText { name, text }], runtime, ..JobSources::default() },
+        environment,
+    )
 }
 
-/// Reads all of `sources`.
-pub(super) fn read(
+/// Reads the jobs of all `sources`.
+///
+/// # Errors
+/// As [`parse`].
+pub fn read_all(
     sources: &JobSources<'_>,
     environment: &dyn Environment,
 ) -> Result<JobFile, JobFileError> {
@@ -208,7 +214,10 @@ impl<'a> Reader<'a> {
         let is_there = |name: &String| self.sections.iter().any(|section| section.name == *name);
         let Some(missing) = self.chosen.iter().find(|name| !is_there(name)) else { return Ok(()) };
         let jobs = self.sections.iter().filter(|section| !section.is_global());
-        let all: Vec<&str> = jobs.map(|job| job.name.as_str()).chain(self.left_out.iter().map(String::as_str)).collect();
+        let all: Vec<&str> = jobs
+            .map(|job| job.name.as_str())
+            .chain(self.left_out.iter().map(String::as_str))
+            .collect();
         let error = JobFileError::new(Place::file("--section"), format!("no section `{missing}`"));
         Err(error.expected(format!("one of: {}", all.join(", "))))
     }

@@ -3,10 +3,8 @@
 //! As in fio, the options before the first `name` are global and apply to the first job file too. Further job
 //! files begin without them, and the first job of each waits for the jobs of the file before it (`stonewall`).
 
-use super::error::JobFileError;
-use super::reader::{self, Environment};
 use super::runtime::Runtime;
-use super::spec::{JobFile, JobOption};
+use super::spec::JobOption;
 use super::{keys, known};
 
 /// What messages call the command line.
@@ -32,16 +30,6 @@ pub struct JobSources<'a> {
     pub sections: &'a [String],
     /// In place of the `runtime` of every job.
     pub runtime: Option<Runtime>,
-}
-
-impl JobSources<'_> {
-    /// The jobs.
-    ///
-    /// # Errors
-    /// The first thing that is wrong, with its place.
-    pub fn read(&self, environment: &dyn Environment) -> Result<JobFile, JobFileError> {
-        reader::read(self, environment)
-    }
 }
 
 /// Keys whose value may be left out, so that fio does not take the next word of a command line for it.
@@ -77,7 +65,7 @@ pub fn is_known(key: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fio::{HostEnvironment, parse};
+    use crate::fio::{HostEnvironment, JobFile, parse, read_all};
 
     fn words(text: &str) -> Vec<JobOption> {
         let word = |word: &str| match word.split_once('=') {
@@ -91,9 +79,8 @@ mod tests {
         let line = if line.is_empty() { Vec::new() } else { words(line) };
         let sections: Vec<String> = sections.iter().map(|name| (*name).to_owned()).collect();
         let files = files.iter().map(|text| JobText { name: "a.fio", text }).collect();
-        let sources =
-            JobSources { command_line: &line, files, sections: &sections, runtime: None };
-        sources.read(&HostEnvironment).map_err(|error| error.to_string())
+        let sources = JobSources { command_line: &line, files, sections: &sections, runtime: None };
+        read_all(&sources, &HostEnvironment).map_err(|error| error.to_string())
     }
 
     /// What `file` says of its jobs, without the places at which it says it.
@@ -142,12 +129,10 @@ mod tests {
             let job = &all.jobs[at];
             (job.name.as_str(), job.block_bytes[0], job.stonewall)
         };
-        assert_eq!((0..4).map(of).collect::<Vec<_>>(), [
-            ("x", 8192, false),
-            ("a", 8192, false),
-            ("b", 4096, true),
-            ("c", 4096, false),
-        ]);
+        assert_eq!(
+            (0..4).map(of).collect::<Vec<_>>(),
+            [("x", 8192, false), ("a", 8192, false), ("b", 4096, true), ("c", 4096, false),]
+        );
     }
 
     /// A section that is left out is not read, and one that is missing is an error.

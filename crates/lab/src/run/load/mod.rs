@@ -172,7 +172,7 @@ impl Measurement {
     fn judged(self, ground: &Ground, free: (u64, u64)) -> Self {
         let sectors = self.counts.ftl.sectors;
         let steady = match self.end {
-            RunEnd::Interrupted => Err("not steady: the run was interrupted".to_owned()),
+            RunEnd::Interrupted => Err("not at steady state: the run was interrupted".to_owned()),
             RunEnd::Finished => ground
                 .check(&Stretch { written_before: 0, sectors, free })
                 .and_then(|()| criterion::steady(&self.totals)),

@@ -61,9 +61,26 @@ impl fmt::Display for Round {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Percent(percent) => write!(f, "{percent}%"),
-            Self::Bytes(bytes) => write!(f, "{bytes}"),
-            Self::Time(time) => write!(f, "{}ns", time.0),
+            Self::Bytes(bytes) => {
+                whole(f, *bytes, [("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)], "")
+            }
+            Self::Time(time) => {
+                whole(f, time.0, [("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1_000)], "ns")
+            }
         }
+    }
+}
+
+/// In the largest of `units` that divides it, so that it is read back as it was.
+fn whole(
+    f: &mut fmt::Formatter<'_>,
+    number: u64,
+    units: [(&str, u64); 3],
+    one: &str,
+) -> fmt::Result {
+    match units.into_iter().find(|(_, size)| number >= *size && number.is_multiple_of(*size)) {
+        Some((unit, size)) => write!(f, "{}{unit}", number / size),
+        None => write!(f, "{number}{one}"),
     }
 }
 
@@ -255,7 +272,9 @@ impl SteadyStateRun {
         }
         let Self { jobs, until, rounds, from: last, .. } = self;
         let steady = match end {
-            RunEnd::Interrupted => Err("not steady: the last round was cut short".to_owned()),
+            RunEnd::Interrupted => {
+                Err("not at steady state: the last round was cut short".to_owned())
+            }
             RunEnd::Finished => rounds.steady(),
         };
         let run = RoundsRun { asked: until, rounds: rounds.len() };
