@@ -81,7 +81,14 @@ impl Document {
     #[must_use]
     pub fn new(title: &str, subtitle: &str) -> Self {
         let (title, subtitle) = (title.to_owned(), subtitle.to_owned());
-        Self { title, subtitle, main: String::new(), in_section: false, chapter: None, plots: Vec::new() }
+        Self {
+            title,
+            subtitle,
+            main: String::new(),
+            in_section: false,
+            chapter: None,
+            plots: Vec::new(),
+        }
     }
 
     /// Begins a chapter, which links lead to under `id`.
@@ -156,7 +163,8 @@ impl Document {
         self.main.push_str("<div class=\"scroll\"><table><thead><tr>");
         let first = rows.first().map_or(&[][..], |row| &row.cells);
         for (at, header) in headers.iter().enumerate() {
-            let words = matches!(first.get(at), Some(Cell::Words(_) | Cell::Head(_) | Cell::Link(..)));
+            let words =
+                matches!(first.get(at), Some(Cell::Words(_) | Cell::Head(_) | Cell::Link(..)));
             let class = if words { " class=\"words\"" } else { "" };
             let _ = write!(self.main, "<th scope=\"col\"{class}>{}</th>", escape(header));
         }
@@ -250,7 +258,9 @@ mod tests {
         let row = "</tr><tr class=\"below\"><td class=\"words\" colspan=\"1\">&lt;b&gt;</td></tr>";
         assert!(html.contains(row));
         assert!(html.contains("<nav><a href=\"#one-three\">three</a></nav>"));
-        assert!(html.contains("<span id=\"place\">") && html.contains("<a href=\"#place\">there</a>"));
+        assert!(
+            html.contains("<span id=\"place\">") && html.contains("<a href=\"#place\">there</a>")
+        );
         assert_eq!(html.matches("<section ").count(), html.matches("</section>").count());
     }
 }

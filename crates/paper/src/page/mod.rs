@@ -44,7 +44,8 @@ impl Maker {
 #[must_use]
 pub fn page(all: &[Reproduction], maker: &Maker) -> String {
     let runs = distinct_runs(all.iter().map(|one| &one.paper));
-    let papers = if all.len() == 1 { "1 paper".to_owned() } else { format!("{} papers", all.len()) };
+    let papers =
+        if all.len() == 1 { "1 paper".to_owned() } else { format!("{} papers", all.len()) };
     let size = match maker.size {
         Size::Plain => "",
         Size::Quick => " (--quick: reduced scale)",
@@ -119,7 +120,10 @@ fn statements(page: &mut Document, one: &Reproduction) {
         return;
     }
     page.section("Claims");
-    page.table(&STATEMENT, one.statements().map(|(statement, judged)| linked(one, statement, judged)));
+    page.table(
+        &STATEMENT,
+        one.statements().map(|(statement, judged)| linked(one, statement, judged)),
+    );
 }
 
 /// The headers above [`stated`].

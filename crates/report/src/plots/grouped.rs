@@ -30,7 +30,12 @@ pub(crate) fn named(rows: &[Value]) -> Value {
 }
 
 /// What published values look like; none without any.
-pub(crate) fn strokes(published: Vec<Value>, mark: Value, mut encoding: Value, axis: &str) -> Option<Value> {
+pub(crate) fn strokes(
+    published: Vec<Value>,
+    mark: Value,
+    mut encoding: Value,
+    axis: &str,
+) -> Option<Value> {
     encoding["color"] = Value::Null;
     encoding["tooltip"] = json!([
         { "field": "label", "title": "stated" },
@@ -49,10 +54,7 @@ pub(crate) fn bars(axis: &str, rows: &[Value], names: &[String], published: Vec<
     let ends = json!({ "y": y("low"), "y2": { "field": "high" }, "color": Value::Null });
     let stroke = json!({ "y": y("published"), "y2": { "field": "published" } });
     let mark = json!({ "type": "bar", "style": "published" });
-    let shown = format!(
-        "width > {} ? format(datum.mean, '.3~s') : ''",
-        NUMBER_WIDTH * rows.len()
-    );
+    let shown = format!("width > {} ? format(datum.mean, '.3~s') : ''", NUMBER_WIDTH * rows.len());
     let number = json!({ "type": "text", "style": "number", "text": { "expr": shown }, "dy": -4, "baseline": "bottom" });
     let number_at = json!({ "y": y("high"), "color": Value::Null });
     let mut layers = vec![
