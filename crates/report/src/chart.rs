@@ -5,8 +5,8 @@
 use crate::column::Column;
 use crate::plot::{Plot, Scale, ScaleKind, colour, slug};
 use crate::plots::{
-    bars, cdf, cdf_points, course, course_name, courses, marks as along, named, request_name,
-    strokes, title, tooltip, upright, with_ends,
+    bar_range, bars, cdf, cdf_points, course, course_name, courses, marks as along, named,
+    request_name, strokes, title, tooltip, upright, with_ends,
 };
 use crate::point::{Axis, Point, axes, each_once, in_words, label};
 use serde_json::{Value, json};
@@ -127,7 +127,10 @@ impl Chart<'_> {
                 return None;
             }
             let body = match shape {
-                Shape::Bars => bars(&axis, &rows, &names, published),
+                Shape::Bars => {
+                    let range = bar_range(&rows, &published);
+                    bars(&axis, &rows, &names, published, range)
+                }
                 Shape::Lines => lines(self.x, &axis, &rows, &names, published),
             };
             let plot = Plot::new(&self.id(&facet), &self.name(&facet), rows, body);
