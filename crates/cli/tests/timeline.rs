@@ -59,3 +59,53 @@ fn what_goes_wrong_has_an_exit_code() {
     assert!(out(&output).contains("long.fio on small"), "the result is there all the same");
     assert!(events(&folder, "b.json").iter().any(|event| event["ph"] == "X"));
 }
+
+/// Each thread of a Filebench workload has a track with its flowops one after the other; a window that the run never
+/// reaches is reported.
+#[test]
+fn threads_of_a_workload_have_tracks() {
+    let folder = Folder::new("timeline-threads");
+    folder.write(
+        "files.toml",
+        "name = \"files\"\nextends = \"ext4-js-pblk\"\n[host]\nmemory = \"16MiB\"\n\
+         [media]\nchunks = 48\nsectors = 128\n[ftl]\nop_percent = 35\n",
+    );
+    folder.write(
+        "mail.f",
+        "define fileset name=mail,path=/var,entries=20,dirwidth=100,size=4k,prealloc=50\n\
+         define process name=p { thread name=t,instances=2 {\n\
+         flowop createfile name=new,filesetname=mail,fd=1\n\
+         flowop appendfile name=app,iosize=4k,fd=1\nflowop fsync name=sync,fd=1\n\
+         flowop closefile name=close,fd=1\nflowop deletefile name=del,filesetname=mail } }\nrun 1\n",
+    );
+    let run = |window: &str| {
+        let args = ["run", "mail.f", "--stack", "files.toml", "--runtime", "50ms"];
+        let output = folder
+            .command(&args)
+            .args(["--trace", "a.json", "--trace-window", window])
+            .output()
+            .unwrap();
+        assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+        (events(&folder, "a.json"), err(&output))
+    };
+    let (all, said) = run("0,20ms");
+    assert!(said.is_empty(), "{said}");
+    for instance in [1, 2] {
+        let own = all.iter().filter(|event| event["pid"] == 10 && event["tid"] == instance);
+        let slices: Vec<_> = own.filter(|event| event["ph"] == "X").collect();
+        let names = |name: &str| slices.iter().filter(|slice| slice["name"] == name).count();
+        assert!(["new", "app", "sync", "close", "del"].into_iter().all(|name| names(name) > 2));
+        let ends = |slice: &Value| (slice["ts"].as_f64().unwrap(), slice["dur"].as_f64().unwrap());
+        assert!(slices.windows(2).all(|pair| {
+            let ((start, length), (next, _)) = (ends(pair[0]), ends(pair[1]));
+            start + length <= next + 1e-3
+        }));
+    }
+    assert!(all.iter().any(|event| event["ph"] == "C" && event["name"] == "free lines"));
+    let (none, said) = run("10s,1s");
+    assert!(none.iter().all(|event| event["ph"] == "M"));
+    assert!(
+        said.contains("its window starts at 10.00s, after the end of the run at 50.0ms"),
+        "{said}"
+    );
+}

@@ -300,7 +300,8 @@ fn a_window_beyond_the_run_is_reported() {
 #[test]
 fn a_timeline_is_bounded_and_says_so() {
     let (_, document, written) = trace(&[], Window { events_max: 501, ..ALL });
-    let counted = ["X", "b", "e", "C"].map(|phase| events(&document, phase).len()).iter().sum::<usize>();
+    let counted =
+        ["X", "b", "e", "C"].map(|phase| events(&document, phase).len()).iter().sum::<usize>();
     assert!((500..=501).contains(&counted), "{counted}");
     assert_eq!(written.events, counted as u64);
     assert!(written.cut_at.is_some());

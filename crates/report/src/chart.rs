@@ -5,8 +5,8 @@
 use crate::column::Column;
 use crate::plot::{Plot, Scale, ScaleKind, colour, slug};
 use crate::plots::{
-    bars, cdf, cdf_points, course, course_name, courses, marks as along, named, request_name, strokes, title, tooltip,
-    upright, with_ends,
+    bar_range, bars, cdf, cdf_points, course, course_name, courses, marks as along, named,
+    request_name, strokes, title, tooltip, upright, with_ends,
 };
 use crate::point::{Axis, Point, axes, each_once, in_words, label};
 use serde_json::{Value, json};
@@ -127,7 +127,10 @@ impl Chart<'_> {
                 return None;
             }
             let body = match shape {
-                Shape::Bars => bars(&axis, &rows, &names, published),
+                Shape::Bars => {
+                    let range = bar_range(&rows, &published);
+                    bars(&axis, &rows, &names, published, range)
+                }
                 Shape::Lines => lines(self.x, &axis, &rows, &names, published),
             };
             let plot = Plot::new(&self.id(&facet), &self.name(&facet), rows, body);
@@ -188,7 +191,8 @@ impl Chart<'_> {
             courses(&self.id(facet), &self.name(facet), key, rows, levels)
         };
         let dashed = if marks.is_empty() { "" } else { " Dashed: what the paper states." };
-        let plots = self.one_line_each(results, &format!("{} over time", course_name(key)), line, plot);
+        let plots =
+            self.one_line_each(results, &format!("{} over time", course_name(key)), line, plot);
         let captioned = |plot: Plot| {
             let caption = format!("{}{dashed}", plot.caption);
             plot.captioned(&caption)

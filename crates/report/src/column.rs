@@ -218,7 +218,8 @@ mod tests {
             (point("b", &[]), &[(3, 15.0), (2, 10.0), (1, 5.0), (9, 1.0)]),
         ];
         let column = column("x / stack=a", &runs).unwrap();
-        let of_column: Vec<_> = column.means().flatten().map(|mean| (mean.mean, mean.half_width)).collect();
+        let of_column: Vec<_> =
+            column.means().flatten().map(|mean| (mean.mean, mean.half_width)).collect();
         assert_eq!(of_column, [(1.0, Some(0.0)), (0.5, Some(0.0))]);
         assert_eq!(column.count(1), 3, "seed 9 has no partner");
     }

@@ -64,6 +64,16 @@ impl From<Vec<Cell>> for Row {
     }
 }
 
+/// The current chapter of a page.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Chapter {
+    id: String,
+    /// Where the links to its sections belong.
+    links_at: usize,
+    /// Its sections: id and title.
+    sections: Vec<(String, String)>,
+}
+
 /// A page under construction.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Document {
@@ -71,8 +81,7 @@ pub struct Document {
     subtitle: String,
     main: String,
     in_section: bool,
-    /// The current chapter: its id, where the links to its sections belong, and its sections.
-    chapter: Option<(String, usize, Vec<(String, String)>)>,
+    chapter: Option<Chapter>,
     plots: Vec<Plot>,
 }
 
@@ -81,7 +90,14 @@ impl Document {
     #[must_use]
     pub fn new(title: &str, subtitle: &str) -> Self {
         let (title, subtitle) = (title.to_owned(), subtitle.to_owned());
-        Self { title, subtitle, main: String::new(), in_section: false, chapter: None, plots: Vec::new() }
+        Self {
+            title,
+            subtitle,
+            main: String::new(),
+            in_section: false,
+            chapter: None,
+            plots: Vec::new(),
+        }
     }
 
     /// Begins a chapter, which links lead to under `id`.
@@ -89,14 +105,15 @@ impl Document {
         self.end_chapter();
         let _ =
             write!(self.main, "<h1 class=\"chapter\" id=\"{}\">{}</h1>", escape(id), escape(title));
-        self.chapter = Some((id.to_owned(), self.main.len(), Vec::new()));
+        let (id, links_at) = (id.to_owned(), self.main.len());
+        self.chapter = Some(Chapter { id, links_at, sections: Vec::new() });
     }
 
-    /// The links to the sections of a chapter stand below its title.
-    fn end_chapter(&mut self) {
+    /// Ends the chapter: what follows belongs to none. The links to its sections stand below its title.
+    pub fn end_chapter(&mut self) {
         self.end_section();
-        if let Some((_, at, sections)) = self.chapter.take() {
-            self.main.insert_str(at, &nav("", &sections));
+        if let Some(Chapter { links_at, sections, .. }) = self.chapter.take() {
+            self.main.insert_str(links_at, &nav("", &sections));
         }
     }
 
@@ -105,9 +122,9 @@ impl Document {
         self.end_section();
         let section = match &mut self.chapter {
             None => begin(&slug(title), title),
-            Some((chapter, _, sections)) => {
-                let id = slug(&format!("{chapter} {title}"));
-                sections.push((id.clone(), title.to_owned()));
+            Some(chapter) => {
+                let id = slug(&format!("{} {title}", chapter.id));
+                chapter.sections.push((id.clone(), title.to_owned()));
                 begin(&id, title)
             }
         };
@@ -156,7 +173,8 @@ impl Document {
         self.main.push_str("<div class=\"scroll\"><table><thead><tr>");
         let first = rows.first().map_or(&[][..], |row| &row.cells);
         for (at, header) in headers.iter().enumerate() {
-            let words = matches!(first.get(at), Some(Cell::Words(_) | Cell::Head(_) | Cell::Link(..)));
+            let words =
+                matches!(first.get(at), Some(Cell::Words(_) | Cell::Head(_) | Cell::Link(..)));
             let class = if words { " class=\"words\"" } else { "" };
             let _ = write!(self.main, "<th scope=\"col\"{class}>{}</th>", escape(header));
         }
@@ -250,7 +268,9 @@ mod tests {
         let row = "</tr><tr class=\"below\"><td class=\"words\" colspan=\"1\">&lt;b&gt;</td></tr>";
         assert!(html.contains(row));
         assert!(html.contains("<nav><a href=\"#one-three\">three</a></nav>"));
-        assert!(html.contains("<span id=\"place\">") && html.contains("<a href=\"#place\">there</a>"));
+        assert!(
+            html.contains("<span id=\"place\">") && html.contains("<a href=\"#place\">there</a>")
+        );
         assert_eq!(html.matches("<section ").count(), html.matches("</section>").count());
     }
 }

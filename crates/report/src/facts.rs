@@ -91,8 +91,14 @@ fn precondition(run: &Run) -> Option<String> {
     Some(match written["origin"].as_str() {
         Some("image") => format!("{filled} of an image"),
         Some(_) => format!("{filled}, as another run left it"),
+        None if is_fresh(written) => "none (fresh device)".to_owned(),
         None => format!("{filled} written in order, then {over} overwritten at random, untimed"),
     })
+}
+
+/// Whether nothing was written before the measured phase.
+fn is_fresh(written: &Value) -> bool {
+    ["fill_sectors", "overwrite_sectors"].iter().all(|key| written[key].as_u64() == Some(0))
 }
 
 fn program(run: &Run) -> Option<String> {

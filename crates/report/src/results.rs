@@ -22,7 +22,18 @@ const WAYS: [(&str, &str, &str); 4] = [
 const RANKS: [&str; 5] = ["50", "95", "99", "99.9", "99.99"];
 
 const HEADERS: [&str; 12] = [
-    "job", "I/O", "I/Os", "IOPS", "bandwidth", "mean", "p50", "p95", "p99", "p99.9", "p99.99", "max",
+    "job",
+    "I/O",
+    "I/Os",
+    "IOPS",
+    "bandwidth",
+    "mean",
+    "p50",
+    "p95",
+    "p99",
+    "p99.9",
+    "p99.99",
+    "max",
 ];
 
 /// The tables of a run; nothing if its result has no jobs.
@@ -37,7 +48,12 @@ pub(crate) fn tables(run: &Run) -> String {
     }
     let mut out = match rows.is_empty() {
         true => String::new(),
-        false => table(&HEADERS, &rows, 2, "Latency is from submission to completion, of fsync the time of the call."),
+        false => table(
+            &HEADERS,
+            &rows,
+            2,
+            "Latency is from submission to completion, of fsync the time of the call.",
+        ),
     };
     let flowops = flowops(run);
     if !flowops.is_empty() {
@@ -85,8 +101,13 @@ fn per_second(count: f64, job: &Value) -> Option<f64> {
 }
 
 /// One direction of all jobs: rates over the time of all, percentiles over all I/Os.
-fn of_all(run: &Run, jobs: &[&Value], (key, latency, name): &(&str, &str, &str)) -> Option<Vec<String>> {
-    let all = |rest: &str| crate::path::look_up(&run.result, &format!("{ALL}{key}.{rest}")).flatten();
+fn of_all(
+    run: &Run,
+    jobs: &[&Value],
+    (key, latency, name): &(&str, &str, &str),
+) -> Option<Vec<String>> {
+    let all =
+        |rest: &str| crate::path::look_up(&run.result, &format!("{ALL}{key}.{rest}")).flatten();
     let of = |job: &Value, rest: &str| number_below(job, &format!("{key}.{rest}"));
     let counts: Vec<f64> = jobs.iter().map(|job| of(job, "total_ios").unwrap_or(0.0)).collect();
     let ios = Some(counts.iter().sum::<f64>()).filter(|ios| *ios > 0.0)?;
@@ -103,7 +124,12 @@ fn of_all(run: &Run, jobs: &[&Value], (key, latency, name): &(&str, &str, &str))
         or_dash(all("bw_bytes").map(|rate| format!("{}/s", bytes(rate)))),
         time(sum / ios),
     ];
-    Some(row.into_iter().chain(RANKS.map(|rank| or_dash(percentile(rank)))).chain([or_dash(max.map(time))]).collect())
+    Some(
+        row.into_iter()
+            .chain(RANKS.map(|rank| or_dash(percentile(rank))))
+            .chain([or_dash(max.map(time))])
+            .collect(),
+    )
 }
 
 const FLOWOP: [&str; 9] =

@@ -75,9 +75,7 @@ fn cell(report: &Report, column: &Column, at: usize) -> String {
     let text = column.figure().show(&mean);
     let compared = report.kind() == Kind::Comparison && !column.figure().is_relative();
     let first = column.mean(0).filter(|first| first.mean != 0.0 && compared);
-    first.map_or(text.clone(), |first| {
-        format!("{text} (×{})", number(mean.mean / first.mean))
-    })
+    first.map_or(text.clone(), |first| format!("{text} (×{})", number(mean.mean / first.mean)))
 }
 
 fn note(report: &Report) -> String {

@@ -8,10 +8,12 @@ const BYTES_MAX: usize = 3_000_000;
 
 /// A result with everything that reports draw, and `points` intervals.
 fn result(stack: &str, seed: u64, points: u64) -> Value {
-    let latency = |ns: u64| json!({
-        "ios": 100, "mean_ns": ns, "p50_ns": ns, "p99_ns": 3 * ns, "max_ns": 9 * ns, "bytes_per_s": 409_600_000,
-        "histogram": { "first_ns": 1024, "ios": [90, 0, 10] },
-    });
+    let latency = |ns: u64| {
+        json!({
+            "ios": 100, "mean_ns": ns, "p50_ns": ns, "p99_ns": 3 * ns, "max_ns": 9 * ns, "bytes_per_s": 409_600_000,
+            "histogram": { "first_ns": 1024, "ios": [90, 0, 10] },
+        })
+    };
     let interval = |at: u64| {
         json!({
             "t_s": 0.001 * (at + 1) as f64, "iops": 20_000.0, "waf": 1.5, "waf_gc_pad": 1.6,
@@ -326,11 +328,12 @@ fn runs_have_tables() {
         let cells = cells.iter().map(|cell| format!("<td>{cell}</td>"));
         cells.collect::<String>()
     };
-    let of = |job: &str, way: &str| {
-        format!("<th scope=\"row\">{job}</th><th scope=\"row\">{way}</th>")
-    };
+    let of =
+        |job: &str, way: &str| format!("<th scope=\"row\">{job}</th><th scope=\"row\">{way}</th>");
     assert!(html.contains(&(of("all jobs", "write") + &row(&["400", "800.0"]))), "over 0.5 s");
-    assert!(html.contains(&(of("&lt;second&gt;", "write") + &row(&["300", "20,001", "76.29 MiB/s"]))));
+    assert!(
+        html.contains(&(of("&lt;second&gt;", "write") + &row(&["300", "20,001", "76.29 MiB/s"])))
+    );
     assert!(html.contains(&of("job", "fsync")) && html.contains("60.00 µs"));
     let flowop = ["1,234", "617.0", "–", "4.500 µs", "4.000 µs", "8.000 µs", "9.000 µs"];
     assert!(html.contains(&(of("open-old", "openfile") + &row(&flowop))));
@@ -343,7 +346,9 @@ fn sections_are_linked() {
         let html = report.html();
         let ids = html.split("<section id=\"").skip(1).filter_map(|rest| rest.split('"').next());
         let ids: Vec<&str> = ids.collect();
-        assert!(ids.len() > 2 && ids.iter().all(|id| html.contains(&format!("<a href=\"#{id}\">"))));
+        assert!(
+            ids.len() > 2 && ids.iter().all(|id| html.contains(&format!("<a href=\"#{id}\">")))
+        );
     }
 }
 
@@ -364,7 +369,10 @@ fn amplification_is_over_writes() {
     assert!((3.0..6.0).contains(&waf), "{waf} and not 501");
     let areas = spec("media-bandwidth");
     let domain = &areas["encoding"]["color"]["scale"]["domain"];
-    assert_eq!((&domain[0], &domain[1], &domain[4]), (&json!("user data"), &json!("GC copies"), &json!("padding")));
+    assert_eq!(
+        (&domain[0], &domain[1], &domain[4]),
+        (&json!("user data"), &json!("GC copies"), &json!("padding"))
+    );
     assert_eq!(areas["encoding"]["y"]["stack"], "zero");
 }
 
@@ -380,7 +388,11 @@ fn file_systems_are_described() {
     });
     let html = Report::new("files", vec![on_files]).html();
     assert!(html.contains("<dt>File system</dt><dd>ext4, data=ordered, commit=jbd2</dd>"));
-    assert!(html.contains("1.25") && html.contains("FS write amplification") && html.contains("12 commits, 3,456 blocks to the journal"));
+    assert!(
+        html.contains("1.25")
+            && html.contains("FS write amplification")
+            && html.contains("12 commits, 3,456 blocks to the journal")
+    );
     assert!(html.contains("Page cache hits") && html.contains("75.00 %"));
     assert!(!one().html().contains("File system"));
 }

@@ -20,7 +20,8 @@ impl Levels {
         let (mut valid, mut written) = (0, 0);
         for unit in ftl.erase_units() {
             if unit.state == EraseUnitState::Full {
-                (valid, written) = (valid + u64::from(unit.valid), written + u64::from(unit.written));
+                (valid, written) =
+                    (valid + u64::from(unit.valid), written + u64::from(unit.written));
             }
         }
         let valid_share = (written > 0).then(|| valid as f64 / written as f64);

@@ -16,9 +16,9 @@ pub(crate) use levels::Levels;
 pub(crate) use requests::{Request, Requests};
 pub use sink::Output;
 
+use levels::KnownEnds;
 use nandscape_media::{Command, Geometry, Log, Media, Resource, Span};
 use nandscape_rt::Nanos;
-use levels::KnownEnds;
 use sink::Sink;
 use std::collections::BTreeMap;
 use std::io;

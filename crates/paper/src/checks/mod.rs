@@ -46,7 +46,7 @@ const CHECKS: [Check; 21] = [
     },
     Check {
         name: "victims",
-        text: "lines collected held what was copied out of them, journal lines too",
+        text: "GC copies are the valid sectors of the victims, journal lines included",
         look: sectors::victims,
     },
     Check {

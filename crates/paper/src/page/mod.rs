@@ -44,7 +44,8 @@ impl Maker {
 #[must_use]
 pub fn page(all: &[Reproduction], maker: &Maker) -> String {
     let runs = distinct_runs(all.iter().map(|one| &one.paper));
-    let papers = if all.len() == 1 { "1 paper".to_owned() } else { format!("{} papers", all.len()) };
+    let papers =
+        if all.len() == 1 { "1 paper".to_owned() } else { format!("{} papers", all.len()) };
     let size = match maker.size {
         Size::Plain => "",
         Size::Quick => " (--quick: reduced scale)",
@@ -84,10 +85,11 @@ fn overview(page: &mut Document, all: &[Reproduction]) {
     let rows: Vec<Vec<Cell>> = all.iter().map(line).collect();
     page.table(&headers, rows);
     page.note(
-        "A statement agrees if what is measured is within the tolerance that stands beside it, agrees \
+        "A claim agrees if what is measured is within the tolerance that stands beside it, agrees \
          partially if it is within the wider one or at least on the stated side of the baseline, and is \
          inconclusive if the seeds, or what the paper leaves open, decide. ± is half the width of the interval in which \
-         the mean over the seeds lies with 95 % confidence; ratios are of runs of the same seed.",
+         the mean over the seeds lies with 95 % confidence; of two seeds the range is in brackets. Ratios are of runs \
+         of the same seed.",
     );
 }
 
@@ -119,7 +121,10 @@ fn statements(page: &mut Document, one: &Reproduction) {
         return;
     }
     page.section("Claims");
-    page.table(&STATEMENT, one.statements().map(|(statement, judged)| linked(one, statement, judged)));
+    page.table(
+        &STATEMENT,
+        one.statements().map(|(statement, judged)| linked(one, statement, judged)),
+    );
 }
 
 /// The headers above [`stated`].
@@ -351,6 +356,7 @@ fn made_of(page: &mut Document, one: &Reproduction) {
 }
 
 fn again(page: &mut Document, maker: &Maker) {
+    page.end_chapter();
     page.section("Reproduce");
     page.code(&maker.command);
     page.note(&format!("Made by {}. The same program makes the same files.", maker.program));

@@ -14,8 +14,7 @@ pub(super) fn table(page: &mut Document, one: &Reproduction, maker: &Maker) {
     if !variants.is_empty() {
         page.section("Verdicts by variant");
         let ids = variants.iter().map(|variant| variant.id.as_str());
-        let headers: Vec<&str> =
-            ["statement", "published", "base"].into_iter().chain(ids).collect();
+        let headers: Vec<&str> = ["claim", "published", "base"].into_iter().chain(ids).collect();
         page.table(&headers, one.statements().map(|(statement, judged)| line(statement, judged)));
         let lines = variants.iter().map(|variant| {
             let Variant { id, title, why, scale, sweeps } = variant;
@@ -77,7 +76,7 @@ fn reason(page: &mut Document, one: &Reproduction, maker: &Maker, explained: &[&
     columns.sort();
     columns.dedup();
     let names = columns.iter().map(|column| one.paper.column_name(*column));
-    let headers: Vec<&str> = ["statement"].into_iter().chain(names).collect();
+    let headers: Vec<&str> = ["claim"].into_iter().chain(names).collect();
     page.table(&headers, cells(explained, &columns));
     let commands = columns.iter().map(|column| maker.command_of(&one.paper, *column));
     page.folded("Commands that measure it again", &commands.collect::<Vec<_>>().join("\n"));

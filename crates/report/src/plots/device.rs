@@ -115,8 +115,7 @@ fn utilisation(cases: &[Case]) -> Option<Plot> {
     let rows: Vec<Value> = drawn(cases).flat_map(of).collect();
     let few = rows.len() <= BARS_MAX;
     let axis = "Unit (U), channel (C), PCIe link";
-    let (x, y) =
-        (Scale::new(axis, ScaleKind::Free), Scale::new("Busy (%)", ScaleKind::Share));
+    let (x, y) = (Scale::new(axis, ScaleKind::Free), Scale::new("Busy (%)", ScaleKind::Share));
     let mut plot = lines("utilisation", "Utilisation", rows, x, y, "linear")?;
     plot.spec["mark"] = match few {
         true => json!({ "type": "bar", "width": { "band": 0.8 } }),
@@ -146,8 +145,7 @@ fn wear(cases: &[Case]) -> Option<Plot> {
     let rows: Vec<Value> = drawn(cases).flat_map(of).collect();
     let x = Scale::new("P/E cycles (count)", ScaleKind::FromZero);
     let y = Scale::new("Chunks in service (%)", ScaleKind::FromZero);
-    let mut plot =
-        distribution("wear", "P/E cycle distribution", rows, x, y, step.unwrap_or(1.0))?;
+    let mut plot = distribution("wear", "P/E cycle distribution", rows, x, y, step.unwrap_or(1.0))?;
     plot.spec["encoding"]["x"]["axis"]["tickMinStep"] = 1.into();
     Some(plot.captioned("Since the device was new, preconditioning included."))
 }

@@ -18,8 +18,6 @@ use serde_json::{Value, json};
 const FACETS_MAX: usize = 12;
 /// Part of the height that is kept for the label of a line.
 const LABEL_ROOM: f64 = 0.08;
-/// Height of an axis of bars as a multiple of the highest, so that its number has room.
-const HEADROOM: f64 = 1.1;
 
 /// A figure as it is drawn.
 struct Drawn<'a> {
@@ -365,12 +363,7 @@ fn along_numbers(figure: &Drawn<'_>, axes: &Axes<'_>, rows: &[Value]) -> Value {
 
 /// Bars up to the same height in every plot of the figure.
 fn by_name(figure: &Drawn<'_>, axes: &Axes<'_>, rows: &[Value]) -> Value {
-    let mut body = bars(&figure.axis, rows, &series_names(axes), Vec::new());
-    let [low, high] = figure.range();
-    let domain = json!([low.min(0.0), high * HEADROOM]);
-    for layer in body["layer"].as_array_mut().into_iter().flatten() {
-        layer["encoding"]["y"]["scale"]["domain"] = domain.clone();
-    }
+    let mut body = bars(&figure.axis, rows, &series_names(axes), Vec::new(), figure.range());
     let y = body["layer"][0]["encoding"]["y"].clone();
     let mut layers = rules::level(&figure.lines, &y);
     layers.extend(body["layer"].as_array().into_iter().flatten().cloned());

@@ -7,6 +7,8 @@ use serde_json::{Value, json};
 
 /// Width that the number above a bar takes; where bars are nearer, only the tooltip has it.
 const NUMBER_WIDTH: usize = 46;
+/// Height of an axis of bars as a multiple of the highest, so that its number has room.
+const HEADROOM: f64 = 1.15;
 
 /// Values that lie across, in the order in which they come.
 fn across(rows: &[Value]) -> Value {
@@ -30,7 +32,12 @@ pub(crate) fn named(rows: &[Value]) -> Value {
 }
 
 /// What published values look like; none without any.
-pub(crate) fn strokes(published: Vec<Value>, mark: Value, mut encoding: Value, axis: &str) -> Option<Value> {
+pub(crate) fn strokes(
+    published: Vec<Value>,
+    mark: Value,
+    mut encoding: Value,
+    axis: &str,
+) -> Option<Value> {
     encoding["color"] = Value::Null;
     encoding["tooltip"] = json!([
         { "field": "label", "title": "stated" },
@@ -40,9 +47,28 @@ pub(crate) fn strokes(published: Vec<Value>, mark: Value, mut encoding: Value, a
     drawn.then(|| json!({ "data": { "values": published }, "mark": mark, "encoding": encoding }))
 }
 
-/// Bars from zero, each with its interval, and strokes across them where something was published.
-pub(crate) fn bars(axis: &str, rows: &[Value], names: &[String], published: Vec<Value>) -> Value {
-    let y = upright(axis, ScaleKind::FromZero, rows);
+/// The lowest and the highest that is drawn of bars.
+pub(crate) fn range(rows: &[Value], published: &[Value]) -> [f64; 2] {
+    let of = |row: &Value| ["low", "high", "published"].map(|field| row[field].as_f64());
+    let all = rows.iter().chain(published).flat_map(of).flatten();
+    all.fold([0.0, 0.0], |[low, high]: [f64; 2], value| [low.min(value), high.max(value)])
+}
+
+/// Bars from zero on an axis that has this range, each with its interval, and strokes across them where something was
+/// published.
+pub(crate) fn bars(
+    axis: &str,
+    rows: &[Value],
+    names: &[String],
+    published: Vec<Value>,
+    [low, high]: [f64; 2],
+) -> Value {
+    let place = upright(axis, ScaleKind::FromZero, rows);
+    let y = |field: &str| {
+        let mut y = place(field);
+        y["scale"]["domain"] = json!([low.min(0.0), HEADROOM * high.max(f64::MIN_POSITIVE)]);
+        y
+    };
     let tooltip = tooltip(axis, &[("series", "series"), ("x", "x")]);
     let mut length = y("mean");
     length["axis"]["grid"] = true.into();
@@ -50,7 +76,7 @@ pub(crate) fn bars(axis: &str, rows: &[Value], names: &[String], published: Vec<
     let stroke = json!({ "y": y("published"), "y2": { "field": "published" } });
     let mark = json!({ "type": "bar", "style": "published" });
     let shown = format!(
-        "width > {} ? format(datum.mean, '.3~s') : ''",
+        "width > {} ? format(datum.mean, datum.mean < 1e4 ? '.3~r' : '.3~s') : ''",
         NUMBER_WIDTH * rows.len()
     );
     let number = json!({ "type": "text", "style": "number", "text": { "expr": shown }, "dy": -4, "baseline": "bottom" });

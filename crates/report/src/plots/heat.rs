@@ -1,7 +1,7 @@
 //! Latencies over time as a heat map: octaves upwards, time across, how many requests by colour.
 
 use super::REQUESTS;
-use super::course::{TIME, intervals};
+use super::series::{TIME, intervals};
 use crate::case::{Case, Run};
 use crate::plot::{Plot, Scale, ScaleKind};
 use crate::units::time_unit;

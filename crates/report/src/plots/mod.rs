@@ -7,13 +7,15 @@ mod figures;
 mod grouped;
 mod heat;
 mod rules;
+mod series;
 mod writes;
 
-pub(crate) use course::{course, courses, name_of as course_name};
+pub(crate) use course::{course, courses};
 pub(crate) use distribution::{cdf, points as cdf_points};
 pub use figures::describe_figure;
 pub(crate) use figures::{marks, row as with_ends, title_of as title, tooltip};
-pub(crate) use grouped::{bars, named, strokes, upright};
+pub(crate) use grouped::{bars, named, range as bar_range, strokes, upright};
+pub(crate) use series::name_of as course_name;
 
 use crate::case::{Case, Run};
 use crate::plot::Plot;

@@ -1,8 +1,8 @@
 //! What was written to media over time and why: bandwidth by cause, write amplification over a window of writes and
 //! since the beginning, free lines.
 
-use super::course::{MIB, TIME, intervals, levels};
 use super::drawn;
+use super::series::{MIB, TIME, intervals, levels};
 use crate::case::{Case, Run};
 use crate::plot::{Plot, Scale, ScaleKind, areas, lines, point};
 use serde_json::Value;
@@ -32,8 +32,9 @@ pub(super) fn plots(cases: &[Case]) -> Vec<Plot> {
         [case] => vec![amplification(case.first())],
         _ => [&WAYS[0], &WAYS[1]].map(|way| compared(cases, way)).into(),
     };
-    let free = levels(cases, "free-lines", "free_lines")
-        .map(|plot| plot.captioned("Lines (superblocks) without data, at the end of each interval."));
+    let free = levels(cases, "free-lines", "free_lines").map(|plot| {
+        plot.captioned("Lines (superblocks) without data, at the end of each interval.")
+    });
     [by_cause].into_iter().chain(amplification).chain([free]).flatten().collect()
 }
 
@@ -92,7 +93,8 @@ impl Way {
 /// if there is no window. Nothing where users wrote less.
 fn windows(run: &Run, way: &Way, window: Option<f64>, name: &str) -> Vec<Value> {
     let intervals = intervals(run.ours());
-    let counted = intervals.iter().filter_map(|(_, at)| Some((at["t_s"].as_f64()?, way.count(at)?)));
+    let counted =
+        intervals.iter().filter_map(|(_, at)| Some((at["t_s"].as_f64()?, way.count(at)?)));
     let counted: Vec<(f64, [f64; 2])> = counted.collect();
     let (mut first, mut user, mut all) = (0, 0.0, 0.0);
     let mut rows = Vec::new();

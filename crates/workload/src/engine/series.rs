@@ -89,7 +89,14 @@ mod tests {
         for _ in 0..60 {
             let at = series.due();
             let latency = <[LatencyTotals; 4]>::default();
-            series.push(Point { at, ios: [at.0; 3], bytes: [0; 3], latency, in_flight: None, sample: () });
+            series.push(Point {
+                at,
+                ios: [at.0; 3],
+                bytes: [0; 3],
+                latency,
+                in_flight: None,
+                sample: (),
+            });
             assert!(series.points.len() < 8);
         }
         for (index, point) in series.points.iter().enumerate() {

@@ -51,7 +51,8 @@ pub(super) fn geometry(geometry: &Geometry) -> Value {
 
 /// One interval of the course; directions that had no I/O in it are left out.
 pub(super) fn point(point: &Point) -> Value {
-    let sectors = written_parts(&point.sectors).map(|(part, count)| (part.to_owned(), count.into()));
+    let sectors =
+        written_parts(&point.sectors).map(|(part, count)| (part.to_owned(), count.into()));
     let mut out = json!({
         "t_s": point.t_s,
         "iops": point.iops,
