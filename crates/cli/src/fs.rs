@@ -1,8 +1,8 @@
 //! `nandscape mkfs`, `fsck` and `dump`: file systems on image files.
 
-use crate::args::{DumpArgs, DumpWhat, FsckArgs, MkfsArgs};
+use crate::args::{DumpArgs, DumpWhat, FsckArgs, MkfsArgs, OutputFormat};
 use crate::image::open;
-use crate::output::{Failure, print};
+use crate::output::{Failure, pretty, print};
 use crate::replace::{replace, with_path};
 use crate::summary::bytes;
 use crate::writable::expect_writable;
@@ -164,7 +164,11 @@ fn listed(image: &Path, report: &CheckReport) -> String {
 /// Shows structures.
 pub(crate) fn show(args: &DumpArgs) -> Result<(), Failure> {
     let what = what(&args.what);
-    print(&examine(&args.image, async move |kind, device| kind.dump(&device, &what).await)?)
+    let dump = examine(&args.image, async move |kind, device| kind.dump(&device, &what).await)?;
+    match args.output_format {
+        OutputFormat::Normal => print(&dump.text),
+        OutputFormat::Json => print(&pretty(&dump.json.into())?),
+    }
 }
 
 /// The structure, as kinds read it ([`FsKind::dump`]).

@@ -4,8 +4,11 @@
 use crate::args::{Cli, CompletionsArgs, ManArgs};
 use crate::output::{Failure, print_bytes};
 use crate::replace::{make_folder, replace, with_path};
-use clap::{Command, CommandFactory};
+use clap::{Arg, Command, CommandFactory};
 use clap_mangen::Man;
+use clap_mangen::roff::{Roff, roman};
+use std::io::{self, Write as _};
+use std::iter;
 use std::path::Path;
 
 /// Prints the completion script of a shell.
@@ -17,14 +20,12 @@ pub(crate) fn completions(args: &CompletionsArgs) -> Result<(), Failure> {
 
 /// Prints the manual page, or writes one for each command.
 pub(crate) fn man(args: &ManArgs) -> Result<(), Failure> {
-    let Some(folder) = &args.output else {
-        let mut page = Vec::new();
-        Man::new(Cli::command()).render(&mut page).map_err(Failure::run)?;
-        return print_bytes(&page);
-    };
-    make_folder(folder)?;
     let mut cli = Cli::command().disable_help_subcommand(true);
     cli.build();
+    let Some(folder) = &args.output else {
+        return print_bytes(&page(cli).map_err(Failure::run)?);
+    };
+    make_folder(folder)?;
     write_pages(cli, folder)
 }
 
@@ -33,14 +34,59 @@ fn write_pages(command: Command, folder: &Path) -> Result<(), Failure> {
     for each in command.get_subcommands() {
         write_pages(each.clone(), folder)?;
     }
-    let page = Man::new(command);
-    let file = folder.join(page.get_filename());
-    replace(&file, |out| with_path(&file, page.render(out)))
+    let file = folder.join(Man::new(command.clone()).get_filename());
+    let page = page(command).map_err(Failure::run)?;
+    replace(&file, |out| with_path(&file, out.write_all(&page)))
+}
+
+/// The page of a command that is built, which refers to those of the commands above and below it.
+fn page(command: Command) -> io::Result<Vec<u8>> {
+    let name = command.get_display_name().unwrap_or("nandscape").to_owned();
+    let above = name.rsplit_once('-').map(|(above, _)| above.to_owned());
+    let below = command.get_subcommands().filter_map(|each| each.get_display_name());
+    let others: Vec<String> = above
+        .into_iter()
+        .chain(below.map(str::to_owned))
+        .map(|name| format!("{name}(1)"))
+        .collect();
+    let synopsis = synopsis(&command);
+    let mut page = Vec::new();
+    Man::new(command.override_usage(synopsis)).render(&mut page)?;
+    let mut also = Roff::new();
+    also.control("SH", ["SEE ALSO"]).text([roman(others.join(", "))]);
+    also.to_writer(&mut page)?;
+    Ok(page)
+}
+
+/// A command with its arguments and the names of their values.
+fn synopsis(command: &Command) -> String {
+    let shown = command.get_arguments().filter(|arg| !arg.is_hide_set());
+    let (places, options): (Vec<&Arg>, Vec<&Arg>) = shown.partition(|arg| arg.is_positional());
+    let named =
+        |arg: &&Arg| if arg.is_required_set() { arg.to_string() } else { format!("[{arg}]") };
+    let name = command.get_bin_name().unwrap_or("nandscape").to_owned();
+    let commands = command.has_subcommands().then(|| "<COMMAND>".to_owned());
+    let places = places.iter().map(ToString::to_string);
+    let words = iter::once(name).chain(options.iter().map(named)).chain(places).chain(commands);
+    words.collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The synopsis has the names of values, and the page refers to its neighbours.
+    #[test]
+    fn pages_name_arguments_and_other_pages() {
+        let mut cli = Cli::command().disable_help_subcommand(true);
+        cli.build();
+        let state = cli.find_subcommand("state").unwrap().clone();
+        let text = String::from_utf8(page(state.clone()).unwrap()).unwrap();
+        assert!(text.replace('\\', "").contains("nandscape(1), nandscape-state-save(1)"), "{text}");
+        let save = synopsis(state.find_subcommand("save").unwrap());
+        assert!(save.starts_with("nandscape state save [--stack <NAME|FILE>]"), "{save}");
+        assert!(save.contains(" --output <FILE>") && !save.contains("[--output"), "{save}");
+    }
 
     /// The long help of every command, and of every command of a command, has examples of itself.
     #[test]

@@ -6,12 +6,19 @@ mod parts;
 
 use common::{Folder, err, out};
 use parts::parts;
+use serde_json::Value;
 
 fn succeed(folder: &Folder, args: &[&str]) -> String {
     let output = folder.run(args);
     assert_eq!(output.status.code(), Some(0), "{args:?}: {}", err(&output));
     assert_eq!(err(&output), "", "{args:?}");
     out(&output)
+}
+
+/// What `dump` prints as JSON.
+fn as_json(folder: &Folder, what: &[&str]) -> Value {
+    let command = ["dump", "a.img", "--output-format", "json"];
+    serde_json::from_str(&succeed(folder, &[&command, what].concat())).unwrap()
 }
 
 /// An image is made, is sound, is shown, survives a device, and is the same when made again.
@@ -29,7 +36,19 @@ fn an_image_is_made_and_brought_to_a_device() {
     assert!(names.contains("\"lost+found\""), "{names}");
     for what in [&["--groups"][..], &["--inode", "8"], &["--extents", "8"], &["--journal"]] {
         succeed(&folder, &[&["dump", "a.img"], what].concat());
+        assert_ne!(as_json(&folder, what), Value::Null);
     }
+    let shown = as_json(&folder, &[]);
+    assert_eq!(shown["volume_name"], "hello");
+    assert_eq!(shown["mkfs_time"], "1970-01-01T00:16:40Z");
+    let names = as_json(&folder, &["--directory", "2"]);
+    assert_eq!(names["blocks"][0]["entries"][2]["name"], "lost+found");
+    let journal = as_json(&folder, &["--extents", "8"]);
+    let first = &journal["nodes"][0]["entries"][0];
+    assert_eq!(first["logical"], 0);
+    let last = first["start"].as_u64().unwrap() + first["blocks"].as_u64().unwrap() - 1;
+    let text = succeed(&folder, &["dump", "a.img", "--extents", "8"]);
+    assert!(text.contains(&format!("):{}-{last}\n", first["start"])), "{text}");
 
     let stack = ["--stack", "small.toml", "--set", "media.payload=bytes"];
     succeed(
@@ -63,7 +82,7 @@ fn an_f2fs_image_is_made_checked_and_shown() {
     assert!(shown.contains("hello") && shown.contains("segs_per_sec               2"), "{shown}");
     for (what, word) in [
         (&["--checkpoint"][..], "checkpoint_ver"),
-        (&["--gc-journal"], "blocks 64512..65024, no block counts"),
+        (&["--gc-journal"], "blocks 64512-65023, no block counts"),
         (&["--inode", "3"], "mode"),
         (&["--nat", "3"], "3"),
         (&["--sit", "0"], "valid"),
@@ -73,7 +92,10 @@ fn an_f2fs_image_is_made_checked_and_shown() {
     ] {
         let shown = succeed(&folder, &[&["dump", "a.img"], what].concat());
         assert!(shown.contains(word), "{what:?}: {shown}");
+        assert_ne!(as_json(&folder, what), Value::Null);
     }
+    assert_eq!(as_json(&folder, &[])["segs_per_sec"], 2);
+    assert_eq!(as_json(&folder, &["--tree"])["paths"][0]["path"], "/");
     let read = |name: &str| std::fs::read(folder.0.join(name)).unwrap();
     succeed(&folder, &[&make[..3], &["b.img"], &make[4..], &options].concat());
     assert_eq!(read("b.img"), read("a.img"));
@@ -172,8 +194,14 @@ fn wrong_input_is_refused() {
         let expected = format!("nandscape: a.img: {expected}");
         refused(&[&mkfs[..], &["a.img"], size, &option].concat(), &expected);
     }
-    refused(&[&mkfs[..], &["/dev/null", "--size", "16MiB"]].concat(), "/dev/null: not a regular file");
-    refused(&[&mkfs[..], &["notes", "--size", "16MiB"]].concat(), "notes: not empty; use --force to overwrite");
+    refused(
+        &[&mkfs[..], &["/dev/null", "--size", "16MiB"]].concat(),
+        "/dev/null: not a regular file",
+    );
+    refused(
+        &[&mkfs[..], &["notes", "--size", "16MiB"]].concat(),
+        "notes: not empty; use --force to overwrite",
+    );
     refused(&[&mkfs[..], &["a.img", "--size", "20KiB"]].concat(), "too few");
     refused(
         &[&mkfs[..], &["a.img", "--size", "1GiB", "--features", "bigalloc"]].concat(),

@@ -6,6 +6,7 @@
 
 use crate::contract::{FileSystem, FsError};
 use crate::counts::{FsCounts, FsMemory, FsSpace};
+use crate::dump::Dump;
 use crate::ext4;
 use crate::f2fs;
 use crate::image::ImageError;
@@ -517,7 +518,7 @@ impl FsKind {
         self,
         device: &'a AsyncDevice,
         what: &'a str,
-    ) -> BoxFuture<'a, Result<String, ImageError>> {
+    ) -> BoxFuture<'a, Result<Dump, ImageError>> {
         match self {
             Self::Ext4 => Box::pin(async move {
                 let what = what.parse().map_err(ImageError::Request)?;

@@ -8,6 +8,7 @@ pub mod bdev;
 pub mod cache;
 pub mod contract;
 mod counts;
+mod dump;
 pub mod ext4;
 pub mod f2fs;
 mod image;
@@ -21,6 +22,7 @@ mod vfs;
 mod wire;
 
 pub use counts::{CountGroup, FsCounts, FsDetail, FsMemory, FsSpace, FsyncTimes};
+pub use dump::Dump;
 pub use image::{BlockBytes, ImageError, ImageReader};
 pub use kind::{
     ConfigError, FormatError, FormatRequest, Formatted, FsConfig, FsKind, LogSector, MountEnv,

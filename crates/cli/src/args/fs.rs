@@ -1,6 +1,6 @@
 //! Arguments about file systems on image files: `nandscape mkfs`, `fsck`, `dump`, `image`.
 
-use super::{StackArgs, seed, whole};
+use super::{OutputFormat, StackArgs, seed, whole};
 use clap::builder::PossibleValue;
 use clap::{Args, Subcommand, ValueEnum};
 use nandscape_fs::FsKind;
@@ -42,11 +42,11 @@ Examples:
   nandscape mkfs --fs ext4 disk.img --size 1GiB --features ^metadata_csum,^flex_bg
   nandscape mkfs --fs f2fs disk.img --size 16GiB -l data -s 16
   nandscape mkfs --fs f2fs disk.img --size 1GiB -O extra_attr,inode_checksum
-  nandscape mkfs --fs ext4 disk.img --force         over what the image holds, in its size
-  mount -o loop disk.img /mnt                       the image is a real one
+  nandscape mkfs --fs ext4 disk.img --force         overwrite the image, keeping its size
+  mount -o loop disk.img /mnt                       a kernel mounts it, too
 
-Layout and defaults are mke2fs's and mkfs.f2fs's; the image is sparse. The same seed and time give the same image. It takes \
-its place once it is whole; until then, and if that fails, what is there stays.")]
+Layout and defaults are mke2fs's and mkfs.f2fs's; the image is sparse. The same seed and time give the same image. An \
+existing file is replaced when the new image is complete; if that fails, it is unchanged.")]
 pub(crate) struct MkfsArgs {
     /// The file system
     #[arg(long, value_enum, value_name = "KIND")]
@@ -87,13 +87,13 @@ pub(crate) struct MkfsArgs {
     /// F2FS: overprovisioning, in percent of the main area [default: by the size of the image]
     #[arg(long, short, value_name = "PERCENT")]
     pub(crate) overprovision: Option<f64>,
-    /// F2FS: keep the segment after the main area for a GC journal, where kernels and f2fs-tools pass it by
+    /// F2FS: reserve the segment after the main area for a GC journal; kernels and f2fs-tools ignore it
     #[arg(long)]
     pub(crate) gc_journal_area: bool,
-    /// Where UUID, seed of directory hashes and first checkpoint version come from
+    /// Seed of UUID, directory hashes and first checkpoint version
     #[arg(long, default_value_t = 1, value_parser = seed)]
     pub(crate) seed: u64,
-    /// When it is made, in seconds since 1970 [default: now]
+    /// Creation time, in seconds since 1970 [default: now]
     #[arg(long, value_name = "SECONDS",
         value_parser = clap::value_parser!(i64).range(0..=TIME_MAX))]
     pub(crate) time: Option<i64>,
@@ -122,19 +122,25 @@ Examples:
   nandscape dump disk.img --groups
   nandscape dump disk.img --inode 2                 the root directory's inode
   nandscape dump disk.img --directory 2             and the names in it
-  nandscape dump disk.img --extents 8               where the journal lies
-  nandscape dump disk.img --journal                 and what its log holds
+  nandscape dump disk.img --extents 8               blocks of the journal
+  nandscape dump disk.img --journal                 and its log
   nandscape dump f2fs.img --checkpoint              of F2FS: the checkpoint that a mount takes
   nandscape dump f2fs.img --nat 3                   where the root's inode lies
   nandscape dump f2fs.img --tree                    every path, with what it leads to
 
-Fields are called as in docs/formats/ext4.md and docs/formats/f2fs.md.")]
+  nandscape dump disk.img --extents 8 --output-format json
+
+Fields have their names of docs/formats/ext4.md and docs/formats/f2fs.md, which describe the JSON, too. Ranges are \
+inclusive, as in debugfs: (0-9):15-24 is blocks 0 to 9 of the file, at 15 to 24 of the volume. Times are in UTC.")]
 pub(crate) struct DumpArgs {
     /// The image file
     #[arg(value_name = "IMAGE")]
     pub(crate) image: PathBuf,
     #[command(flatten)]
     pub(crate) what: DumpWhat,
+    /// How to print it
+    #[arg(long, value_enum, default_value_t = OutputFormat::Normal)]
+    pub(crate) output_format: OutputFormat,
 }
 
 /// What to show [default: the superblock].
@@ -188,8 +194,8 @@ Examples:
   nandscape run my.fio --stack ext4-pblk --set fs.format=false --state disk.state --save-state later.state
   nandscape image export later.state later.img --stack ext4-pblk
 
-An image is the content of the block device, sector by sector, as any tool reads it. A state is what lies \
-on its media (docs/formats/state.md). A run on a state uses the files in it with fs.format = false, and with \
+An image is the content of the block device, sector by sector, as any tool reads it. A state is the content of \
+its media (docs/formats/state.md). A run on a state uses the files in it with fs.format = false, and with \
 --save-state it leaves a state, whose image e2fsck or a kernel can look at.")]
 pub(crate) struct ImagesArgs {
     #[command(subcommand)]
@@ -211,7 +217,7 @@ pub(crate) enum ImageCommand {
 Examples:
   nandscape image export disk.state disk.img --stack pblk --set media.payload=bytes
 
-What the image file holds is replaced once all is written, and stays if that fails.")]
+The image file is replaced when all is written; if that fails, it is unchanged.")]
 pub(crate) struct ImageExportArgs {
     /// The state
     #[arg(value_name = "STATE")]

@@ -82,9 +82,9 @@ fn what_is_made_is_checked_and_shown() {
         config.format(&device).await.expect("a file system");
         let report = kind.check(&device).await.expect("a file system");
         assert!(report.is_clean() && report.inodes >= 4 && report.directories == 2, "{report:?}");
-        let shown = kind.dump(&device, "super").await.expect("text");
+        let shown = kind.dump(&device, "super").await.expect("a dump").text;
         assert!(shown.contains("\"data\""), "{shown}");
-        assert!(kind.dump(&device, "inode 2").await.expect("text").contains("mode"));
+        assert!(kind.dump(&device, "inode 2").await.expect("a dump").text.contains("mode"));
         for wrong in ["", "inode", "inode x", "node 2"] {
             let refused = kind.dump(&device, wrong).await;
             assert!(matches!(refused, Err(ImageError::Request(_))), "{wrong}: {refused:?}");

@@ -110,7 +110,8 @@ impl Checker {
         let end = first.checked_add(blocks).filter(|end| *end <= self.sb.blocks_count);
         let Some(end) = end.filter(|_| first > 0 || matches!(owner, Place::Superblock(0))) else {
             let end = first.saturating_add(blocks);
-            let what = format!("blocks {first}-{} are not all in the volume", end.saturating_sub(1));
+            let what =
+                format!("blocks {first}-{} are not all in the volume", end.saturating_sub(1));
             self.report.find(owner, what);
             return false;
         };

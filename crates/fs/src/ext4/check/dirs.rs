@@ -80,7 +80,10 @@ impl Checker {
                 _ if entry.inode == 0 => {}
                 _ => {
                     if !belongs(entry.name) {
-                        let what = format!("{} is not in the block that the index gives for its hash", shown(entry.name));
+                        let what = format!(
+                            "{} is not in the block that the index gives for its hash",
+                            shown(entry.name)
+                        );
                         self.report.find(place, what);
                     }
                     self.check_name(looking, &entry, place);

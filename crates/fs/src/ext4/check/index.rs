@@ -44,7 +44,8 @@ impl Checker {
             let index = next.block as usize;
             let fresh = reached.get_mut(index).filter(|reached| !**reached);
             let Some(fresh) = fresh else {
-                let what = format!("refers to block {index} of the directory, which does not exist");
+                let what =
+                    format!("refers to block {index} of the directory, which does not exist");
                 self.report.find(place, what);
                 continue;
             };

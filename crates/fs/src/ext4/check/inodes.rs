@@ -153,7 +153,8 @@ impl Checker {
     fn check_flags(&mut self, place: Place, inode: &Inode) {
         let special = !matches!(inode.file_type(), mode::REGULAR | mode::DIR);
         if special && inode.has(flag::IMMUTABLE | flag::APPEND) {
-            self.report.find(place, "is immutable or append-only, but neither a file nor a directory");
+            self.report
+                .find(place, "is immutable or append-only, but neither a file nor a directory");
         }
         if special && inode.file_type() != mode::SYMLINK && inode.has(flag::EXTENTS) {
             self.report.find(place, "has extents, but no content");
@@ -213,7 +214,10 @@ impl Checker {
         let written = extents.iter().rev().find(|extent| !extent.unwritten);
         let last = written.map_or(0, |extent| (extent.logical_end() - 1) * block);
         if inode.size < last {
-            self.report.find(place, format!("size is {} bytes, but data begin at byte {last}", inode.size));
+            self.report.find(
+                place,
+                format!("size is {} bytes, but data begin at byte {last}", inode.size),
+            );
         }
         let end = extents.last().map_or(0, Extent::logical_end);
         let mapped = extent_blocks(extents);
@@ -223,7 +227,8 @@ impl Checker {
             self.report.find(place, what);
         }
         if inode.size >= EXTENT_BYTES_MAX {
-            self.report.find(place, format!("size of {} bytes is more than extents can map", inode.size));
+            self.report
+                .find(place, format!("size of {} bytes is more than extents can map", inode.size));
         }
         let large = inode.size > i32::MAX as u64 && !self.sb.has(Feature::LARGE_FILE);
         if large && inode.file_type() == mode::REGULAR {

@@ -41,7 +41,10 @@ impl Checker {
                 self.report.find(place, "the journal says what its kind does not know");
             }
             Ok(log) if log.start().block != 0 && !self.sb.has(Feature::NEEDS_RECOVERY) => {
-                self.report.find(place, "the journal holds transactions, but the superblock does not say so");
+                self.report.find(
+                    place,
+                    "the journal holds transactions, but the superblock does not say so",
+                );
             }
             Ok(_) => {}
         }

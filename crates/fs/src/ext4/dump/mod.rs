@@ -1,14 +1,15 @@
-//! Structures as text to read: what is on disk, interpreted and not judged. Field names are those of
-//! docs/formats/ext4.md, numbers decimal but for bits and checksums.
+//! Structures to read, as text and JSON: what is on disk, interpreted and not judged. Field names are those of
+//! docs/formats/ext4.md; numbers in text are decimal but for bits and checksums.
 
 mod journal;
 mod tree;
 
 use super::format::*;
 use super::raw::{Ext4Image, RawError};
+use crate::dump::{Dump, iso8601};
 use nandscape_block::AsyncDevice;
 use nandscape_rt::BoxFuture;
-use std::fmt::{self, Display, Write};
+use serde_json::json;
 use std::str::FromStr;
 
 /// What to show.
@@ -56,11 +57,11 @@ impl FromStr for DumpTarget {
 ///
 /// # Errors
 /// What cannot be read or is no such thing.
-pub fn dump(device: &AsyncDevice, what: DumpTarget) -> BoxFuture<'_, Result<String, RawError>> {
-    Box::pin(text_of(device, what))
+pub fn dump(device: &AsyncDevice, what: DumpTarget) -> BoxFuture<'_, Result<Dump, RawError>> {
+    Box::pin(shown_of(device, what))
 }
 
-async fn text_of(device: &AsyncDevice, what: DumpTarget) -> Result<String, RawError> {
+async fn shown_of(device: &AsyncDevice, what: DumpTarget) -> Result<Dump, RawError> {
     let raw = Ext4Image::open(device).await?;
     match what {
         DumpTarget::Superblock => Ok(superblock(&raw.sb)),
@@ -72,76 +73,75 @@ async fn text_of(device: &AsyncDevice, what: DumpTarget) -> Result<String, RawEr
     }
 }
 
-/// Lines of text; writing to a string cannot fail.
-#[derive(Default)]
-struct Lines(String);
-
-impl Lines {
-    fn add(&mut self, line: fmt::Arguments<'_>) {
-        let _ = self.0.write_fmt(line);
-        self.0.push('\n');
-    }
-
-    fn field(&mut self, name: &str, value: impl Display) {
-        self.add(format_args!("{name:<22} {value}"));
-    }
-}
-
 /// Sixteen bytes in the usual groups.
 fn uuid(bytes: &[u8; 16]) -> String {
     let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
     [&hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]].join("-")
 }
 
+/// Columns of a field's name.
+const NAME_WIDTH: usize = 22;
+
 /// Text that a zero may end.
 fn label(bytes: &[u8]) -> String {
     let end = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
-    format!("\"{}\"", bytes[..end].escape_ascii())
+    bytes[..end].escape_ascii().to_string()
 }
 
-fn superblock(sb: &Superblock) -> String {
-    let mut lines = Lines::default();
+/// Bytes in text, between quotation marks.
+fn quoted(bytes: &str) -> String {
+    format!("\"{bytes}\"")
+}
+
+fn superblock(sb: &Superblock) -> Dump {
+    let mut dump = Dump::new(NAME_WIDTH);
     let seed: Vec<u8> = sb.hash_seed.iter().flat_map(|word| word.to_le_bytes()).collect();
-    lines.field("volume_name", label(&sb.volume_name));
-    lines.field("uuid", uuid(&sb.uuid));
-    lines.field("features", sb.features().names().join(" "));
+    let name = label(&sb.volume_name);
+    dump.shown("volume_name", quoted(&name), name);
+    dump.field("uuid", uuid(&sb.uuid));
+    let features = sb.features().names();
+    dump.shown("features", features.join(" "), features);
     let refused = sb.features().check(true);
-    lines.field("supported", refused.map_or_else(|error| error.to_string(), |()| "yes".into()));
-    lines.field("state", state(sb.state));
-    lines.field("blocks_count", sb.blocks_count);
-    lines.field("free_blocks_count", sb.free_blocks_count);
-    lines.field("r_blocks_count", sb.r_blocks_count);
-    lines.field("overhead_clusters", sb.overhead_clusters);
-    lines.field("inodes_count", sb.inodes_count);
-    lines.field("free_inodes_count", sb.free_inodes_count);
-    lines.field("groups", sb.groups());
-    lines.field("blocks_per_group", sb.blocks_per_group);
-    lines.field("inodes_per_group", sb.inodes_per_group);
-    lines.field("flex_groups", sb.flex_groups());
-    lines.field("desc_size", sb.desc_bytes());
-    lines.field("reserved_gdt_blocks", sb.reserved_gdt_blocks);
-    lines.field("inode_size", sb.inode_size);
-    lines.field("want_extra_isize", sb.want_extra_isize);
-    lines.field("first_ino", sb.first_ino);
-    lines.field("journal_inum", sb.journal_inum);
-    lines.field("last_orphan", sb.last_orphan);
-    lines.field("orphan_file_inum", sb.orphan_file_inum);
-    lines.field("def_hash_version", hash_name(sb.hash_version()));
-    lines.field("hash_seed", uuid(&std::array::from_fn(|i| seed[i])));
-    lines.field("mkfs_time", seconds(sb.mkfs_time, sb.mkfs_time_hi));
-    lines.field("mtime", seconds(sb.mtime, sb.mtime_hi));
-    lines.field("wtime", seconds(sb.wtime, sb.wtime_hi));
-    lines.field("lastcheck", seconds(sb.lastcheck, sb.lastcheck_hi));
-    lines.field("mnt_count", sb.mnt_count);
-    lines.field("last_mounted", label(&sb.last_mounted));
-    lines.field("kbytes_written", sb.kbytes_written);
-    lines.field("error_count", sb.error_count);
-    lines.field("checksum", format_args!("{:#010x}", sb.checksum));
-    lines.0
+    let text = refused.as_ref().err().map_or_else(|| "yes".to_owned(), ToString::to_string);
+    dump.shown("supported", text, refused.is_ok());
+    dump.field("state", state(sb.state));
+    dump.field("blocks_count", sb.blocks_count);
+    dump.field("free_blocks_count", sb.free_blocks_count);
+    dump.field("r_blocks_count", sb.r_blocks_count);
+    dump.field("overhead_clusters", sb.overhead_clusters);
+    dump.field("inodes_count", sb.inodes_count);
+    dump.field("free_inodes_count", sb.free_inodes_count);
+    dump.field("groups", sb.groups());
+    dump.field("blocks_per_group", sb.blocks_per_group);
+    dump.field("inodes_per_group", sb.inodes_per_group);
+    dump.field("flex_groups", sb.flex_groups());
+    dump.field("desc_size", sb.desc_bytes());
+    dump.field("reserved_gdt_blocks", sb.reserved_gdt_blocks);
+    dump.field("inode_size", sb.inode_size);
+    dump.field("want_extra_isize", sb.want_extra_isize);
+    dump.field("first_ino", sb.first_ino);
+    dump.field("journal_inum", sb.journal_inum);
+    dump.field("last_orphan", sb.last_orphan);
+    dump.field("orphan_file_inum", sb.orphan_file_inum);
+    dump.field("def_hash_version", hash_name(sb.hash_version()));
+    dump.field("hash_seed", uuid(&std::array::from_fn(|i| seed[i])));
+    dump.field("mkfs_time", seconds(sb.mkfs_time, sb.mkfs_time_hi));
+    dump.field("mtime", seconds(sb.mtime, sb.mtime_hi));
+    dump.field("wtime", seconds(sb.wtime, sb.wtime_hi));
+    dump.field("lastcheck", seconds(sb.lastcheck, sb.lastcheck_hi));
+    dump.field("mnt_count", sb.mnt_count);
+    let path = label(&sb.last_mounted);
+    dump.shown("last_mounted", quoted(&path), path);
+    dump.field("kbytes_written", sb.kbytes_written);
+    dump.field("error_count", sb.error_count);
+    dump.shown("checksum", format_args!("{:#010x}", sb.checksum), sb.checksum);
+    dump
 }
 
-fn seconds(low: u32, high: u8) -> u64 {
-    u64::from(high) << 32 | u64::from(low)
+/// A time of the superblock.
+fn seconds(low: u32, high: u8) -> String {
+    let seconds = i64::from(high) << 32 | i64::from(low);
+    iso8601(seconds, 0)
 }
 
 fn state(state: u16) -> String {
@@ -160,10 +160,10 @@ fn hash_name(version: Option<HashVersion>) -> &'static str {
     }
 }
 
-async fn groups(raw: &Ext4Image) -> Result<String, RawError> {
-    let mut lines = Lines::default();
+async fn groups(raw: &Ext4Image) -> Result<Dump, RawError> {
+    let mut dump = Dump::new(NAME_WIDTH);
     let sb = &raw.sb;
-    lines.add(format_args!(
+    dump.note(format_args!(
         "{:>7} {:>12} {:>12} {:>12} {:>12} {:>8} {:>8} {:>8} {:>8}  flags",
         "group",
         "first",
@@ -187,9 +187,9 @@ async fn groups(raw: &Ext4Image) -> Result<String, RawError> {
         if sb.has_superblock(group) {
             flags.push(if group == 0 { "superblock" } else { "backup" });
         }
-        lines.add(format_args!(
-            "{group:>7} {:>12} {:>12} {:>12} {:>12} {:>8} {:>8} {:>8} {:>8}  {}",
-            sb.group_first_block(group),
+        let first = sb.group_first_block(group);
+        let line = format!(
+            "{group:>7} {first:>12} {:>12} {:>12} {:>12} {:>8} {:>8} {:>8} {:>8}  {}",
             d.block_bitmap,
             d.inode_bitmap,
             d.inode_table,
@@ -198,10 +198,17 @@ async fn groups(raw: &Ext4Image) -> Result<String, RawError> {
             d.itable_unused,
             d.used_dirs_count,
             flags.join(" ")
-        ));
+        );
+        let element = json!({
+            "group": group, "first_block": first, "block_bitmap": d.block_bitmap,
+            "inode_bitmap": d.inode_bitmap, "inode_table": d.inode_table,
+            "free_blocks_count": d.free_blocks_count, "free_inodes_count": d.free_inodes_count,
+            "itable_unused": d.itable_unused, "used_dirs_count": d.used_dirs_count, "flags": flags,
+        });
+        dump.row("groups", format_args!("{line}"), element);
     }
-    lines.add(format_args!("blocks and inodes are free ones; unused inodes were never used"));
-    Ok(lines.0)
+    dump.note(format_args!("blocks and inodes: free; unused: inodes never initialized"));
+    Ok(dump)
 }
 
 /// What the type bits of a mode mean.
@@ -218,19 +225,20 @@ const fn type_name(mode: u16) -> &'static str {
     }
 }
 
-async fn inode(raw: &Ext4Image, number: u32) -> Result<String, RawError> {
+async fn inode(raw: &Ext4Image, number: u32) -> Result<Dump, RawError> {
     let (inode, bytes) = raw.inode(number).await?;
-    let mut lines = Lines::default();
-    lines.field("inode", number);
-    lines.field("type", type_name(inode.mode));
-    lines.field("mode", format_args!("{:04o}", inode.mode & !mode::TYPE));
-    lines.field("uid", inode.uid);
-    lines.field("gid", inode.gid);
-    lines.field("size", inode.size);
-    lines.field("links_count", inode.links_count);
-    lines.field("blocks", format_args!("{} of 4 KiB", inode.blocks_4k()));
-    lines.field("flags", format_args!("{:#x}{}", inode.flags, flag_names(&inode)));
-    lines.field("generation", inode.generation);
+    let mut dump = Dump::new(NAME_WIDTH);
+    dump.field("inode", number);
+    dump.field("type", type_name(inode.mode));
+    let permissions = inode.mode & !mode::TYPE;
+    dump.shown("mode", format_args!("{permissions:04o}"), permissions);
+    dump.field("uid", inode.uid);
+    dump.field("gid", inode.gid);
+    dump.field("size", inode.size);
+    dump.field("links_count", inode.links_count);
+    dump.shown("blocks", format_args!("{} of 4 KiB", inode.blocks_4k()), inode.blocks_4k());
+    dump.shown("flags", format_args!("{:#x}{}", inode.flags, flag_names(&inode)), inode.flags);
+    dump.field("generation", inode.generation);
     let times = [
         ("atime", inode.atime()),
         ("mtime", inode.mtime()),
@@ -238,35 +246,33 @@ async fn inode(raw: &Ext4Image, number: u32) -> Result<String, RawError> {
         ("crtime", inode.crtime()),
     ];
     for (name, time) in times {
-        lines.field(name, format_args!("{}.{:09}", time.seconds, time.nanos));
+        dump.field(name, iso8601(time.seconds, time.nanos));
     }
-    lines.field("dtime", inode.dtime);
-    lines.field("extra_isize", inode.extra_isize);
-    lines.field("checksum", format_args!("{:#010x}", inode.checksum));
+    dump.field("dtime", inode.dtime);
+    dump.field("extra_isize", inode.extra_isize);
+    dump.shown("checksum", format_args!("{:#010x}", inode.checksum), inode.checksum);
     match inode.file_type() {
-        mode::CHAR | mode::BLOCK => lines.field("device", format_args!("{:?}", inode.device())),
+        mode::CHAR | mode::BLOCK => dump.field("device", format!("{:?}", inode.device())),
         _ => {
             if let Some(target) = inode.fast_symlink() {
-                lines.field("target", label(target));
+                let target = label(target);
+                dump.shown("target", quoted(&target), target);
             }
         }
     }
     let mut xattrs = parse_inode_xattrs(&bytes, inode.extra_isize, Place::Inode(number))?;
     if inode.file_acl != 0 {
-        lines.field("file_acl", inode.file_acl);
+        dump.field("file_acl", inode.file_acl);
         let place = Place::InodeBlock { inode: number, block: inode.file_acl };
         xattrs.extend(parse_xattr_block(&raw.reader().block(inode.file_acl).await?[..], place)?.1);
     }
     for xattr in xattrs {
         let (name, value) = (xattr.whole_name(), &xattr.value);
-        lines.field("xattr", format_args!("{} = {}", name.escape_ascii(), shown(value)));
+        let (name, value) = (name.escape_ascii().to_string(), value.escape_ascii().to_string());
+        let text = format!("{name} = {}", quoted(&value));
+        dump.item("xattrs", "xattr", text, json!({"name": name, "value": value}));
     }
-    Ok(lines.0)
-}
-
-/// Bytes as text between quotation marks.
-fn shown(bytes: &[u8]) -> String {
-    format!("\"{}\"", bytes.escape_ascii())
+    Ok(dump)
 }
 
 fn flag_names(inode: &Inode) -> String {

@@ -192,7 +192,11 @@ impl Superblock {
         let bytes = bytes.ok_or(FormatError::corrupt(place, 0, "is cut short"))?;
         let read = Self::read(bytes);
         if read.magic != SUPERBLOCK_MAGIC {
-            return Err(FormatError::corrupt(place, 0x38, "bad magic number: not an ext4 file system"));
+            return Err(FormatError::corrupt(
+                place,
+                0x38,
+                "bad magic number: not an ext4 file system",
+            ));
         }
         if read.has(Feature::METADATA_CSUM) {
             FormatError::checksum(place, read.checksum, checksum::superblock(bytes))?;

@@ -60,8 +60,7 @@ impl Checker {
         let mut report = CheckReport::default();
         image.problems.iter().for_each(|problem| report.unsound(problem));
         let place = Place::Checkpoint(image.pack);
-        for (flag, what) in
-            [(CP_ERROR, "the error flag is set"), (CP_FSCK, "the fsck flag is set")]
+        for (flag, what) in [(CP_ERROR, "the error flag is set"), (CP_FSCK, "the fsck flag is set")]
         {
             if image.checkpoint.has(flag) {
                 report.find(place, what);

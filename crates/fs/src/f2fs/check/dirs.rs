@@ -101,7 +101,8 @@ impl Checker {
         names.dots += 1;
         let name = entry.name.escape_ascii();
         if entry.ino != expected {
-            let what = format!("\"{name}\" refers to inode {}, expected {}", entry.ino.0, expected.0);
+            let what =
+                format!("\"{name}\" refers to inode {}, expected {}", entry.ino.0, expected.0);
             self.report.find(place, what);
         }
         if entry.hash != 0 {

@@ -1,8 +1,10 @@
 //! The GC journal: its area, and its blocks with their moves.
 
-use super::Lines;
+use super::NAME_WIDTH;
+use crate::dump::{Dump, inclusive};
 use crate::f2fs::format::*;
 use crate::f2fs::raw::{F2fsImage, GcJournalBlock, RawError};
+use serde_json::{Value, json};
 
 /// Where the area lies, and whether blocks in it may count.
 pub(super) fn area_text(image: &F2fsImage) -> String {
@@ -16,51 +18,67 @@ pub(super) fn area_text(image: &F2fsImage) -> String {
         (None, true) => "no block counts: one copy of the superblock is not marked".to_owned(),
         (None, false) => "no block counts".to_owned(),
     };
-    format!("blocks {}..{}, {state}", area.blocks().start.0, area.blocks().end.0)
+    let blocks = area.blocks().start.0.into()..area.blocks().end.0.into();
+    format!("blocks {}, {state}", inclusive(blocks))
 }
 
 /// Every block that is not zeroes.
-pub(super) async fn blocks(image: &F2fsImage) -> Result<String, RawError> {
-    let mut lines = Lines::default();
-    lines.field("gc_journal", area_text(image));
-    lines.field("checkpoint_ver", format_args!("{:#x}", image.checkpoint.checkpoint_ver));
+pub(super) async fn blocks(image: &F2fsImage) -> Result<Dump, RawError> {
+    let mut dump = Dump::new(NAME_WIDTH);
+    dump.field("gc_journal", area_text(image));
+    let version = image.checkpoint.checkpoint_ver;
+    dump.shown("checkpoint_ver", format_args!("{version:#x}"), version);
+    dump.list("blocks");
     let live = image.gc_journal_blocks().await?.len();
-    lines.field("blocks that count", live);
+    dump.field("blocks that count", live);
     for (index, block) in image.gc_journal_all().await? {
         match block {
-            Ok(block) => add_block(&mut lines, index, &block, (index as usize) < live),
-            Err(error) => lines.add(format_args!("unsound: {error}")),
+            Ok(block) => add_block(&mut dump, index, &block, (index as usize) < live),
+            Err(error) => dump.problem(error),
         }
     }
-    Ok(lines.0)
+    Ok(dump)
 }
 
-fn add_block(lines: &mut Lines, index: u32, block: &GcJournalBlock, counts: bool) {
+fn add_block(dump: &mut Dump, index: u32, block: &GcJournalBlock, counts: bool) {
     let (version, entries) = (block.checkpoint_ver(), block.entries());
-    let counts = if counts { "counts" } else { "does not count" };
-    let format = match block {
-        GcJournalBlock::Paper(_) => GcJournalFormat::Paper.name().to_owned(),
+    let does = if counts { "counts" } else { "does not count" };
+    let (format, chain) = match block {
+        GcJournalBlock::Paper(_) => (GcJournalFormat::Paper.name(), None),
+        GcJournalBlock::Safe(block) => (GcJournalFormat::Safe.name(), Some(block.chain.0)),
+    };
+    let chained = chain.map(|chain| format!(", chain at block {chain}")).unwrap_or_default();
+    dump.note(format_args!(
+        "block {index}: {format}{chained}, version {version:#x}, {entries} entries, {does}"
+    ));
+    let moves: Vec<Value> = match block {
+        GcJournalBlock::Paper(block) => {
+            let moves = block.entries.iter().map(|PaperEntry { old, new }| {
+                dump.note(format_args!("  {} -> {}", old.0, new.0));
+                json!({"old": old.0, "new": new.0})
+            });
+            moves.collect()
+        }
         GcJournalBlock::Safe(block) => {
-            format!("{}, chain at block {}", GcJournalFormat::Safe.name(), block.chain.0)
+            let moves = block.entries.iter().map(|SafeEntry { old, new, moved }| {
+                let (text, mut element) = match moved {
+                    MovedBlock::Node(nid) => (format!("node {}", nid.0), json!({"nid": nid.0})),
+                    MovedBlock::Data { ino, page } => (
+                        format!("inode {}, page {page}", ino.0),
+                        json!({"ino": ino.0, "page": page}),
+                    ),
+                };
+                dump.note(format_args!("  {} -> {}: {text}", old.0, new.0));
+                element["old"] = old.0.into();
+                element["new"] = new.0.into();
+                element
+            });
+            moves.collect()
         }
     };
-    lines.add(format_args!(
-        "block {index}: {format}, version {version:#x}, {entries} entries, {counts}"
-    ));
-    match block {
-        GcJournalBlock::Paper(block) => {
-            for PaperEntry { old, new } in &block.entries {
-                lines.add(format_args!("  {} -> {}", old.0, new.0));
-            }
-        }
-        GcJournalBlock::Safe(block) => {
-            for SafeEntry { old, new, moved } in &block.entries {
-                let moved = match moved {
-                    MovedBlock::Node(nid) => format!("node {}", nid.0),
-                    MovedBlock::Data { ino, page } => format!("inode {}, page {page}", ino.0),
-                };
-                lines.add(format_args!("  {} -> {}: {moved}", old.0, new.0));
-            }
-        }
-    }
+    let element = json!({
+        "index": index, "format": format, "chain": chain, "checkpoint_ver": version,
+        "counts": counts, "moves": moves,
+    });
+    dump.element("blocks", element);
 }

@@ -6,6 +6,8 @@
 //! `\xHH`.
 
 use crate::contract::Timestamp;
+use crate::dump::iso8601;
+use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -44,6 +46,34 @@ pub struct ManifestLine {
     pub target: Option<Vec<u8>>,
     /// Extended attributes by their whole names.
     pub xattrs: BTreeMap<Vec<u8>, Vec<u8>>,
+}
+
+impl ManifestLine {
+    /// The line as JSON: the same keys, times in ISO 8601, attributes as an object.
+    pub(super) fn json(&self) -> Value {
+        let mut json = json!({
+            "path": self.path.escape_ascii().to_string(), "type": self.letter.to_string(),
+            "mode": self.mode, "links": self.links, "uid": self.uid, "gid": self.gid,
+            "size": self.size, "blocks": self.blocks, "ino": self.ino,
+            "mtime": iso8601(self.mtime.seconds, self.mtime.nanos), "ctime": iso8601(self.ctime.seconds, self.ctime.nanos),
+        });
+        let others = [
+            ("btime", self.btime.map(|time| iso8601(time.seconds, time.nanos).into())),
+            ("rdev", self.rdev.map(|(major, minor)| format!("{major}:{minor}").into())),
+            ("crc", self.crc.map(Value::from)),
+            ("target", self.target.as_ref().map(|to| to.escape_ascii().to_string().into())),
+        ];
+        for (key, value) in others {
+            if let Some(value) = value {
+                json[key] = value;
+            }
+        }
+        let xattrs = self.xattrs.iter().map(|(name, value)| {
+            (name.escape_ascii().to_string(), Value::from(value.escape_ascii().to_string()))
+        });
+        json["xattrs"] = xattrs.collect::<Map<_, _>>().into();
+        json
+    }
 }
 
 impl fmt::Display for ManifestLine {

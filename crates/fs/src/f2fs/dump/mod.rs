@@ -1,5 +1,5 @@
-//! Structures as text to read: what is on disk, interpreted and not judged. Field names are those of
-//! docs/formats/f2fs.md, numbers decimal but for bits and checksums.
+//! Structures to read, as text and JSON: what is on disk, interpreted and not judged. Field names are those of
+//! docs/formats/f2fs.md; numbers in text are decimal but for bits and checksums.
 
 mod gc_journal;
 mod manifest;
@@ -10,9 +10,9 @@ mod tree;
 pub use manifest::{ContentSum, ManifestLine};
 
 use super::raw::{F2fsImage, RawError};
+use crate::dump::Dump;
 use nandscape_block::AsyncDevice;
 use nandscape_rt::BoxFuture;
-use std::fmt::{self, Display, Write};
 use std::str::FromStr;
 
 /// What to show.
@@ -69,11 +69,11 @@ impl FromStr for DumpTarget {
 ///
 /// # Errors
 /// What cannot be read or is no such thing.
-pub fn dump(device: &AsyncDevice, what: DumpTarget) -> BoxFuture<'_, Result<String, RawError>> {
-    Box::pin(text_of(device, what))
+pub fn dump(device: &AsyncDevice, what: DumpTarget) -> BoxFuture<'_, Result<Dump, RawError>> {
+    Box::pin(shown_of(device, what))
 }
 
-async fn text_of(device: &AsyncDevice, what: DumpTarget) -> Result<String, RawError> {
+async fn shown_of(device: &AsyncDevice, what: DumpTarget) -> Result<Dump, RawError> {
     use super::format::{Nid, SegNo};
     let image = F2fsImage::open(device).await?;
     match what {
@@ -89,33 +89,15 @@ async fn text_of(device: &AsyncDevice, what: DumpTarget) -> Result<String, RawEr
     }
 }
 
-/// Lines of text; writing to a string cannot fail.
-#[derive(Default)]
-struct Lines(String);
+/// Columns of a field's name.
+const NAME_WIDTH: usize = 26;
 
-impl Lines {
-    fn add(&mut self, line: fmt::Arguments<'_>) {
-        let _ = self.0.write_fmt(line);
-        self.0.push('\n');
-    }
-
-    fn field(&mut self, name: &str, value: impl Display) {
-        self.add(format_args!("{name:<26} {value}"));
-    }
-
-    fn list<T: Display>(&mut self, items: impl IntoIterator<Item = T>) {
-        let items: Vec<String> = items.into_iter().map(|item| item.to_string()).collect();
-        for row in items.chunks(8) {
-            self.add(format_args!("  {}", row.join(", ")));
-        }
-    }
-}
-
-/// The names of the bits that are set; other bits as a number.
-fn flag_names(flags: u32, names: &[(u32, &str)]) -> String {
+/// A field of flags: the names of the bits that are set, and other bits as a number.
+fn flags(dump: &mut Dump, name: &str, flags: u32, names: &[(u32, &str)]) {
     let set = names.iter().filter(|(bit, _)| flags & bit != 0);
     let known = names.iter().fold(0, |known, (bit, _)| known | bit);
     let rest = (flags & !known != 0).then(|| format!("{:#x}", flags & !known));
     let all: Vec<String> = set.map(|(_, name)| (*name).to_owned()).chain(rest).collect();
-    if all.is_empty() { "none".into() } else { all.join(" ") }
+    let text = if all.is_empty() { "none".into() } else { all.join(" ") };
+    dump.shown(name, text, all);
 }

@@ -2,8 +2,10 @@
 //! mounted volume can be shown in the same form, and the two compared. What cannot be read stands in a
 //! line that begins with `#`.
 
+use super::NAME_WIDTH;
 use super::manifest::{ContentSum, Escaped, ManifestLine};
 use crate::contract::Timestamp;
+use crate::dump::Dump;
 use crate::f2fs::format::*;
 use crate::f2fs::raw::{F2fsImage, RawError, RawInode};
 use nandscape_block::BlockError;
@@ -24,7 +26,7 @@ struct Walk<'a> {
     entered: BTreeSet<Nid>,
 }
 
-pub(super) async fn manifest(image: &F2fsImage) -> Result<String, RawError> {
+pub(super) async fn manifest(image: &F2fsImage) -> Result<Dump, RawError> {
     let mut walk = Walk {
         image,
         lines: BTreeMap::new(),
@@ -36,9 +38,15 @@ pub(super) async fn manifest(image: &F2fsImage) -> Result<String, RawError> {
     while let Some((path, dir)) = walk.waiting.pop() {
         walk.enter(&path, &dir).await?;
     }
-    let lines = walk.lines.into_values().map(|line| line.to_string());
-    let lines = lines.chain(walk.unsound);
-    Ok(lines.map(|line| line + "\n").collect())
+    let mut dump = Dump::new(NAME_WIDTH);
+    dump.list("paths");
+    for line in walk.lines.into_values() {
+        dump.row("paths", format_args!("{line}"), line.json());
+    }
+    for problem in walk.unsound {
+        dump.row("problems", format_args!("# {problem}"), problem.clone());
+    }
+    Ok(dump)
 }
 
 impl Walk<'_> {
@@ -46,7 +54,7 @@ impl Walk<'_> {
         match error {
             RawError::Device(error) => Err(error),
             RawError::Format(error) => {
-                self.unsound.push(format!("# {}: {error}", Escaped(path, b"")));
+                self.unsound.push(format!("{}: {error}", Escaped(path, b"")));
                 Ok(())
             }
         }

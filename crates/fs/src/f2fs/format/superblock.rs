@@ -150,7 +150,11 @@ impl Superblock {
         let bytes = bytes.ok_or(FormatError::corrupt(place, 0, "is cut short"))?;
         let read = Self::read(bytes);
         if read.magic != SUPERBLOCK_MAGIC {
-            return Err(FormatError::corrupt(place, 0, "bad magic number: not an F2FS file system"));
+            return Err(FormatError::corrupt(
+                place,
+                0,
+                "bad magic number: not an F2FS file system",
+            ));
         }
         if read.features().has(Feature::SB_CHECKSUM) {
             if read.checksum_offset as usize != SUPERBLOCK_CRC_AT {
@@ -209,7 +213,8 @@ impl Superblock {
         if self.segs_per_sec == 0 || self.segs_per_sec > segments {
             return corrupt(0x18, "segments of a section out of range");
         }
-        if u64::from(sections) * u64::from(self.segs_per_sec) != self.segment_count_main.into() {
+        if u64::from(sections) * u64::from(self.segs_per_sec) != u64::from(self.segment_count_main)
+        {
             return corrupt(0x2c, "sections do not make up the main area");
         }
         if self.secs_per_zone == 0 || self.secs_per_zone > sections {

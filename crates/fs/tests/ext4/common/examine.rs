@@ -47,5 +47,6 @@ pub(crate) fn dumped_or_refused(path: &Path, what: DumpTarget) {
 
 /// What our dump shows.
 pub(crate) fn dumped(path: &Path, what: DumpTarget) -> String {
-    on_image(path, async move |device| dump(&device.erased(), what).await).expect("text")
+    let dump = on_image(path, async move |device| dump(&device.erased(), what).await);
+    dump.expect("a dump").text
 }

@@ -151,7 +151,7 @@ fn stock_tools_refuse_slots() {
             all.filter(|(_, content)| *content != SectorData::Tag(Tag::ZERO)).collect();
         let bytes = fresh.caps().sectors * BLOCK_BYTES as u64;
         let (_, shown) = with(fresh, async |_, device| dump(&device, DumpTarget::Superblock).await);
-        assert!(shown.expect("a superblock").contains(words));
+        assert!(shown.expect("a superblock").text.contains(words));
         if f2fs_tools() {
             let scratch = Scratch::new();
             let image = scratch.image("volume", bytes);

@@ -84,7 +84,11 @@ fn damage_is_found_at_its_place() {
         (p.inode, vec![0xff, 0x71], format!("inode {ino}: byte 0: has an unknown file type")),
         (p.inode + 0x160, [next, [4, 0, 0, 0]].concat(), format!("inode {ino}: says 4 blocks at ")),
         (p.inode + 0x58, vec![0, 1], format!("inode {ino}: says a name of more than 255 bytes")),
-        (p.inode + 0x4c, vec![ino as u8], format!("inode {ino}: refers to node {ino}, which already")),
+        (
+            p.inode + 0x4c,
+            vec![ino as u8],
+            format!("inode {ino}: refers to node {ino}, which already"),
+        ),
         (p.inode + 0x168, next.to_vec(), format!("block {} has more than one owner", data + 1)),
         (p.inode + 0x168, vec![0; 4], format!("segment {}: 1 valid blocks that", p.data_segment)),
         (p.inode + 0x168, vec![1, 0, 0, 0], format!("inode {ino}: page 0 is in block 1, out")),

@@ -42,5 +42,5 @@ pub(crate) fn shown(report: &CheckReport) -> String {
 
 /// What our dump shows, or why it refuses.
 pub(crate) fn try_dump(path: &Path, what: DumpTarget) -> Result<String, RawError> {
-    on_image(path, async move |device| dump(&device, what).await)
+    on_image(path, async move |device| Ok(dump(&device, what).await?.text))
 }

@@ -47,7 +47,7 @@ fn sectors_of(path: &Path) -> u64 {
 
 /// The tree of a volume that is not mounted, read without a mount.
 async fn manifest(device: &AsyncDevice) -> String {
-    let manifest = dump(device, DumpTarget::Tree).await.expect("a tree");
+    let manifest = dump(device, DumpTarget::Tree).await.expect("a tree").text;
     assert!(!manifest.contains("\n#"), "what cannot be read: {manifest}");
     manifest
 }
