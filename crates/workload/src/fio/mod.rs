@@ -30,12 +30,12 @@ pub use keys::supported_keys;
 pub use reader::{Environment, ExpandError, HostEnvironment, expand, load, parse, parse_for};
 pub use rules::{
     AccessZone, BlockSizes, Counted, ExitRule, ExitWhat, FileKeys, FileOrder, FileService,
-    FlowShare, IoLog, LatencyGoal, Reaping, Replaying, Sequence, ThinkTime, ZoneMode, Zoning,
+    FlowShare, IoLog, LatencyGoal, Reaping, Replaying, Sequence, SteadyCriterion, SteadyRule,
+    ThinkTime, ZoneMode, Zoning,
 };
 pub use runtime::Runtime;
 pub use spec::{
     Distribution, JobFile, JobOption, JobSpec, Logs, Mix, Pattern, SyncWrites, Tolerated,
 };
-pub use steady::{SteadyCriterion, SteadyRule};
 pub use suggest::edit_distance;
 pub use units::{Amount, UNIT_BYTES, time};
