@@ -50,8 +50,8 @@ impl Page {
         }
         if job.unaligned.iter().any(|ios| *ios > 0) {
             let [reads, writes, _] = job.unaligned.map(grouped);
-            let text = format!("{reads} reads and {writes} writes not aligned to 4 KiB sectors");
-            self.line("    partial", &text);
+            let text = format!("{reads} reads and {writes} writes cover 4 KiB sectors in part");
+            self.line("    sector ", &text);
         }
         if job.verified_sectors > 0 {
             let sectors = counted(job.verified_sectors, SECTORS);

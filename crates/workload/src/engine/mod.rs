@@ -64,10 +64,12 @@ pub use latency::Latencies;
 pub use latency_totals::{IntervalLatency, LatencyTotals};
 pub use rates::{DEPTH_CLASSES, Spread};
 pub use record::{Completed, Recorder};
-pub use results::{DirectionResult, Failure, FailureKind, GroupTotals, JobResult, Results};
+pub use results::{
+    DirectionResult, Failure, FailureKind, GroupTotals, JobResult, Results, SteadyResult,
+    SteadySample,
+};
 pub use series::{NoProbe, Point, Probe, Series};
 pub use shadow::Content;
-pub use steady::{SteadyResult, SteadySample};
 pub use task::run;
 pub use zbd::ZoneCounts;
 

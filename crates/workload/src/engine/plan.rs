@@ -170,7 +170,7 @@ fn used(spec: &JobSpec) -> impl Iterator<Item = Direction> {
 
 /// Sectors of the largest I/O, which may begin and end within one.
 fn sectors_reached(sizes: &BlockSizes, unit_bytes: u64) -> u32 {
-    let begins_within = if unit_bytes < SECTOR_BYTES { SECTOR_BYTES - unit_bytes } else { 0 };
+    let begins_within = SECTOR_BYTES - unit_bytes;
     (sizes.max() + begins_within).div_ceil(SECTOR_BYTES) as u32
 }
 

@@ -5,9 +5,8 @@ use super::latency::Latencies;
 use super::rates::{DEPTH_CLASSES, Rates, Spread, Totals};
 use super::series::Series;
 use super::shadow::Content;
-use super::steady::SteadyResult;
 use super::zbd::ZoneCounts;
-use crate::fio::{Direction, JobOption};
+use crate::fio::{Direction, JobOption, SteadyCriterion};
 use nandscape_block::{BlockError, Lba};
 use nandscape_rt::Nanos;
 use std::fmt;
@@ -228,6 +227,34 @@ impl JobResult {
 
 fn per_second(count: u64, time: Nanos) -> f64 {
     if time == Nanos::ZERO { 0.0 } else { count as f64 / time.as_secs_f64() }
+}
+
+/// What an interval brought, per second.
+#[derive(Clone, Copy, PartialEq, Default, Debug)]
+pub struct SteadySample {
+    /// I/Os.
+    pub iops: f64,
+    /// Bytes.
+    pub bandwidth: f64,
+}
+
+/// Whether jobs reached steady state, and by what measure.
+#[derive(Clone, PartialEq, Debug)]
+pub struct SteadyResult {
+    /// What they were asked for.
+    pub criterion: SteadyCriterion,
+    /// The window.
+    pub duration: Nanos,
+    /// Whether they ended by it.
+    pub attained: bool,
+    /// The largest deviation from the mean, at the last look.
+    pub deviation: f64,
+    /// The slope per interval, likewise.
+    pub slope: f64,
+    /// What was compared with the limit, likewise.
+    pub value: f64,
+    /// The samples of the window.
+    pub window: Vec<SteadySample>,
 }
 
 /// One direction of a job.

@@ -7,37 +7,10 @@
 
 use super::Engine;
 use super::job::Job;
+use super::results::{SteadyResult, SteadySample};
 use crate::fio::{Direction, SteadyCriterion, SteadyRule};
 use nandscape_rt::Nanos;
 use std::collections::VecDeque;
-
-/// What an interval brought, per second.
-#[derive(Clone, Copy, PartialEq, Default, Debug)]
-pub struct SteadySample {
-    /// I/Os.
-    pub iops: f64,
-    /// Bytes.
-    pub bandwidth: f64,
-}
-
-/// Whether jobs reached steady state, and by what measure.
-#[derive(Clone, PartialEq, Debug)]
-pub struct SteadyResult {
-    /// What they were asked for.
-    pub criterion: SteadyCriterion,
-    /// The window.
-    pub duration: Nanos,
-    /// Whether they ended by it.
-    pub attained: bool,
-    /// The largest deviation from the mean, at the last look.
-    pub deviation: f64,
-    /// The slope per interval, likewise.
-    pub slope: f64,
-    /// What was compared with the limit, likewise.
-    pub value: f64,
-    /// The samples of the window.
-    pub window: Vec<SteadySample>,
-}
 
 /// Jobs that are judged together.
 #[derive(Clone, Debug)]

@@ -33,13 +33,13 @@ pub use reader::{
 };
 pub use rules::{
     AccessZone, BlockSizes, Counted, ExitRule, ExitWhat, FileKeys, FileOrder, FileService,
-    FlowShare, IoLog, LatencyGoal, Reaping, Replaying, Sequence, ThinkTime, ZoneMode, Zoning,
+    FlowShare, IoLog, LatencyGoal, Reaping, Replaying, Sequence, SteadyCriterion, SteadyRule,
+    ThinkTime, ZoneMode, Zoning,
 };
 pub use runtime::Runtime;
 pub use sources::{COMMAND_LINE, JobSources, JobText, is_flag, is_known};
 pub use spec::{
     Distribution, JobFile, JobOption, JobSpec, Logs, Mix, Pattern, SyncWrites, Tolerated,
 };
-pub use steady::{SteadyCriterion, SteadyRule};
 pub use suggest::edit_distance;
 pub use units::{Amount, UNIT_BYTES, time};

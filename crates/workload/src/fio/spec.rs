@@ -4,9 +4,8 @@ use super::direction::Direction;
 use super::error::{Notice, Place};
 use super::rules::{
     AccessZone, BlockSizes, ExitRule, FileKeys, FlowShare, LatencyGoal, Reaping, Replaying,
-    Sequence, ThinkTime, ZoneMode, Zoning,
+    Sequence, SteadyRule, ThinkTime, ZoneMode, Zoning,
 };
-use super::steady::SteadyRule;
 use super::units::{Amount, UNIT_BYTES};
 use nandscape_block::SECTOR_BYTES;
 use nandscape_rt::Nanos;

@@ -6,6 +6,7 @@
 
 use super::VERSION;
 use crate::run::outcome::Outcome;
+use nandscape_rt::Nanos;
 use nandscape_workload::engine::{DEPTH_CLASSES, JobResult, Latencies, SteadyResult, SteadySample};
 use nandscape_workload::fio::{Direction, JobOption, SteadyCriterion};
 use nandscape_workload::log::bins;
@@ -199,7 +200,7 @@ fn steady_state(steady: &SteadyResult) -> Value {
     };
     json!({
         "ss": format!("{}:{limit:.6}{unit}", steady.criterion.name()),
-        "duration": steady.duration.0 / 1_000_000_000,
+        "duration": in_seconds(steady.duration),
         "attained": u32::from(steady.attained),
         "criterion": format!("{:.6}{unit}", steady.value),
         "max_deviation": steady.deviation,
@@ -211,6 +212,14 @@ fn steady_state(steady: &SteadyResult) -> Value {
             "bw": samples(|sample| sample.bandwidth),
         },
     })
+}
+
+/// Seconds, which fio writes as a whole number.
+fn in_seconds(time: Nanos) -> Value {
+    match time.0 % 1_000_000_000 {
+        0 => (time.0 / 1_000_000_000).into(),
+        _ => time.as_secs_f64().into(),
+    }
 }
 
 /// Shares of the depths at which I/Os were in flight, in percent.

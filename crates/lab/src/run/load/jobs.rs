@@ -178,12 +178,26 @@ fn fitted<'a>(
     match file.fitted(device_bytes).filter(|_| files.is_empty()) {
         None => (Cow::Borrowed(file), Vec::new()),
         Some((fitted, factor)) => {
-            let gib = device_bytes as f64 / f64::from(1 << 30);
-            let warning =
-                format!("sizes and offsets of all jobs scaled by {factor:.3} to fit {gib:.2} GiB");
+            let warning = format!(
+                "sizes and offsets of all jobs scaled by {} to fit {}",
+                three_digits(factor),
+                show_capacity(device_bytes)
+            );
             (Cow::Owned(fitted), vec![warning])
         }
     }
+}
+
+/// A fraction with three digits that count.
+fn three_digits(fraction: f64) -> String {
+    let places = (2.0 - fraction.log10().floor()).clamp(3.0, 12.0);
+    format!("{fraction:.0$}", places as usize)
+}
+
+/// A capacity in GiB, or in MiB below one.
+fn show_capacity(bytes: u64) -> String {
+    let mib = bytes as f64 / f64::from(1 << 20);
+    if mib < 1_024.0 { format!("{mib:.2} MiB") } else { format!("{:.2} GiB", mib / 1_024.0) }
 }
 
 /// Whether a job goes through the page cache of a block device. What replays a log does not: logs have what left
