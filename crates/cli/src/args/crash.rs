@@ -87,8 +87,8 @@ pub(crate) struct CrashArgs {
     /// Run legal compositions in turn, instead of what the seeds draw
     #[arg(long, value_enum, conflicts_with_all = ["stack", "set", "seeds"])]
     pub(crate) matrix: Option<Which>,
-    /// Power cuts: for each composition of a matrix [default: 50 for all, 1000 for pairs]; of a file
-    /// system, in all [default: 200]
+    /// Power cuts: for each composition of a matrix [default: 50 for all, 1000 for pairs]; with --fs in total
+    /// [default: 200]
     #[arg(long, value_parser = whole::<1, 1_000_000>)]
     pub(crate) cuts: Option<u64>,
     #[command(flatten)]
