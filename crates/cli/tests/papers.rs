@@ -89,10 +89,7 @@ fn twins_are_run_once() {
     let held = "checks of physical sense hold in 18 runs";
     assert!(out(&first).contains(held), "{}", out(&first));
     let page = read(&folder, "out/index.html");
-    assert!(
-        page.contains("One paper, 18 runs on the virtual clock"),
-        "a twin is no run of its own"
-    );
+    assert!(page.contains("1 paper, 18 simulated runs"), "a twin is no run of its own");
     assert!(page.contains("holds in 18 of 18") && !page.contains("holds in 19 of 19"));
     let result = |file: &str| {
         let rows = read(&folder, file);

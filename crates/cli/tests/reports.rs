@@ -82,7 +82,10 @@ fn kept_results_become_reports() {
     ]));
     let both = page(&folder, "both.html");
     assert!(both.contains("<th scope=\"col\">sectors.gc / sectors.user</th>"));
-    assert!(both.contains("<th scope=\"col\">erases</th>") && both.contains("One case, 2 seeds"));
+    assert!(
+        both.contains("<th scope=\"col\">erases</th>")
+            && both.contains("Single configuration, 2 seeds")
+    );
 }
 
 /// What is no result is said with its place, and nothing is written.

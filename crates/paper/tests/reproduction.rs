@@ -68,11 +68,11 @@ fn a_paper_is_reproduced() {
     let (statement, judged) = one.statements().next().unwrap();
     let chosen = statement.shown_at(&judged.sensitivity[0].chosen);
     assert_ne!(chosen, statement.shown(judged));
-    let table = html.split_once("instead</th>").unwrap().1.split_once("</table>").unwrap().0;
+    let table = html.split_once("alternative</th>").unwrap().1.split_once("</table>").unwrap().0;
     assert!(table.contains(&format!(">{chosen}<")), "{table}");
     assert_eq!(html.matches("<figure").count(), html.matches("\"id\":\"tiny-").count());
     let course = html.split_once("\"id\":\"tiny-figure-4").expect("writes over time").1;
-    for text in ["\"Time (s)\"", "write.bytes_per_s ("] {
+    for text in ["\"Time (s)\"", "Write bandwidth ("] {
         assert!(course.contains(text), "{text}");
     }
 
@@ -184,7 +184,8 @@ fn variants_have_verdicts() {
     {
         assert!(html.contains(text), "{text}");
     }
-    let table = html.split_once("Verdicts by variant").unwrap().1.split_once("</table>").unwrap().0;
+    let table =
+        html.split_once("<h2>Verdicts by variant").unwrap().1.split_once("</table>").unwrap().0;
     assert!(table.contains(">disagrees "), "{table}");
 }
 
@@ -207,7 +208,7 @@ fn full_sizes_have_verdicts() {
     assert_eq!(json["statements"][2]["comparison"], why);
     assert_eq!(json["experiments"].as_array().unwrap().len(), 1);
     let html = page(std::slice::from_ref(&one), &maker);
-    assert!(html.contains("--full: only the experiments that"));
+    assert!(html.contains("--full: only the experiments at"));
     assert!(!html.contains("Extension: ") && !html.contains("Figure 2: Depth"));
     let command = maker.command_of(&one.paper, Column::Base);
     assert!(command.ends_with("tiny --full"), "--variant does not go with it: {command}");

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 /// Width that the number above a bar takes; where bars are nearer, only the tooltip has it.
 const NUMBER_WIDTH: usize = 46;
 /// Height of an axis of bars as a multiple of the highest, so that its number has room.
-const HEADROOM: f64 = 1.15;
+const HEADROOM: f64 = 1.125;
 
 /// Values that lie across, in the order in which they come.
 fn across(rows: &[Value]) -> Value {
