@@ -271,7 +271,7 @@ fn blocks_are_as_documented() {
     assert_eq!([header("magic"), header("kind"), header("tid")], [MAGIC.into(), 2, 9]);
     let of_commit = |field| read(&commit, 0, "## Commit block", field);
     assert_eq!([of_commit("seconds"), of_commit("nanoseconds")], [7, 8]);
-    assert_eq!(of_commit("checksum"), wide.block_checksum(&commit, 0x10).into());
+    assert_eq!(of_commit("checksum"), u64::from(wide.block_checksum(&commit, 0x10)));
     let mut revokes = [0; BLOCK_BYTES];
     encode_revokes(&wide, Tid(9), &[1, 2], &mut revokes);
     assert_eq!(read(&revokes, 0, "## Revoke block", "bytes"), 32);
