@@ -1,5 +1,5 @@
-//! A structure as `dump` shows it: lines of text, and the same as JSON. Whoever shows something adds it once, in both
-//! forms, so neither lacks what the other has.
+//! A structure as `dump` shows it: lines of text, and the same as JSON. Each part is added once, in both forms, so
+//! neither lacks what the other has.
 //!
 //! Names in JSON are those of the text, with underscores for blanks. Ranges in text are inclusive, as debugfs prints them.
 //! Bytes of names and values are escaped as in Rust's byte strings (`\xff`, `\n`).

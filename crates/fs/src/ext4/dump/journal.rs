@@ -45,7 +45,7 @@ pub(super) async fn log(raw: &Ext4Image) -> Result<Dump, RawError> {
             tid = Tid(tid.0.wrapping_add(1));
         }
     }
-    dump.shown("next transaction", format_args!("{} (the log ends before it)", tid.0), tid.0);
+    dump.shown("next_transaction", format_args!("{} (the log ends before it)", tid.0), tid.0);
     dump.list("log");
     Ok(dump)
 }
