@@ -55,6 +55,7 @@ Examples:
   nandscape stacks show pblk > mine.toml            a stack to change
   nandscape run --stack mine.toml                   and to run
   nandscape keys ftl.gc                             the keys of stack files, described
+  nandscape metrics waf                             the metrics of results, likewise
   nandscape compare pblk rflush --device pblk --seeds 3   two FTLs on one device
   nandscape sweep examples/op-vs-victim.toml        a grid of runs, on all cores
   nandscape run --until-steady                      measure at SNIA's steady state

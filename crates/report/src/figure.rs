@@ -66,7 +66,7 @@ pub enum FigureError {
         why: String,
     },
     /// It holds a path that none of the results at hand knows.
-    #[error("\"{path}\" is nowhere in the results (docs/formats/result.md)")]
+    #[error("\"{path}\" is nowhere in the results (`nandscape metrics` lists what may be)")]
     NoPath {
         /// The path.
         path: String,

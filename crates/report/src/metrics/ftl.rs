@@ -5,9 +5,9 @@ use super::{Group, metric};
 pub(super) static WAF: Group = Group {
     name: "waf",
     prefix: "waf",
-    when: "all but `fs` are null if copies were made and less than one line of user sectors was \
-         written: lines are collected as a whole, so such a quotient depends on when the run \
-         started",
+    when: "always; all but `fs` are null if copies were made and less than one line of user \
+         sectors was written: lines are collected as a whole, so such a quotient depends on when \
+         the run started",
     derived: false,
     metrics: &[
         metric(

@@ -220,6 +220,7 @@ pub fn table(groups: &[&'static Group]) -> String {
 mod tests {
     use super::*;
     use crate::COURSES;
+    use serde_json::json;
 
     /// Paths are those that results are looked up by: below our key, of the first job, by percentile.
     #[test]
@@ -260,6 +261,29 @@ mod tests {
             "waf.gc.x",
         ] {
             assert!(check(path).is_err(), "{path}");
+        }
+    }
+
+    /// What is computed is found by its path, in a result that has what it is computed from.
+    #[test]
+    fn derived_metrics_are_computed() {
+        let latency = || json!({ "stddev": 1.0, "percentile": { "99.000000": 5 } });
+        let direction = || json!({ "iops": 1.0, "bw_bytes": 1, "io_bytes": 1, "total_ios": 1, "clat_ns": latency(), "lat_ns": latency() });
+        let sync = json!({ "total_ios": 1, "lat_ns": latency() });
+        let cdf = || json!({ "ns": [5], "share": [1.0] });
+        let result = json!({
+            "jobs": [{ "read": direction(), "write": direction(), "trim": direction(), "sync": sync, "zone_reset_lat_ns": latency() }],
+            "nandscape": {
+                "virtual_s": 1.0,
+                "latency_cdf": { "read": cdf(), "write": cdf(), "trim": cdf(), "sync": cdf() },
+                "series": [{ "t_s": 1.0, "iops": 1.0 }],
+            },
+        });
+        for entry in entries().filter(|entry| entry.group.derived) {
+            for path in pattern::examples(&entry.path()) {
+                let number = crate::path::look_up(&result, &path).flatten();
+                assert!(number.is_some(), "{path}");
+            }
         }
     }
 

@@ -135,13 +135,13 @@ pub(super) static PBLK: Group = Group {
             Is("kernel"),
             "rate limiter, which divides the write buffer between user writes and GC copies by \
              the number of free chunks: pblk's; or collection whenever fewer than N lines are \
-             free, while user writes stall. pblk's limiter gives windows of 64 entries, shifted \
-             right by a difference of two rounded logarithms (`rl->rb_windows_pw`, \
-             `rl->high_pw`). Its high mark is rounded up to a power of two, so write \
-             amplification hardly changes while `op_percent` grows within one power of two, and \
-             drops at the next one. Collection runs until the free chunks reach the high mark; if \
-             a full device cannot have that many free chunks, collection never stops, and the \
-             result reports this with the numbers",
+             free, while user writes stall. pblk's limiter gives user writes a number of windows \
+             of 64 entries: the number of free chunks, shifted right by a difference of two \
+             rounded logarithms (`rl->rb_windows_pw`, `rl->high_pw`). Its high mark is rounded up \
+             to a power of two, so write amplification hardly changes while `op_percent` grows \
+             within one power of two, and drops at the next one. Collection runs until the free \
+             chunks reach the high mark; if a full device cannot have that many free chunks, \
+             collection never stops, and the result reports this with the numbers",
         ),
         key(
             "discard",
@@ -173,10 +173,10 @@ pub(super) static PBLK: Group = Group {
             "gc.victim",
             Words(&["pblk-lists", "greedy", "cost-benefit", "fifo", "random", "d-choices"]),
             Is("pblk-lists"),
-            "policy that chooses the closed line to collect next: pblk's lists by valid count, of \
-             which the first that is not empty is taken; fewest valid sectors; the highest ratio \
-             of age times invalid to valid sectors (the LFS policy); the oldest; a random one; \
-             the best of `gc.d` random ones (also written `d-choices-10`)",
+            "policy that chooses the closed line to collect next: pblk's lists by class of valid \
+             count, least valid first; the fewest valid sectors; the highest (1 - u) / 2u x age, \
+             where u is the share of valid sectors; the one closed first; one uniformly at \
+             random; or the best of `gc.d` random ones (also written `d-choices-10`)",
         ),
         key(
             "gc.d",

@@ -46,10 +46,10 @@ pub(super) static SSD: Group = Group {
             "gc.victim",
             Words(&["pblk-lists", "greedy", "cost-benefit", "fifo", "random", "d-choices"]),
             Is("greedy"),
-            "policy that chooses the closed erase unit to collect next: pblk's lists by valid \
-             count, of which the first that is not empty is taken; fewest valid sectors; the \
-             highest ratio of age times invalid to valid sectors (the LFS policy); the oldest; a \
-             random one; the best of `gc.d` random ones (also written `d-choices-10`)",
+            "policy that chooses the closed erase unit to collect next: pblk's lists by class of \
+             valid count, least valid first; the fewest valid sectors; the highest (1 - u) / 2u x \
+             age, where u is the share of valid sectors; the one closed first; one uniformly at \
+             random; or the best of `gc.d` random ones (also written `d-choices-10`)",
         ),
         key(
             "gc.d",
