@@ -170,7 +170,7 @@ fn read_faults(
         ..Faults::default()
     };
     let bad_chunk_rate = rate("bad_chunk_rate", "must be 0 to 1, a share of all chunks")?;
-    let from = faults.choice("from", "start", &FAULTS_FROM)?;
+    let from = faults.optional_choice("from", &FAULTS_FROM)?.unwrap_or_default();
     let slow_unit = read_slow_unit(&mut faults, geometry)?;
     let commands = (commands != Faults::default()).then_some(commands);
     let read = MediaFaults { commands, from, bad_chunk_rate, slow_unit };
