@@ -190,8 +190,11 @@ fn fitted<'a>(
 
 /// A fraction with three digits that count.
 fn three_digits(fraction: f64) -> String {
-    let places = (2.0 - fraction.log10().floor()).clamp(3.0, 12.0);
-    format!("{fraction:.0$}", places as usize)
+    let (mut places, mut rest) = (3, fraction);
+    while rest < 0.1 && places < 12 {
+        (places, rest) = (places + 1, rest * 10.0);
+    }
+    format!("{fraction:.places$}")
 }
 
 /// A capacity in GiB, or in MiB below one.
