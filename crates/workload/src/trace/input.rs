@@ -9,7 +9,6 @@ use super::devices::Devices;
 use super::error::TraceError;
 use super::format::{Format, Parser};
 use super::line::Line;
-use super::reader::{ReadCounts, ReadOptions};
 use super::record::Record;
 use crate::fio::Place;
 use nandscape_rt::Nanos;
@@ -24,6 +23,30 @@ const HEAD_BYTES: u64 = 64 << 10;
 const WINDOW_REQUESTS: usize = 1 << 14;
 /// Longest line in bytes.
 const LINE_BYTES_MAX: u64 = 64 << 10;
+
+/// How a trace is read.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct ReadOptions {
+    /// The format; recognised by content where none is given.
+    pub format: Option<Format>,
+    /// Malformed lines of a file that are left out before one is an error.
+    pub skip_bad_lines: u64,
+}
+
+/// What was read so far.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct ReadCounts {
+    /// Bytes, after decompression.
+    pub bytes: u64,
+    /// Lines, or events of a format without lines.
+    pub lines: u32,
+    /// Requests.
+    pub requests: u64,
+    /// Malformed lines that were left out.
+    pub malformed_lines: u64,
+    /// Requests with a time before that of an earlier line; they count as of the same time.
+    pub disordered: u64,
+}
 
 /// A file.
 #[derive(Debug)]

@@ -5,37 +5,13 @@
 use super::devices::{Devices, Layout};
 use super::error::TraceError;
 use super::format::Format;
-use super::input::{Input, whole};
+use super::input::{Input, ReadCounts, ReadOptions, whole};
 use super::record::Record;
 use nandscape_rt::Nanos;
 use std::fmt;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
-
-/// How a trace is read.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct ReadOptions {
-    /// The format; recognised by content where none is given.
-    pub format: Option<Format>,
-    /// Malformed lines of a file that are left out before one is an error.
-    pub skip_bad_lines: u64,
-}
-
-/// What was read so far.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct ReadCounts {
-    /// Bytes, after decompression.
-    pub bytes: u64,
-    /// Lines, or events of a format without lines.
-    pub lines: u32,
-    /// Requests.
-    pub requests: u64,
-    /// Malformed lines that were left out.
-    pub malformed_lines: u64,
-    /// Requests with a time before that of an earlier line; they count as of the same time.
-    pub disordered: u64,
-}
 
 /// A stream of requests.
 #[derive(Debug)]

@@ -13,7 +13,8 @@
 use super::error::{ReplayError, TraceError};
 use super::fit::{Extent, Extents, FitCounts, Fitter};
 use super::footprint::Footprint;
-use super::reader::{ReadCounts, TraceReader};
+use super::input::ReadCounts;
+use super::reader::TraceReader;
 use super::record::{Action, Record};
 use crate::engine::{
     Completed, EngineError, FAILURES_MAX, Failure, FailureKind, JobResult, LatencyTotals, Options,
