@@ -26,6 +26,10 @@ pub(crate) const KEYS: Keys<'static> = Keys {
         "nandscape/io",
         // Follows from the stack, and is newer than the rows.
         "nandscape/fs/victim",
+        // Newer than the rows.
+        "nandscape/trace/merged",
+        "nandscape/trace/issued_bytes",
+        "nandscape/trace/rmw_reads",
         // Sizes of the simulator's own structures.
         "nandscape/memory/fs",
     ],

@@ -75,9 +75,9 @@ pub(super) fn decimal_time(text: &str, unit: Nanos) -> Result<Nanos, String> {
     Ok(time(whole, unit)?.saturating_add(Nanos(rest_ns)))
 }
 
-/// Refuses what stands behind the last field.
+/// Refuses what stands after the last field.
 pub(super) fn end<'a>(fields: &mut impl Iterator<Item = &'a str>) -> Result<(), String> {
-    fields.next().map_or(Ok(()), |rest| Err(format!("{rest:?} behind the last field")))
+    fields.next().map_or(Ok(()), |rest| Err(format!("{rest:?} after the last field")))
 }
 
 #[cfg(test)]
