@@ -55,8 +55,11 @@ fn circles_and_missing_stacks_are_errors() {
     assert!(found.starts_with(&format!("{b}:2:11: extends: circular extends: ")), "{found}");
     let lost = folder.write("lost.toml", "extends = \"pblkk\"\n");
     let found = Stack::load(&lost, &NONE).unwrap_err().to_string();
-    assert!(found.starts_with(&format!("{lost}:1:11: extends: no stack \"pblkk\"")), "{found}");
+    assert!(
+        found.starts_with(&format!("{lost}:1:11: extends: unknown stack \"pblkk\"")),
+        "{found}"
+    );
     assert!(found.ends_with("did you mean \"pblk\"?"), "{found}");
     let found = Stack::load("blk", &NONE).unwrap_err().to_string();
-    assert!(found.starts_with("stack: no stack \"blk\""), "{found}");
+    assert!(found.starts_with("stack: unknown stack \"blk\""), "{found}");
 }

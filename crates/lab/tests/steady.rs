@@ -135,11 +135,11 @@ fn a_device_that_is_not_full_is_remarked_upon() {
     };
     assert!(warnings(&[], WRITE).contains("the device was fresh"));
     let written = warnings(&[], "[w]\nrw=write\ndirect=1\nsize=1m\n");
-    assert!(!written.contains("random writes on a fresh device"));
+    assert!(!written.contains("write results are optimistic"));
     assert!(!warnings(&["precondition.recipe=fill"], WRITE).contains("fresh"));
     assert!(
         warnings(&["precondition.fill=0.5"], WRITE)
-            .contains("logical sectors at the beginning: the rest")
+            .contains("logical sectors at the beginning: unwritten space")
     );
     let never = ["precondition.fill=1", "precondition.steady_overwrite=1"];
     assert!(warnings(&never, WRITE).contains("before write amplification was steady"));

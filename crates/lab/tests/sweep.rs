@@ -101,7 +101,7 @@ fn what_is_wrong_is_reported_with_its_place() {
         ("seeds = [7, 3]", "seeds = 0", ":1:9: seeds: expected how many"),
         ("seeds = [7, 3]", "seeds = [7, 7]", ":1:9: seeds: expected how many"),
         ("seeds = [7, 3]", "report = [\"a\", 1]", ":1:16: report: expected strings, found 1"),
-        ("seeds = [7, 3]", "stacks = [\"pblkk\"]", ":1:11: stacks: no stack \"pblkk\""),
+        ("seeds = [7, 3]", "stacks = [\"pblkk\"]", ":1:11: stacks: unknown stack \"pblkk\""),
         ("rw=randwrite", "wr=randwrite", ":3:5: jobs.w: folder/jobs.w (inline):2"),
         ("[35, 40]", "[35, 4000]", ":15:23: ftl.op_percent: "),
         ("[35, 40]", "35", ":15:18: grid.ftl.op_percent: expected a list of values, found 35"),
@@ -242,7 +242,7 @@ fn workloads_are_jobs() {
 fn a_device_that_cannot_be_is_refused_at_once() {
     let error = parse(&GRID.replace("[35, 40]", "[40, 5]")).unwrap_err();
     assert!(error.starts_with("folder/grid.toml:15:"), "{error}");
-    assert!(error.contains("ftl.op_percent: ") && error.contains("too few"), "{error}");
+    assert!(error.contains("ftl.op_percent: ") && error.contains("not enough lines"), "{error}");
 }
 
 /// Every sweep that ships is one that can be run to its end.

@@ -399,7 +399,13 @@ mod tests {
     fn what_is_asked_for_is_read_and_shown() {
         let read = |text: &str| text.parse::<UntilSteady>();
         assert_eq!(read(""), Ok(UntilSteady::default()));
-        for text in ["round=25%,rounds=25", "round=1024,rounds=5", "round=500000ns,rounds=40"] {
+        for text in [
+            "round=25%,rounds=25",
+            "round=1000,rounds=5",
+            "round=64KiB,rounds=5",
+            "round=500us,rounds=40",
+            "round=1500ns,rounds=40",
+        ] {
             assert_eq!(read(text).unwrap().to_string(), text);
         }
         assert_eq!(read("round=500us"), read("round=500000ns"));
