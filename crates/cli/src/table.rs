@@ -176,6 +176,7 @@ fn title(sweep: &Sweep) -> String {
     let points = counted(sweep.cases.len() as u64, ["point", "points"]);
     match sweep.seeds.as_slice() {
         [seed] => format!("{}: {points}, seed {seed}", sweep.name),
+        [_, _] => format!("{}: {points} x 2 seeds; means with their range", sweep.name),
         seeds => {
             format!("{}: {points} x {} seeds; means with 95 % confidence", sweep.name, seeds.len())
         }
