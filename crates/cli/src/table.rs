@@ -137,6 +137,7 @@ fn title(sweep: &Sweep) -> String {
     let points = counted(sweep.cases.len() as u64, ["configuration", "configurations"]);
     match sweep.seeds.as_slice() {
         [seed] => format!("{}: {points}, seed {seed}", sweep.name),
+        [_, _] => format!("{}: {points} x 2 seeds; means with their range", sweep.name),
         seeds => {
             format!("{}: {points} x {} seeds; mean ± 95 % CI", sweep.name, seeds.len())
         }
