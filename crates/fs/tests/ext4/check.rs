@@ -109,7 +109,7 @@ fn extents_are_shown_as_debugfs_does() {
     }
     let scratch = Scratch::new();
     let path = filled(&scratch, "");
-    for name in ["holes", "large", "dir"] {
+    for name in ["dir", "dir/a-name-that-fills-directories-sooner-1", "<8>"] {
         let stat = crate::common::debugfs(&path, &format!("stat {name}"));
         let (_, theirs) = stat.split_once("EXTENTS:\n").expect("extents");
         let theirs: Vec<&str> = theirs
