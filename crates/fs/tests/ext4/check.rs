@@ -109,7 +109,9 @@ fn extents_are_shown_as_debugfs_does() {
     }
     let scratch = Scratch::new();
     let path = filled(&scratch, "");
-    for name in ["holes", "large", "dir"] {
+    let unwritten = "dir/a-name-that-fills-directories-sooner-1";
+    debugfs_write(&path, &format!("fallocate {unwritten} 20 40\n"));
+    for name in ["dir", unwritten, "<8>"] {
         let stat = crate::common::debugfs(&path, &format!("stat {name}"));
         let (_, theirs) = stat.split_once("EXTENTS:\n").expect("extents");
         let theirs: Vec<&str> = theirs

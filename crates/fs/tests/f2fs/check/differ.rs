@@ -30,13 +30,13 @@ const OURS_ALONE: &[Meant] = &[
     (&[PackSummary], "is a summary neither of data nor of nodes"),
     (&[PackSummary], "whose summary is of the other kind"),
     // It knows the place from the way that it came, and newer kernels refuse the node.
-    (&[Regular, Directory, Link, Direct, Indirect], "of the tree, and is at"),
+    (&[Regular, Directory, Link, Direct, Indirect], "in its footer, expected "),
     // It looks at the footer of their node only.
     (&[Kind::Xattr, Regular, Directory, Link], "extended attribute"),
     // The kernel does not find such names.
     (&[Directory], "where no search for it comes"),
     (&[Directory], "more levels of names"),
-    (&[Directory], "blocks of names"),
+    (&[Directory], "blocks have names"),
     // The kernel refuses the volume.
     (&[Checkpoint], "number of blocks for users out of range"),
     (&[Checkpoint], "more valid blocks than users may take"),
@@ -45,7 +45,7 @@ const OURS_ALONE: &[Meant] = &[
     // The kernel refuses the inode.
     (&[Regular, Directory, Link], "size of extra attributes is out of range"),
     // It counts names from two on.
-    (&[Regular, Link], "says 0 names, and has 1"),
+    (&[Regular, Link], "link count is 0, counted 1"),
     // It clears the flag before it goes on.
     (&[Regular, Directory, Link], "says that it is compressed"),
 ];
