@@ -11,7 +11,7 @@ const MATRIX: [&str; 7] =
 
 /// Without the lines on program, wall time and command.
 fn without_foot(text: &str) -> String {
-    let foot = |line: &&str| line.starts_with("  nandscape ") || line.starts_with("  again: ");
+    let foot = |line: &&str| line.starts_with("  nandscape ") || line.starts_with("  Reproduce: ");
     text.lines().filter(|line| !foot(line)).map(|line| format!("{line}\n")).collect()
 }
 

@@ -56,7 +56,7 @@ impl Findings<'_> {
         let Self { what, wall_s, .. } = self;
         let again = again::campaign(self.args);
         text + &format!(
-            "\n  nandscape {VERSION} ({COMMIT}): {what} in {wall_s:.2} s\n  again: {again}\n"
+            "\n  nandscape {VERSION} ({COMMIT}): {what} in {wall_s:.2} s\n  Reproduce: {again}\n"
         )
     }
 

@@ -153,7 +153,7 @@ impl<R: Read> FrameReader<R> {
         let mut filled = 0;
         while filled < bytes.len() {
             if self.used == self.frame.len() && !self.next_frame()? {
-                return Err(self.damaged("the state ends too early"));
+                return Err(self.damaged("truncated file"));
             }
             let length = (bytes.len() - filled).min(self.frame.len() - self.used);
             let from = &self.frame[self.used..self.used + length];
