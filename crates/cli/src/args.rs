@@ -102,7 +102,7 @@ pub(crate) enum Command {
     Stacks(StacksArgs),
     /// Describe the keys of stack files: values, defaults, meaning
     Keys(KeysArgs),
-    /// Describe the metrics of results: paths for --figure, units, meaning
+    /// Describe the metrics of results: paths for --metric, units, meaning
     Metrics(MetricsArgs),
     /// Save preconditioned devices to files, or show their contents
     State(StatesArgs),

@@ -18,9 +18,9 @@ pub(crate) fn report(args: &ReportArgs) -> Result<(), Failure> {
     expect_writable([Some(args.output.as_path())], args.results.iter().map(PathBuf::as_path))?;
     let runs = read_all(&args.results)?;
     let mut report = Report::new(&title(args), runs).made_by(&again(args));
-    if !args.figure.is_empty() {
-        let asked = ask(report, &args.figure);
-        report = asked.map_err(|why| Failure::Input(anyhow!("--figure: {why}")))?;
+    if !args.metric.is_empty() {
+        let asked = ask(report, &args.metric);
+        report = asked.map_err(|why| Failure::Input(anyhow!("--metric: {why}")))?;
     }
     if let Some(folder) = &args.specs {
         write_specs(folder, &report.plots())?;
@@ -55,8 +55,8 @@ fn title(args: &ReportArgs) -> String {
 fn again(args: &ReportArgs) -> String {
     let mut words = vec!["nandscape".to_owned(), "report".to_owned()];
     words.extend(args.results.iter().map(|file| quoted(&file.display().to_string())));
-    for path in &args.figure {
-        words.extend(["--figure".to_owned(), quoted(path)]);
+    for path in &args.metric {
+        words.extend(["--metric".to_owned(), quoted(path)]);
     }
     if let Some(title) = &args.title {
         words.extend(["--title".to_owned(), quoted(title)]);

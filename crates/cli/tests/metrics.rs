@@ -22,11 +22,13 @@ const WORKLOAD: &str = "define fileset name=docs,path=/d,size=16k,entries=20,dir
     define process name=p,instances=1 {\n  thread name=t,memsize=1m,instances=2 {\n\
     flowop openfile name=open,filesetname=docs,fd=1\n    flowop readwholefile name=read,fd=1,iosize=64k\n\
     flowop closefile name=close,fd=1\n    flowop delay name=nap,value=1\n  }\n}\npsrun -1 2\n";
+const STEADY: &str = "[a]\nrw=randwrite\ndirect=1\nbs=512\nsize=16m\nruntime=3s\ntime_based\nsteadystate=iops:90%\n\
+                      steadystate_duration=2s\n";
 const TRACE: &str =
     "fio version 3 iolog\n0 dev add\n0 dev open\n10 dev write 0 16384\n20 dev read 0 4096\n";
 
 /// A run of each kind of FTL, file system and workload, with the options that add to results.
-const RUNS: [&str; 14] = [
+const RUNS: [&str; 15] = [
     "run direct.fio --stack small.toml --set ftl.cpu=qemu",
     "run direct.fio --stack cached.toml",
     "run buffered.fio --stack small.toml --set host.memory_of=all --set host.memory=256MiB",
@@ -39,6 +41,7 @@ const RUNS: [&str; 14] = [
     "run buffered.fio --stack d2fs-16g --set fs.cpu=estimate",
     "run buffered.fio --stack iplfs-16g",
     "run direct.fio --stack small.toml --set precondition.recipe=none --set ftl.routing=journal",
+    "run steady.fio --stack small.toml",
     "run load.f --stack small.toml --set fs.kind=ext4",
     "trace run load.log --stack small.toml",
 ];
@@ -88,6 +91,7 @@ fn results_are_described() {
         ("direct.fio", DIRECT),
         ("buffered.fio", BUFFERED),
         ("zones.fio", ZONES),
+        ("steady.fio", STEADY),
         ("load.f", WORKLOAD),
         ("load.log", TRACE),
     ] {

@@ -73,9 +73,9 @@ fn kept_results_become_reports() {
         "report",
         "1.json",
         "2.json",
-        "--figure",
+        "--metric",
         "erases",
-        "--figure",
+        "--metric",
         "sectors.gc/sectors.user",
         "--output",
         "both.html",
@@ -99,9 +99,9 @@ fn wrong_input_is_named() {
         (&["bad.json"], "bad.json:1: neither a result"),
         (&["rows.jsonl"], "rows.jsonl:2:"),
         (&["gone.json"], "gone.json"),
-        (&["good.json", "--figure", "waf.gv"], "--figure: \"waf.gv\" is nowhere in the results"),
-        (&["good.json", "--figure", "a / b / c"], "--figure: \"a / b / c\" is no figure"),
-        (&["good.json", "--figure", "a / stack=x"], "--figure: no point has stack=x; there are "),
+        (&["good.json", "--metric", "waf.gv"], "--metric: \"waf.gv\" is nowhere in the results"),
+        (&["good.json", "--metric", "a / b / c"], "--metric: \"a / b / c\" is no figure"),
+        (&["good.json", "--metric", "a / stack=x"], "--metric: no point has stack=x; there are "),
     ];
     for (args, message) in cases {
         let output = folder.run(&[&["report"], args].concat());

@@ -18,8 +18,8 @@ Examples:
   nandscape run --output-format json --output run.json
   nandscape report run.json                         report.html
   nandscape report old.json new.json --output both.html
-  nandscape report op-vs-victim.jsonl --figure waf.gc --output sweep.html
-  nandscape report rows.jsonl --figure \"waf.gc / stack=pblk\"    relative to pblk, seed by seed
+  nandscape report op-vs-victim.jsonl --metric waf.gc --output sweep.html
+  nandscape report rows.jsonl --metric \"waf.gc / stack=pblk\"    relative to pblk, seed by seed
   nandscape report run.json --specs plots           plots/*.vl.json, for vl2svg or the Vega editor
 
 One result is drawn over time and in detail; a few are drawn in one colour each; many, or results \
@@ -36,8 +36,8 @@ pub(crate) struct ReportArgs {
     #[arg(long, value_name = "DIR")]
     pub(crate) specs: Option<PathBuf>,
     /// Metric to compare: a path in the JSON of a run, such as waf.gc (may be repeated)
-    #[arg(long)]
-    pub(crate) figure: Vec<String>,
+    #[arg(long, alias = "figure")]
+    pub(crate) metric: Vec<String>,
     /// Title of the report [default: the files' names]
     #[arg(long, value_name = "TEXT")]
     pub(crate) title: Option<String>,

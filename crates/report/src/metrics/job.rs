@@ -138,6 +138,27 @@ pub(super) static JOB: Group = Group {
     derived: false,
     metrics: &[
         metric("groupid", "number", "number of the reporting group"),
+        metric(
+            "unaligned_ios.<direction>",
+            "count",
+            "I/Os that begin or end within a sector; missing if there are none",
+        ),
+        metric(
+            "steadystate.duration",
+            "s",
+            "`steadystate_duration`; this and the next ones only of jobs with `steadystate`",
+        ),
+        metric("steadystate.attained", "number", "1 if the criterion was met, else 0"),
+        metric(
+            "steadystate.max_deviation",
+            "number",
+            "largest deviation from the mean of the window that was judged last",
+        ),
+        metric("steadystate.slope", "number", "slope of the least-squares line of that window"),
+        metric("steadystate.data.bw_mean", "bytes/s", "mean bandwidth of that window"),
+        metric("steadystate.data.iops_mean", "1/s", "mean IOPS of that window"),
+        metric("steadystate.data.bw.<n>", "bytes/s", "bandwidth of an interval of that window"),
+        metric("steadystate.data.iops.<n>", "1/s", "IOPS of an interval of that window"),
         metric("error", "number", "1 if the job failed, else 0"),
         metric("eta", "s", "0, for fio's readers"),
         metric("elapsed", "s", "`job_runtime` in seconds, rounded up"),

@@ -14,6 +14,13 @@ pub(super) static TRACE: Group = Group {
         metric("out_of_order", "count", "requests with a time before that of their predecessor"),
         metric("widened", "count", "requests widened to whole sectors"),
         metric("widened_bytes", "bytes", "bytes by which requests were widened"),
+        metric(
+            "issued_bytes.<direction>",
+            "bytes",
+            "bytes of whole sectors issued for completed requests, without those of `rmw_reads`",
+        ),
+        metric("rmw_reads", "sectors", "sectors read because a write covers them in part"),
+        metric("merged", "bool", "whether devices were placed one after another"),
         metric("trims_narrowed", "count", "trims narrowed to whole sectors"),
         metric("trims_dropped", "count", "trims without a whole sector"),
         metric("wrapped", "count", "requests beyond the end of the device that were wrapped"),
