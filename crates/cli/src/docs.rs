@@ -1,12 +1,19 @@
-//! `nandscape docs`: the pages of docs/formats, which an installed program carries.
+//! `nandscape docs`: the tutorial, the glossary and the pages of docs/formats, which an installed program carries.
 
 use crate::args::DocsArgs;
 use crate::output::{Failure, print};
 use crate::table::lay_out;
 use anyhow::anyhow;
 
-/// Names and texts of the pages.
-const PAGES: &[(&str, &str)] = &[
+/// Names and texts of the pages that are not about a format.
+const GUIDES: &[(&str, &str)] = &[
+    ("tutorial", include_str!("../../../docs/tutorial.md")),
+    ("glossary", include_str!("../../../docs/GLOSSARY.md")),
+    ("comparison", include_str!("../../../docs/comparison.md")),
+];
+
+/// Names and texts of the pages about formats.
+const FORMATS: &[(&str, &str)] = &[
     ("coupled", include_str!("../../../docs/formats/coupled.md")),
     ("crash", include_str!("../../../docs/formats/crash.md")),
     ("ext4", include_str!("../../../docs/formats/ext4.md")),
@@ -30,19 +37,23 @@ const PAGES: &[(&str, &str)] = &[
 pub(crate) fn docs(args: &DocsArgs) -> Result<(), Failure> {
     let Some(name) = &args.page else { return print(&list()) };
     let asked = name.trim_start_matches("docs/formats/").trim_end_matches(".md");
-    match PAGES.iter().find(|(page, _)| *page == asked) {
+    match pages().find(|(page, _)| *page == asked) {
         Some((_, text)) => print(text),
         None => {
-            let names: Vec<&str> = PAGES.iter().map(|(page, _)| *page).collect();
+            let names: Vec<&str> = pages().map(|(page, _)| *page).collect();
             let names = names.join(", ");
             Err(Failure::input(anyhow!("unknown page \"{name}\"; available: {names}")))
         }
     }
 }
 
+fn pages() -> impl Iterator<Item = &'static (&'static str, &'static str)> {
+    GUIDES.iter().chain(FORMATS)
+}
+
 fn list() -> String {
-    let titles = PAGES.iter().map(|(_, text)| title(text).to_owned());
-    let names = PAGES.iter().map(|(page, _)| (*page).to_owned());
+    let titles = pages().map(|(_, text)| title(text).to_owned());
+    let names = pages().map(|(page, _)| (*page).to_owned());
     let columns =
         [("page".to_owned(), names.collect()), ("title".to_owned(), titles.collect::<Vec<_>>())];
     lay_out(&columns, 2).iter().map(|line| format!("{}\n", line.trim())).collect()
@@ -67,7 +78,7 @@ mod tests {
             .map(|name| name.trim_end_matches(".md").to_owned())
             .collect();
         names.sort();
-        assert_eq!(names, PAGES.iter().map(|(name, _)| *name).collect::<Vec<_>>());
-        assert!(PAGES.iter().all(|(_, text)| !title(text).is_empty()));
+        assert_eq!(names, FORMATS.iter().map(|(name, _)| *name).collect::<Vec<_>>());
+        assert!(pages().all(|(_, text)| !title(text).is_empty()));
     }
 }

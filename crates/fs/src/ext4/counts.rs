@@ -50,10 +50,10 @@ impl Counts {
     pub(crate) fn phrases(&self) -> Vec<String> {
         let journal = &self.journal;
         let mut phrases = vec![format!(
-            "{}, {}, {} written home",
+            "{}, {}, {}",
             counted(journal.commits, ["commit", "commits"]),
             counted(journal.log_blocks, ["journal block", "journal blocks"]),
-            counted(journal.home_blocks, ["block", "blocks"]),
+            counted(journal.home_blocks, ["checkpointed block", "checkpointed blocks"]),
         )];
         if self.records > 0 {
             let records = counted(self.records, ["file record", "file records"]);
