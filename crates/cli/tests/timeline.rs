@@ -89,7 +89,7 @@ fn threads_of_a_workload_have_tracks() {
         (events(&folder, "a.json"), err(&output))
     };
     let (all, said) = run("0,20ms");
-    assert!(said.is_empty(), "{said}");
+    assert_eq!(said, "nandscape: timeline in a.json\n");
     for instance in [1, 2] {
         let own = all.iter().filter(|event| event["pid"] == 10 && event["tid"] == instance);
         let slices: Vec<_> = own.filter(|event| event["ph"] == "X").collect();
