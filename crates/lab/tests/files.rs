@@ -320,7 +320,7 @@ fn what_is_free_adds_up() {
 #[test]
 fn traces_do_not_go_to_files() {
     let options = ReadOptions { format: Some(Format::Msr), ..ReadOptions::default() };
-    let reader = TraceReader::new("x.csv", &b""[..], options).unwrap();
+    let reader = TraceReader::new("x.csv", &b"1,host,0,Write,0,4096,0\n"[..], options).unwrap();
     let how =
         ReplayOptions { pace: Pace::AsFastAsPossible, iodepth: 1, fold: false, runtime: None };
     let trace = Trace { reader, bytes: 0, how, prefill: Footprint::NOTHING };

@@ -30,6 +30,10 @@ pub(crate) const KEYS: Keys<'static> = Keys {
         "nandscape/trace/merged",
         "nandscape/trace/issued_bytes",
         "nandscape/trace/rmw_reads",
+        "nandscape/series/*/sectors",
+        "nandscape/series/*/free_lines",
+        "nandscape/series/*/in_flight",
+        "nandscape/series/*/*/histogram",
         // Sizes of the simulator's own structures.
         "nandscape/memory/fs",
     ],
