@@ -24,9 +24,9 @@ const BOUNDARIES: &[Boundary] = &[
     Boundary {
         paths: &["crates/lab/src", "crates/cli/src", "crates/paper/src", "crates/report/src"],
         words: &[r"Pblk\b", "pblk::", "pblk as"],
-        files: &["crates/lab/src/stack/ftl"],
+        files: &["crates/lab/src/stack/ftl", "crates/lab/src/stack/keys"],
         phrases: &["FtlConfig::Pblk", "FtlKind::Pblk", "Detail::Pblk"],
-        why: "an FTL is named only where its stack section is read",
+        why: "an FTL is named only where its stack section is read or described",
     },
     Boundary {
         paths: &["crates/lab/src", "crates/crash/src", "crates/cli/src", "crates/workload/src"],
@@ -57,7 +57,7 @@ const BOUNDARIES: &[Boundary] = &[
             "crates/crash/src/loss/pblk",
             "crates/crash/src/fs/draw",
         ],
-        phrases: &["FtlConfig::Pblk"],
+        phrases: &["FtlConfig::Pblk", "Victim::PblkLists"],
         why: "a campaign knows kinds of devices and file systems only where it draws them",
     },
     Boundary {
