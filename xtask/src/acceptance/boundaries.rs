@@ -57,7 +57,7 @@ const BOUNDARIES: &[Boundary] = &[
             "crates/crash/src/loss/pblk",
             "crates/crash/src/fs/draw",
         ],
-        phrases: &["FtlConfig::Pblk", "Victim::PblkLists"],
+        phrases: &["FtlConfig::Pblk", "Victim::Pblk"],
         why: "a campaign knows kinds of devices and file systems only where it draws them",
     },
     Boundary {
