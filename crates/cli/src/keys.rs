@@ -1,8 +1,8 @@
 //! `nandscape keys`: what the keys of stack files take and mean.
 
-use crate::args::{KeysArgs, ListFormat};
+use crate::args::KeysArgs;
 use crate::listing::Listing;
-use crate::output::{Failure, print};
+use crate::output::Failure;
 use crate::paint::{ColorChoice, Paint, Tone};
 use anyhow::anyhow;
 use nandscape_lab::stack::keys::{Default, Entry, find, plain};
@@ -10,15 +10,9 @@ use nandscape_lab::stack::keys::{Default, Entry, find, plain};
 /// Prints the keys that the text selects.
 pub(crate) fn keys(args: &KeysArgs, color: ColorChoice) -> Result<(), Failure> {
     let entries = find(&args.text).map_err(|why| Failure::input(anyhow!("{why}")))?;
-    let text = match args.output_format {
-        ListFormat::Normal => {
-            let paint = Paint::new(color, false);
-            entries.iter().map(|entry| described(entry, paint)).collect()
-        }
-        ListFormat::Json => listing(&entries).json()?,
-        ListFormat::Csv => listing(&entries).csv()?,
-    };
-    print(&text)
+    let paint = Paint::new(color, false);
+    let described = || entries.iter().map(|entry| described(entry, paint)).collect();
+    listing(&entries).print(args.output_format, described)
 }
 
 fn described(entry: &Entry, paint: Paint) -> String {

@@ -1,7 +1,7 @@
-//! Tables of text with a header, as JSON and as CSV.
+//! Tables of text with a header: for people, as JSON and as CSV.
 
-use crate::output::{Failure, pretty};
-use anyhow::Context;
+use crate::args::ListFormat;
+use crate::output::{Failure, comma_separated, pretty, print};
 use serde_json::{Map, Value};
 
 /// A table: the names of its columns, and its rows.
@@ -11,8 +11,22 @@ pub(crate) struct Listing<const N: usize> {
 }
 
 impl<const N: usize> Listing<N> {
+    /// Prints it in the form that is wanted; `described` is the one for people.
+    pub(crate) fn print(
+        &self,
+        format: ListFormat,
+        described: impl FnOnce() -> String,
+    ) -> Result<(), Failure> {
+        let text = match format {
+            ListFormat::Normal => described(),
+            ListFormat::Json => self.json()?,
+            ListFormat::Csv => self.csv()?,
+        };
+        print(&text)
+    }
+
     /// An object for each row; a cell without text is null.
-    pub(crate) fn json(&self) -> Result<String, Failure> {
+    fn json(&self) -> Result<String, Failure> {
         let cell = |text: &String| match text.is_empty() {
             true => Value::Null,
             false => text.as_str().into(),
@@ -23,15 +37,8 @@ impl<const N: usize> Listing<N> {
         pretty(&self.rows.iter().map(object).collect())
     }
 
-    /// As RFC 4180 has it.
-    pub(crate) fn csv(&self) -> Result<String, Failure> {
-        let mut writer = csv::Writer::from_writer(Vec::new());
-        writer.write_record(self.columns).map_err(Failure::run)?;
-        for row in &self.rows {
-            writer.write_record(row).map_err(Failure::run)?;
-        }
-        let bytes = writer.into_inner().context("the table cannot be written");
-        let text = bytes.and_then(|bytes| String::from_utf8(bytes).context("the table is no text"));
-        text.map_err(Failure::Run)
+    fn csv(&self) -> Result<String, Failure> {
+        let header = self.columns.map(str::to_owned).to_vec();
+        comma_separated(std::iter::once(header).chain(self.rows.iter().map(|row| row.to_vec())))
     }
 }

@@ -1,8 +1,8 @@
 //! `nandscape metrics`: what the numbers of a result are, and their paths.
 
-use crate::args::{ListFormat, MetricsArgs};
+use crate::args::MetricsArgs;
 use crate::listing::Listing;
-use crate::output::{Failure, print};
+use crate::output::Failure;
 use crate::paint::{ColorChoice, Paint, Tone};
 use anyhow::anyhow;
 use nandscape_lab::stack::keys::plain;
@@ -11,15 +11,9 @@ use nandscape_report::metrics::{Entry, find};
 /// Prints the metrics that the text selects.
 pub(crate) fn metrics(args: &MetricsArgs, color: ColorChoice) -> Result<(), Failure> {
     let entries = find(&args.text).map_err(|why| Failure::input(anyhow!("{why}")))?;
-    let text = match args.output_format {
-        ListFormat::Normal => {
-            let paint = Paint::new(color, false);
-            entries.iter().map(|entry| described(entry, paint)).collect()
-        }
-        ListFormat::Json => listing(&entries).json()?,
-        ListFormat::Csv => listing(&entries).csv()?,
-    };
-    print(&text)
+    let paint = Paint::new(color, false);
+    let described = || entries.iter().map(|entry| described(entry, paint)).collect();
+    listing(&entries).print(args.output_format, described)
 }
 
 fn described(entry: &Entry, paint: Paint) -> String {

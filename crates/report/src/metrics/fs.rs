@@ -1,5 +1,6 @@
 //! What a file system did.
 
+use super::host::CALLS;
 use super::{Group, metric};
 
 pub(super) static FS: Group = Group {
@@ -17,32 +18,16 @@ pub(super) static FS: Group = Group {
             "time of fsync and fdatasync until the file system starts: the core may be busy, and \
              the call takes `host.syscall_ns` of it",
         ),
-        metric("fsync_times.data_ns", "ns", "time of fsync and fdatasync for dirty pages"),
-        metric(
-            "fsync_times.commit_ns",
-            "ns",
-            "time of fsync and fdatasync for the transaction or the file's record",
-        ),
-        metric(
-            "fsync_times.flush_ns",
-            "ns",
-            "time of fsync and fdatasync for an additional flush of the device",
-        ),
-        metric("barriers.flushes", "count", "device flushes requested"),
-        metric(
-            "barriers.preflush_writes",
-            "count",
-            "writes with PREFLUSH; one with both flags is both",
-        ),
-        metric("barriers.fua_writes", "count", "writes with FUA"),
-        metric(
-            "cache.hits",
-            "count",
-            "pages read that were in the page cache, or that another task was already reading",
-        ),
-        metric("cache.misses", "count", "pages read that were not in the page cache"),
         metric("cache_bytes", "bytes", "pages of files in memory at the end"),
     ],
+};
+
+pub(super) static FS_CALLS: Group = Group {
+    name: "fs.calls",
+    prefix: "fs",
+    when: "runs on files",
+    derived: false,
+    metrics: &CALLS,
 };
 
 pub(super) static EXT4: Group = Group {

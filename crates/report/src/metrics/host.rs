@@ -1,6 +1,6 @@
 //! Cores and page cache of the host.
 
-use super::{Group, metric};
+use super::{Group, Metric, metric};
 
 pub(super) static HOST: Group = Group {
     name: "host",
@@ -103,6 +103,42 @@ pub(super) static HOST_CPU: Group = Group {
     ],
 };
 
+/// What calls on files and on the page cache of the block device have in common.
+pub(super) static CALLS: [Metric; 8] = [
+    metric("fsync_times.data_ns", "ns", "time of fsync and fdatasync for dirty pages"),
+    metric(
+        "fsync_times.commit_ns",
+        "ns",
+        "time of fsync and fdatasync for the transaction or the file's record",
+    ),
+    metric(
+        "fsync_times.flush_ns",
+        "ns",
+        "time of fsync and fdatasync for an additional flush of the device",
+    ),
+    metric("barriers.flushes", "count", "device flushes requested"),
+    metric(
+        "barriers.preflush_writes",
+        "count",
+        "writes with PREFLUSH; one with both flags is both",
+    ),
+    metric("barriers.fua_writes", "count", "writes with FUA"),
+    metric(
+        "cache.hits",
+        "count",
+        "pages read that were in the page cache, or that another task was already reading",
+    ),
+    metric("cache.misses", "count", "pages read that were not in the page cache"),
+];
+
+pub(super) static PAGE_CACHE_CALLS: Group = Group {
+    name: "page_cache.calls",
+    prefix: "page_cache",
+    when: "runs with buffered jobs on the block device",
+    derived: false,
+    metrics: &CALLS,
+};
+
 pub(super) static PAGE_CACHE: Group = Group {
     name: "page_cache",
     prefix: "page_cache",
@@ -118,30 +154,6 @@ pub(super) static PAGE_CACHE: Group = Group {
             "time of fsync and fdatasync until it starts: the core may be busy, and the call \
              takes `host.syscall_ns` of it",
         ),
-        metric("fsync_times.data_ns", "ns", "time of fsync and fdatasync for dirty pages"),
-        metric(
-            "fsync_times.commit_ns",
-            "ns",
-            "time of fsync and fdatasync for the transaction or the file's record",
-        ),
-        metric(
-            "fsync_times.flush_ns",
-            "ns",
-            "time of fsync and fdatasync for an additional flush of the device",
-        ),
-        metric("barriers.flushes", "count", "device flushes requested"),
-        metric(
-            "barriers.preflush_writes",
-            "count",
-            "writes with PREFLUSH; one with both flags is both",
-        ),
-        metric("barriers.fua_writes", "count", "writes with FUA"),
-        metric(
-            "cache.hits",
-            "count",
-            "pages read that were in the page cache, or that another task was already reading",
-        ),
-        metric("cache.misses", "count", "pages read that were not in the page cache"),
         metric("cache_bytes", "bytes", "pages in memory at the end"),
     ],
 };

@@ -1,6 +1,27 @@
 //! fio's keys of a result, by job.
 
-use super::{Group, metric};
+use super::{Group, Metric, metric};
+
+/// fio's block of a latency; what json+ adds to it comes last.
+static LATENCIES: [Metric; 7] = [
+    metric("min", "ns", "shortest latency"),
+    metric("max", "ns", "longest latency"),
+    metric("mean", "ns", "mean latency; missing without samples"),
+    metric("stddev", "ns", "standard deviation of the latencies"),
+    metric("N", "count", "number of latencies"),
+    metric(
+        "percentile.<percent>",
+        "ns",
+        "percentile of the latencies, such as `percentile.99.000000`; there are 1, 5, 10, 20 \
+         to 90, 95, 99, 99.5, 99.9, 99.95 and 99.99. `p99` is short for it",
+    ),
+    metric(
+        "bins.<ns>",
+        "count",
+        "latencies in the bin of fio's histogram that starts at so many ns (`--output-format \
+         json+` only)",
+    ),
+];
 
 pub(super) static DIRECTION: Group = Group {
     name: "jobs.direction",
@@ -45,25 +66,7 @@ pub(super) static CLAT: Group = Group {
     prefix: "jobs.<n>.<direction>.clat_ns",
     when: "always; percentiles if there were I/Os of this direction",
     derived: false,
-    metrics: &[
-        metric("min", "ns", "shortest latency"),
-        metric("max", "ns", "longest latency"),
-        metric("mean", "ns", "mean latency; missing without samples"),
-        metric("stddev", "ns", "standard deviation of the latencies"),
-        metric("N", "count", "number of latencies"),
-        metric(
-            "percentile.<percent>",
-            "ns",
-            "percentile of the latencies, such as `percentile.99.000000`; there are 1, 5, 10, 20 \
-             to 90, 95, 99, 99.5, 99.9, 99.95 and 99.99. `p99` is short for it",
-        ),
-        metric(
-            "bins.<ns>",
-            "count",
-            "latencies in the bin of fio's histogram that starts at so many ns (`--output-format \
-             json+` only)",
-        ),
-    ],
+    metrics: &LATENCIES,
 };
 
 pub(super) static LAT: Group = Group {
@@ -71,19 +74,7 @@ pub(super) static LAT: Group = Group {
     prefix: "jobs.<n>.<direction>.lat_ns",
     when: "always; percentiles if there were I/Os of this direction",
     derived: false,
-    metrics: &[
-        metric("min", "ns", "shortest latency"),
-        metric("max", "ns", "longest latency"),
-        metric("mean", "ns", "mean latency; missing without samples"),
-        metric("stddev", "ns", "standard deviation of the latencies"),
-        metric("N", "count", "number of latencies"),
-        metric(
-            "percentile.<percent>",
-            "ns",
-            "percentile of the latencies, such as `percentile.99.000000`; there are 1, 5, 10, 20 \
-             to 90, 95, 99, 99.5, 99.9, 99.95 and 99.99. `p99` is short for it",
-        ),
-    ],
+    metrics: LATENCIES.split_at(LATENCIES.len() - 1).0,
 };
 
 pub(super) static SLAT: Group = Group {
@@ -103,32 +94,21 @@ pub(super) static SLAT: Group = Group {
 pub(super) static SYNC: Group = Group {
     name: "jobs.sync",
     prefix: "jobs.<n>.sync",
+    when: "always",
+    derived: false,
+    metrics: &[metric(
+        "total_ios",
+        "count",
+        "completed syncs: fsync and fdatasync on files, flushes of the block device",
+    )],
+};
+
+pub(super) static SYNC_LAT: Group = Group {
+    name: "jobs.sync.lat",
+    prefix: "jobs.<n>.sync.lat_ns",
     when: "always; percentiles if there were syncs",
     derived: false,
-    metrics: &[
-        metric(
-            "total_ios",
-            "count",
-            "completed syncs: fsync and fdatasync on files, flushes of the block device",
-        ),
-        metric("lat_ns.min", "ns", "shortest latency"),
-        metric("lat_ns.max", "ns", "longest latency"),
-        metric("lat_ns.mean", "ns", "mean latency; missing without samples"),
-        metric("lat_ns.stddev", "ns", "standard deviation of the latencies"),
-        metric("lat_ns.N", "count", "number of latencies"),
-        metric(
-            "lat_ns.percentile.<percent>",
-            "ns",
-            "percentile of the latencies, such as `percentile.99.000000`; there are 1, 5, 10, 20 \
-             to 90, 95, 99, 99.5, 99.9, 99.95 and 99.99. `p99` is short for it",
-        ),
-        metric(
-            "lat_ns.bins.<ns>",
-            "count",
-            "latencies in the bin of fio's histogram that starts at so many ns (`--output-format \
-             json+` only)",
-        ),
-    ],
+    metrics: &LATENCIES,
 };
 
 pub(super) static JOB: Group = Group {

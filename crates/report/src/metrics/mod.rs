@@ -49,7 +49,7 @@ const fn metric(name: &'static str, unit: &'static str, meaning: &'static str) -
 }
 
 /// All metrics, those that most readers look for first.
-pub static GROUPS: [&Group; 54] = [
+pub static GROUPS: [&Group; 57] = [
     &ftl::WAF,
     &derived::ALL,
     &derived::ALL_SYNC,
@@ -58,6 +58,7 @@ pub static GROUPS: [&Group; 54] = [
     &job::LAT,
     &job::SLAT,
     &job::SYNC,
+    &job::SYNC_LAT,
     &derived::PERCENTILES,
     &job::JOB,
     &job::JOB_ZONES,
@@ -96,8 +97,10 @@ pub static GROUPS: [&Group; 54] = [
     &host::HOST,
     &host::HOST_CPU,
     &host::PAGE_CACHE,
+    &host::PAGE_CACHE_CALLS,
     &host::IO,
     &fs::FS,
+    &fs::FS_CALLS,
     &fs::EXT4,
     &fs::F2FS,
     &fs::APPEND,
