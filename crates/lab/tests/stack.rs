@@ -506,8 +506,17 @@ fn set_errors_name_the_override() {
         ("nonsense", "--set nonsense: expected key.path=value"),
         ("a..b=1", "--set a..b: expected key.path=value with a name in every step"),
         ("=1", "--set : expected key.path=value with a name in every step"),
+        (
+            "a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a=1",
+            "--set a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a: expected key.path=value with at",
+        ),
         ("media.chunks=many", "--set media.chunks: expected a whole number"),
         ("media.timing.planes=17", "--set media.timing.planes: must be "),
+        (
+            "media.timing.erase_ns=10000000001",
+            "--set media.timing.erase_ns: must be at most 10,000,000,000",
+        ),
+        ("link.command_ns=10000000001", "--set link.command_ns: must be at most 10,000,000,000"),
         ("media.timing.tprog=1", "--set media.timing.tprog: unknown key"),
         (
             "media.timing.pcie_bytes_per_s=1",
@@ -523,6 +532,23 @@ fn set_errors_name_the_override() {
     for (assignment, expected) in cases {
         let found = set_error(assignment);
         assert!(found.starts_with(expected), "found    {found}\nexpected {expected}");
+    }
+}
+
+/// Devices whose sizes are beyond all numbers are refused like those that are merely too large.
+#[test]
+fn sizes_that_overflow_are_refused() {
+    let zones = ["media.chunks=65536", "ftl.random.size=0", "ftl.zone.size=8388608TiB"];
+    let cases: [(&str, &[&str], &str); 4] = [
+        ("pblk", &["media.sectors=16777216"], "media.chunks: must keep the device within 16 TiB"),
+        ("ssd", &["media.sectors=16777216"], "media.chunks: must keep the device within 16 TiB"),
+        ("pblk", &["ftl.limiter=reserve-4294967295"], "not enough lines: need 4294967755"),
+        ("zns", &zones, "ftl.zone.size: "),
+    ];
+    for (name, set, expected) in cases {
+        let found = Stack::load(name, set).and_then(|stack| stack.check_device());
+        let found = found.expect_err(name).to_string();
+        assert!(found.contains(expected), "{found}");
     }
 }
 

@@ -285,6 +285,23 @@ fn an_impossible_stack_is_refused_on_any_device() {
     assert!(shelf.damaged.lock().unwrap().is_empty(), "{:?}", shelf.damaged);
 }
 
+/// A device that exceeds the memory cap is refused before its bad chunks are drawn, which take more than that.
+#[test]
+fn the_memory_cap_holds_before_chunks_are_drawn() {
+    let huge = [
+        "media.groups=256",
+        "media.units=256",
+        "media.chunks=65536",
+        "media.sectors=1",
+        "media.ws_min=1",
+        "media.ws_opt=1",
+        "media.mw_cunits=0",
+        "media.faults.bad_chunk_rate=1",
+    ];
+    let error = outcome(&stack(&huge), StateSource::Make).unwrap_err();
+    assert!(error.is_bad_input() && error.to_string().contains("media.memory_cap: "), "{error}");
+}
+
 /// Damage is reported with the part of the device from which on it cannot be had.
 #[test]
 fn damage_has_a_place() {

@@ -117,7 +117,7 @@ const fn bits(values: u32) -> u32 {
 }
 
 impl Geometry {
-    /// Checks that the shape makes sense.
+    /// Checks that the shape makes sense, and that packed addresses fit 32 bits: keys must be able to name the sectors.
     ///
     /// # Errors
     /// Names the key at fault and its rule.
@@ -148,6 +148,11 @@ impl Geometry {
             ),
         ];
         match rules.iter().find(|(_, _, holds, _)| !holds) {
+            None if self.ppa_end() > 1 << 32 => Err(GeometryError {
+                key: "chunks",
+                value: u64::from(self.chunks),
+                rule: "must keep the device within 16 TiB (4,294,967,296 sectors)",
+            }),
             None => Ok(()),
             Some(&(key, value, _, rule)) => {
                 Err(GeometryError { key, value: u64::from(value), rule })

@@ -22,7 +22,7 @@ pub use command::{
     Cause, ChunkInfo, ChunkState, Crossing, DataOut, Fault, Internal, KEY_EMPTY, KEY_MAX, KEY_TRIM,
     Kind, Oob, OpenChannel, Outcome, RuleError, Status, WriteCmd,
 };
-pub use device::{Media, MediaConfig, MediaError, Utilisation, Wear};
+pub use device::{Media, MediaConfig, MediaError, Utilisation, Wear, sector_memory};
 pub use faults::{Delays, FaultInjector, Faults};
 pub use geometry::{AddressFormat, ChunkId, Geometry, GeometryError, Ppa, UnitId};
 pub use layer::Layer;

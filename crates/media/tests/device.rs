@@ -115,7 +115,11 @@ fn a_large_device_costs_nothing_until_written() {
 fn impossible_configurations() {
     let refuse = |config| Media::new(config).unwrap_err();
     let huge = Geometry { groups: 256, units: 256, chunks: 65_536, sectors: 4096, ..SMALL };
-    assert_eq!(refuse(MediaConfig::new(huge)), MediaError::TooLarge);
+    let too_large = refuse(MediaConfig::new(huge)).to_string();
+    assert!(
+        too_large.starts_with("geometry: chunks = 65536: must keep the device within 16 TiB"),
+        "{too_large}"
+    );
     let bad = MediaConfig { bad_chunks: vec![chunk(0, 4)], ..MediaConfig::new(SMALL) };
     assert!(refuse(bad).to_string().starts_with("bad_chunks: unit 0 chunk 4"));
     let slow = MediaConfig { slow_units: vec![(UnitId(4), 200)], ..MediaConfig::new(SMALL) };

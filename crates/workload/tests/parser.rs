@@ -166,7 +166,16 @@ fn includes_are_read_in_place() {
         ("back.inc", "\ninclude loop.fio\n"),
         ("section.fio", "[j]\ninclude job.inc\n"),
         ("job.inc", "[k]\n"),
+        ("tenfold.fio", "[j]\ninclude ten.inc\n"),
     ]);
+    // Ten times ten times ten files, and those above them.
+    let tenfold = |name: &str| format!("include {name}\n").repeat(10);
+    let deep = [("ten.inc", tenfold("hundred.inc")), ("hundred.inc", tenfold("thousand.inc"))];
+    let deep = deep.map(|(name, text)| (name, &*text.leak()));
+    world.files.extend(
+        deep.into_iter()
+            .chain([("thousand.inc", &*tenfold("bs.inc").leak()), ("bs.inc", "bs=8k\n")]),
+    );
     world.variables.insert("DEPTH", "9");
     let file = load(Path::new("dir/main.fio"), &world).unwrap();
     let seen: Vec<_> = file.jobs.iter().map(|job| (job.block_bytes[0], job.iodepth)).collect();
@@ -176,6 +185,8 @@ fn includes_are_read_in_place() {
     let section = load(Path::new("section.fio"), &world).unwrap_err();
     assert_eq!(section.place.to_string(), "job.inc:1:1");
     assert!(load(Path::new("none.fio"), &world).is_err());
+    let many = load(Path::new("tenfold.fio"), &world).unwrap_err();
+    assert!(many.to_string().contains("include: more than 1000 files are included"), "{many}");
 }
 
 /// A line of a job file that is nearly right.

@@ -2,7 +2,7 @@
 
 use super::config::Config;
 use super::journal::{ENTRIES, Entry, JournalSector};
-use super::snapshot::{SavedLine, Snapshot};
+use super::snapshot::{Head, SavedLine, Snapshot};
 use nandscape_block::{Lba, SECTOR_BYTES};
 use nandscape_media::Geometry;
 
@@ -159,6 +159,23 @@ fn snapshot_heads_are_as_documented() {
         }
     }
     assert!(DOCUMENT.contains("`0x534e_4443`, \"CDNS\""));
+}
+
+/// What has numbers that no device reaches is no journal sector and no head, although its checksum holds.
+#[test]
+fn numbers_beyond_any_device_are_refused() {
+    let is_sector = |mount| {
+        let sector = JournalSector { mount, number: 1, entries: Vec::new() };
+        JournalSector::decode(&sector.encode()).is_some()
+    };
+    assert!(is_sector(u32::MAX - 1) && !is_sector(u32::MAX));
+    let is_head = |number, start, mount| {
+        let (head, _) = Snapshot { number, start, mount, ..Snapshot::default() }.encode();
+        Head::decode(&head).is_some()
+    };
+    let end = 1 << 56;
+    assert!(is_head(end - 1, end - 1, u32::MAX - 1));
+    assert!(!is_head(end, 1, 1) && !is_head(1, end, 1) && !is_head(1, 1, u32::MAX));
 }
 
 #[test]

@@ -102,7 +102,7 @@ impl JournalSector {
     /// `None` of anything else.
     pub(super) fn decode(bytes: &SectorBytes) -> Option<Self> {
         let count = word(bytes, 16) as usize;
-        let is_one = word(bytes, 0) == MAGIC && count <= ENTRIES;
+        let is_one = word(bytes, 0) == MAGIC && count <= ENTRIES && word(bytes, 4) < u32::MAX;
         if !is_one || word(bytes, CRC_AT) != checksum(bytes) {
             return None;
         }

@@ -49,6 +49,8 @@ struct Replay<'a, M> {
     store: &'a Store<M>,
     space: Space,
     line_sectors: u32,
+    /// Lines of the media.
+    media_lines: u32,
     /// Of the bitmap of a line.
     words: usize,
     lines: BTreeMap<u32, Replayed>,
@@ -187,6 +189,10 @@ impl<M: OpenChannel> CoupledFtl<M> {
             .collect();
         records.sort_unstable();
         for (_, class, old, new) in records {
+            // A chain that led back to its beginning would have no end.
+            if self.records.resolve(new) == Lba(old) {
+                continue;
+            }
             self.records.restore(class, Lba(old), new);
             self.lines.refer_to(Lba(old), true);
             self.lines.refer_to(new, true);
@@ -217,6 +223,7 @@ impl<'a, M: OpenChannel> Replay<'a, M> {
             store,
             space: rules.space,
             line_sectors: rules.sizes.line_sectors,
+            media_lines: rules.sizes.lines * rules.sizes.instances,
             words,
             lines: BTreeMap::new(),
             records: BTreeMap::new(),
@@ -233,7 +240,7 @@ impl<'a, M: OpenChannel> Replay<'a, M> {
                 (of.written..self.line_sectors).for_each(|sector| set(&mut bits, sector, true));
             }
             let (line, generation) = (of.line, of.generation);
-            self.lines.insert(of.logical, Replayed { line, generation, bits });
+            self.insert(of.logical, Replayed { line, generation, bits });
         }
         for (class, records) in Class::ALL.into_iter().zip(snapshot.records) {
             records.into_iter().for_each(|(old, new)| self.open(class, old, new));
@@ -247,13 +254,13 @@ impl<'a, M: OpenChannel> Replay<'a, M> {
                 let is_owned = self.space.is_owned(logical);
                 let words = self.words;
                 let bits = vec![if is_owned { 0 } else { u64::MAX }; words];
-                self.lines.insert(logical, Replayed { line, generation, bits });
+                self.insert(logical, Replayed { line, generation, bits });
                 let space = self.space;
                 let is_of = |lba: u64| space.line(Lba(lba)).is_some_and(|of| of.0 == logical);
                 self.stayed.retain(|&to, _| !is_of(to));
             }
             Entry::Discarded { lba, sectors } => {
-                for index in 0..sectors {
+                for index in 0..sectors.min(self.space.superblock_sectors) {
                     let home = self.home(lba.plus(index.into()));
                     self.mark(home, false);
                 }
@@ -305,10 +312,10 @@ impl<'a, M: OpenChannel> Replay<'a, M> {
 
     /// What counts: at the end records lead to where pages are.
     fn end(mut self) -> Known {
-        let stayed = &self.stayed;
+        let (stayed, space) = (&self.stayed, self.space);
         self.records.retain(|old, (.., new)| {
             *new = stayed.get(&new.0).copied().unwrap_or(*new);
-            new.0 != *old
+            new.0 != *old && space.line(*new).is_some()
         });
         Known { lines: self.lines, records: self.records }
     }
@@ -318,7 +325,17 @@ impl<'a, M: OpenChannel> Replay<'a, M> {
         self.stayed.get(&lba.0).copied().unwrap_or(lba)
     }
 
+    /// Notes the line of a logical line, if there are both.
+    fn insert(&mut self, logical: u32, of: Replayed) {
+        if logical < self.space.logical_lines() && of.line < self.media_lines {
+            self.lines.insert(logical, of);
+        }
+    }
+
     fn open(&mut self, class: Class, old: Lba, new: Lba) {
+        if self.space.line(old).is_none() || self.space.line(new).is_none() {
+            return;
+        }
         self.opened += 1;
         self.records.insert(old.0, (class, self.opened, new));
     }

@@ -123,6 +123,10 @@ impl Head {
         let (number, start) = (long(), long());
         let (mount, lines, records) = (word(), word(), [word(), word()]);
         let bytes = u64::from(word()) | u64::from(word()) << 32;
+        // Numbers that no device reaches.
+        if number.max(start) >= 1 << 56 || mount == u32::MAX {
+            return None;
+        }
         Some(Self { number, start, mount, lines, records, bytes, crc: word() })
     }
 }

@@ -286,7 +286,7 @@ impl<M: OpenChannel, P: RegionMap> Flash<M, P> {
         let first = self.media.oob(at);
         let follows = |index| {
             let oob = self.media.oob(at.plus(index));
-            oob.kind == Kind::Data && oob.key == first.key + index
+            oob.kind == Kind::Data && first.key.checked_add(index) == Some(oob.key)
         };
         let partial = first.key == KEY_TRIM || self.rules.run.omits(OmittedRule::TornUnits);
         let all = partial || (1..self.rules.sizes.unit).all(follows);

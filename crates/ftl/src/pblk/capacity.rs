@@ -170,7 +170,7 @@ impl Capacity {
             frontiers => frontiers + 2 + padded_out(geometry, plan.widest()),
         };
         let data_lines = self.physical_sectors / u64::from(self.line_sectors);
-        let others = u64::from(kept_lines + moving_lines + self.map_lines);
+        let others = [kept_lines, moving_lines, self.map_lines].map(u64::from).iter().sum::<u64>();
         let needed = self.logical_sectors.div_ceil(self.line_data_sectors.into()) + others;
         if needed > data_lines {
             let why = format!(

@@ -36,6 +36,9 @@ use nandscape_media::{
 };
 use nandscape_rt::Nanos;
 
+/// No device opens so many lines.
+const LINE_SEQ_END: u64 = 1 << 31;
+
 impl<M: OpenChannel> Flash<M> {
     /// Replays the written sectors of one line; reads its address list, or every unit without one. A
     /// line whose start metadata is lost is replayed as well: of a line that was being erased all
@@ -319,6 +322,9 @@ fn check_smeta(
     }
     if smeta.logical_sectors > geometry.total_sectors() {
         return corrupt("start metadata (too many sectors)");
+    }
+    if smeta.line_seq >= LINE_SEQ_END {
+        return corrupt("start metadata (line sequence)");
     }
     Ok(())
 }

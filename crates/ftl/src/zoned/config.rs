@@ -100,10 +100,10 @@ pub struct Sizes {
 }
 
 impl Sizes {
-    /// Addresses of the device.
+    /// Addresses of the device; of one that is refused for them, there may be more.
     #[must_use]
     pub const fn address_sectors(&self) -> u64 {
-        self.random_sectors + self.zones as u64 * self.zone_sectors
+        self.random_sectors.saturating_add((self.zones as u64).saturating_mul(self.zone_sectors))
     }
 
     /// As every FTL reports them.
@@ -332,7 +332,7 @@ impl Config {
         let buffered = sizes.buffer / geometry.ws_opt;
         let of_zone = buffered.div_ceil(self.zone.dies / self.zone.instances) + 1;
         let rows = geometry.sectors / geometry.ws_opt;
-        (self.live_saves(geometry, sizes) * (of_zone + 1)).div_ceil(rows)
+        self.live_saves(geometry, sizes).saturating_mul(of_zone + 1).div_ceil(rows)
     }
 
     fn check_spare(&self, geometry: &Geometry, sizes: &Sizes) -> Result<(), FtlError> {

@@ -14,7 +14,7 @@ use crate::state::{
 };
 use nandscape_ftl::{Attach, Ftl};
 use nandscape_media::{
-    DeviceTiming, Layer, LinkTiming, Media, MediaConfig, NandTiming, SnapshotError,
+    DeviceTiming, Layer, LinkTiming, Media, NandTiming, SnapshotError, sector_memory,
 };
 use nandscape_rt::{Nanos, Stream};
 use std::io::Read;
@@ -107,7 +107,10 @@ pub fn make_state(
 
 /// Media that were never written.
 pub(super) fn fresh(stack: &Stack, seed: u64) -> Result<Media, RunError> {
-    Media::new(stack.media.config(seed)).map_err(|error| RunError::media(stack, &error))
+    // Drawing the bad chunks of a device that exceeds the memory may take hours.
+    sector_memory(&stack.media.blank_config())
+        .and_then(|_| Media::new(stack.media.config(seed)))
+        .map_err(|error| RunError::media(stack, &error))
 }
 
 /// A fresh device, preconditioned and powered down.
@@ -216,7 +219,7 @@ impl StateRequest<'_> {
 
     fn look_up(&self, cache: &dyn StateCache) -> Result<CacheLookup, RunError> {
         let Some(mut input) = cache.open(self.key) else { return Ok(CacheLookup::Miss) };
-        let mut media = blank(self.stack, self.seed)?;
+        let mut media = blank(self.stack)?;
         let found = Header::read(&mut input).and_then(|header| {
             if header.text != self.text {
                 let what = "state key mismatch".to_owned();
@@ -242,9 +245,8 @@ enum CacheLookup {
 }
 
 /// A device that takes on what a state holds, bad chunks included.
-fn blank(stack: &Stack, seed: u64) -> Result<Media, RunError> {
-    let config = MediaConfig { bad_chunks: Vec::new(), ..stack.media.config(seed) };
-    Media::new(config).map_err(|error| RunError::media(stack, &error))
+fn blank(stack: &Stack) -> Result<Media, RunError> {
+    Media::new(stack.media.blank_config()).map_err(|error| RunError::media(stack, &error))
 }
 
 /// The state at `path`, which `stack` must fit, and its seed where one is wanted. What was to be written to a
@@ -275,7 +277,7 @@ fn from_state(
     {
         return Err(error(format!("incompatible with stack {}: {binding}", stack.name)).into());
     }
-    let mut media = blank(stack, header.seed)?;
+    let mut media = blank(stack)?;
     media.restore(input, header.bytes()).map_err(|problem| match problem {
         SnapshotError::MemoryCap => RunError::memory_cap(stack),
         other => error(other.to_string()).into(),

@@ -95,6 +95,9 @@ pub fn parse(file: &Arc<str>, text: &str) -> Result<Table, StackError> {
     Ok(source.table(table.get_ref()))
 }
 
+/// Steps of a path at most, more than any key has: tables lie in each other as deep as it has steps.
+const STEPS_MAX: usize = 16;
+
 /// Parses one `key.path=value` of the command line into a tree with that one leaf.
 pub(super) fn parse_set(assignment: &str) -> Result<Table, StackError> {
     let Some((path, raw)) = assignment.split_once('=') else {
@@ -109,6 +112,10 @@ pub(super) fn parse_set(assignment: &str) -> Result<Table, StackError> {
             "",
             "expected key.path=value with a name in every step",
         ));
+    }
+    if path.split('.').count() > STEPS_MAX {
+        let message = format!("expected key.path=value with at most {STEPS_MAX} steps");
+        return Err(StackError::new(&place, "", message));
     }
     Ok(nest(path, set_value(raw, &place)))
 }

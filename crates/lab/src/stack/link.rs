@@ -3,7 +3,7 @@
 use super::place::StackError;
 use super::reader::{Section, Words};
 use super::resolved::titled;
-use super::timing::PLACING;
+use super::timing::{PLACING, check_time};
 use nandscape_media::{Duplex, LinkTiming};
 
 type Parameter = (&'static str, fn(&mut LinkTiming) -> &mut u64);
@@ -56,6 +56,7 @@ pub(super) fn read(
     for (key, parameter) in PARAMETERS {
         let value = parameter(&mut link);
         *value = section.or(key, *value)?;
+        check_time(&section, key, *value)?;
     }
     link.duplex = section.choice("duplex", "shared", &DUPLEX)?;
     link.placing = section.choice("placing", "backfill", &PLACING)?;

@@ -246,10 +246,18 @@ impl MediaStack {
     #[must_use]
     pub fn config(&self, seed: u64) -> MediaConfig {
         MediaConfig {
+            bad_chunks: self.faults.bad_chunks(&self.geometry, seed),
+            ..self.blank_config()
+        }
+    }
+
+    /// The same without bad chunks.
+    #[must_use]
+    pub fn blank_config(&self) -> MediaConfig {
+        MediaConfig {
             payload: self.payload,
             memory_cap_bytes: Some(self.memory_cap_bytes),
             endurance_erases: self.endurance_erases,
-            bad_chunks: self.faults.bad_chunks(&self.geometry, seed),
             slow_units: self.faults.slow_unit.into_iter().collect(),
             ..MediaConfig::new(self.geometry)
         }

@@ -85,6 +85,7 @@ fn read_table(mut table: Section<'_>) -> Result<(NamedTiming, LinkTiming, String
         preset(&preset_name).map_err(|message| table.reject("preset", message))?;
     for (key, parameter) in PARAMETERS {
         if let Some(value) = table.optional(key)? {
+            check_time(&table, key, value)?;
             *parameter(&mut nand) = value;
         }
     }
@@ -106,6 +107,15 @@ fn read_table(mut table: Section<'_>) -> Result<(NamedTiming, LinkTiming, String
         _ => format!("{preset_name}, {}", overrides.join(", ")),
     };
     Ok((NamedTiming { name, nand }, link, format!("{{ {inline} }}")))
+}
+
+/// Checks the value of a key of the NAND or the link that is a time.
+///
+/// # Errors
+/// A time that the device would shorten to [`NandTiming::NS_MAX`].
+pub(super) fn check_time(section: &Section<'_>, key: &str, value: u64) -> Result<(), StackError> {
+    let holds = !key.ends_with("_ns") || value <= NandTiming::NS_MAX;
+    section.check(key, holds, "must be at most 10,000,000,000 (ten seconds)")
 }
 
 fn preset(name: &str) -> Result<DeviceTiming, String> {

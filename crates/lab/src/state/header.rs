@@ -141,7 +141,7 @@ impl Header {
             program: text(&bytes[FIXED_BYTES..middle])?,
             text: text(&bytes[middle..])?,
         };
-        let sound = header.geometry.check().is_ok() && header.geometry.ppa_end() <= 1 << 32;
+        let sound = header.geometry.check().is_ok();
         let named = header.key == StateKey::of(&header.text);
         (sound && named && bytes[108..FIXED_BYTES].iter().all(|byte| *byte == 0)).then_some(header)
     }

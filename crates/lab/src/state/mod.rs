@@ -132,7 +132,17 @@ pub fn header(path: &Path) -> Result<Header, StateError> {
 /// # Errors
 /// A file that cannot be read or is damaged.
 pub fn inspect(path: &Path) -> Result<(Header, StateSummary), StateError> {
-    let (header, input) = open(path)?;
+    let name = path.display().to_string();
+    let file = File::open(path).map_err(|error| StateError::new(&name, error))?;
+    inspect_from(&name, BufReader::new(file))
+}
+
+/// The same of the state called `name` that `input` holds.
+///
+/// # Errors
+/// Input that is damaged.
+pub fn inspect_from(name: &str, input: impl Read) -> Result<(Header, StateSummary), StateError> {
+    let (header, input) = opened(name, input)?;
     let mut summary = StateSummary::default();
     let units = header.geometry.total_units() as usize;
     let mut line = Vec::with_capacity(units);
@@ -145,7 +155,7 @@ pub fn inspect(path: &Path) -> Result<(Header, StateSummary), StateError> {
         }
     };
     snapshot::inspect(&header.geometry, input, header.bytes(), each)
-        .map_err(|error| StateError::new(&path.display().to_string(), error))?;
+        .map_err(|error| StateError::new(name, error))?;
     Ok((header, summary))
 }
 

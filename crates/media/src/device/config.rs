@@ -50,9 +50,6 @@ pub enum MediaError {
     /// The geometry makes no sense.
     #[error(transparent)]
     Geometry(#[from] GeometryError),
-    /// Packed addresses of more than 32 bits: keys could not name the sectors.
-    #[error("geometry: the device exceeds 16 TiB (4,294,967,296 sectors)")]
-    TooLarge,
     /// A bad chunk or a slow unit that the geometry does not have.
     #[error("{key}: unit {unit} chunk {chunk} is beyond the geometry")]
     NoSuchChunk {

@@ -56,22 +56,11 @@ impl Media<MemoryStore> {
     /// memory cap below what the empty device needs.
     pub fn new(config: MediaConfig) -> Result<Self, MediaError> {
         let geometry = config.geometry;
-        check_size(&geometry)?;
-        let needed_bytes = table_bytes(&geometry);
-        let cap_bytes = config.memory_cap_bytes.unwrap_or(u64::MAX);
-        if needed_bytes > cap_bytes {
-            return Err(MediaError::Memory { needed_bytes, cap_bytes });
-        }
-        let store = MemoryStore::new(&geometry, config.payload, cap_bytes - needed_bytes)
+        let store = MemoryStore::new(&geometry, config.payload, sector_memory(&config)?)
             .ok_or(MediaError::AddressSpace { sectors: geometry.total_sectors() })?
             .dropping_tags(config.drops_tags);
         Self::with_store(config, store)
     }
-}
-
-fn check_size(geometry: &Geometry) -> Result<(), MediaError> {
-    geometry.check()?;
-    if geometry.ppa_end() > 1 << 32 { Err(MediaError::TooLarge) } else { Ok(()) }
 }
 
 impl<S: Store> Media<S> {
@@ -81,7 +70,7 @@ impl<S: Store> Media<S> {
     /// As [`Media::new`], memory left out.
     pub fn with_store(config: MediaConfig, store: S) -> Result<Self, MediaError> {
         let geometry = config.geometry;
-        check_size(&geometry)?;
+        geometry.check()?;
         let units = geometry.total_units();
         let mut media = Self {
             chunks: ChunkTable::new(geometry),
@@ -257,6 +246,17 @@ const fn broken_rule(error: StoreError) -> &'static str {
         StoreError::Full => RuleError::MEMORY_CAP,
         StoreError::Io(_) => RuleError::STORE_FAILED,
     }
+}
+
+/// Bytes that sectors may take: the memory cap less the tables.
+///
+/// # Errors
+/// A geometry that makes no sense or is too large, or tables that exceed the cap.
+pub fn sector_memory(config: &MediaConfig) -> Result<u64, MediaError> {
+    config.geometry.check()?;
+    let needed_bytes = table_bytes(&config.geometry);
+    let cap_bytes = config.memory_cap_bytes.unwrap_or(u64::MAX);
+    cap_bytes.checked_sub(needed_bytes).ok_or(MediaError::Memory { needed_bytes, cap_bytes })
 }
 
 /// Bytes of the chunk table and the per-unit tables of a device of this shape.

@@ -17,6 +17,8 @@ use std::rc::Rc;
 
 /// Sectors that all files together may have.
 const SECTORS_MAX: u64 = 1 << 34;
+/// Files that all jobs together may have, one for each clone that uses it.
+const FILES_MAX: usize = 1 << 20;
 
 /// A file of jobs.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -53,6 +55,8 @@ pub struct FileLayout {
     pub files: Vec<LaidOutFile>,
     /// Clones of each job, in the order of the job file.
     pub instances: Vec<JobInstance>,
+    /// Files of all clones.
+    uses: usize,
 }
 
 impl FileLayout {
@@ -102,6 +106,12 @@ impl FileLayout {
         let mut files = Vec::new();
         let job: Rc<str> = named(spec).into();
         let count = spec.files.name.as_ref().map_or(spec.files.count, |_| 1);
+        self.uses += count as usize;
+        if self.uses > FILES_MAX {
+            return Err(format!(
+                "with its files, all jobs have more than {FILES_MAX} (nrfiles times numjobs)"
+            ));
+        }
         for file in 0..count {
             let own = || format!("{}.{clone}.{file}", spec.name.replace('/', "_"));
             let name = spec.files.name.clone().unwrap_or_else(own);
@@ -340,9 +350,11 @@ mod tests {
             ),
             ("[a]\nsize=1m\nfilename=x:y\n", "a.fio:1:1: job a: \"x:y\": one filename"),
         ];
+        let many = "[a]\nsize=1m\n[b]\nsize=8m\nnumjobs=65536\nnrfiles=1024\n";
+        let too_many = "a.fio:3:1: job b: with its files, all jobs have more than 1048576";
         let more = "[b]\nsize=40t\n[c]\nsize=40t\ndirectory=d\n";
         let beyond = "a.fio:3:1: job c: with its file d/c.0.0, the files of all jobs have more";
-        for (text, expected) in cases.into_iter().chain([(more, beyond)]) {
+        for (text, expected) in cases.into_iter().chain([(more, beyond), (many, too_many)]) {
             let found = layout(text).unwrap_err();
             assert!(found.starts_with(expected), "found    {found}\nexpected {expected}");
         }

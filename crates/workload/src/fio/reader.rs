@@ -22,6 +22,10 @@ use std::io::Cursor;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+/// Includes at most, repeated ones counted again: the text of a few files that each include the next one twice doubles with
+/// every file.
+const INCLUDES_MAX: u32 = 1_000;
+
 /// What job files may ask of the world around them.
 pub trait Environment {
     /// The text of a file.
@@ -153,6 +157,8 @@ struct Reader<'a> {
     chosen: &'a [String],
     /// The file being read, behind those that include it.
     open_files: Vec<PathBuf>,
+    /// Files that were included so far.
+    includes: u32,
     /// Its number, without those that it includes.
     index: usize,
     sections: Vec<Section>,
@@ -168,6 +174,7 @@ impl<'a> Reader<'a> {
             environment,
             chosen: sources.sections,
             open_files: Vec::new(),
+            includes: 0,
             index: 0,
             sections: Vec::new(),
             left_out: Vec::new(),
@@ -262,6 +269,10 @@ impl<'a> Reader<'a> {
         let name = path.display().to_string();
         if self.open_files.contains(&path) {
             return fail(format!("{name} includes itself"));
+        }
+        self.includes += 1;
+        if self.includes > INCLUDES_MAX {
+            return fail(format!("more than {INCLUDES_MAX} files are included"));
         }
         let text = match self.environment.read(&path) {
             Ok(text) => text,

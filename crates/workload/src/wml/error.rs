@@ -103,7 +103,8 @@ impl<'a> Source<'a> {
 /// The known name within two typing errors of `typed`, the closest one if there are several.
 fn closest<'k>(typed: &str, known: &[&'k str]) -> Option<&'k str> {
     let distance = |name: &str| edit_distance(typed.as_bytes(), name.as_bytes());
-    let near = known.iter().map(|name| (distance(name), *name));
+    let near = known.iter().filter(|name| name.len().abs_diff(typed.len()) <= DISTANCE_MAX);
+    let near = near.map(|name| (distance(name), *name));
     let near = near.filter(|(distance, name)| *distance <= DISTANCE_MAX && *distance < name.len());
     near.min_by_key(|(distance, _)| *distance).map(|(_, name)| name)
 }

@@ -288,9 +288,12 @@ impl Parser<'_> {
 
     fn value(&mut self, what: &str) -> Parsed<Value> {
         let at = self.at();
-        if self.has_mark('{') {
-            return self.table(at);
-        }
+        if self.has_mark('{') { self.table(at) } else { self.cell(what) }
+    }
+
+    /// A value that is no table: tables are not nested.
+    fn cell(&mut self, what: &str) -> Parsed<Value> {
+        let at = self.at();
         let kind = match self.peek().clone() {
             Token::Number(number) => ValueKind::Number(number),
             Token::Variable(name) => ValueKind::Variable(name),
@@ -309,11 +312,11 @@ impl Parser<'_> {
         let mut rows = Vec::new();
         loop {
             self.mark('{', ", which begins {percent, from, to}")?;
-            let share = self.value("a percentage")?;
+            let share = self.cell("a percentage")?;
             self.mark(',', "")?;
-            let from = self.value("where the stretch begins")?;
+            let from = self.cell("where the stretch begins")?;
             self.mark(',', "")?;
-            let to = self.value("where the stretch ends")?;
+            let to = self.cell("where the stretch ends")?;
             self.mark('}', "")?;
             rows.push([share, from, to]);
             if !self.has_mark(',') {

@@ -242,7 +242,7 @@ impl<M: OpenChannel> Scanner<'_, M> {
         let is_here = self.shape.unit(zone, die) == unit
             && row * self.shape.page + local % self.shape.page == sector
             && seq & ((1 << OFFSET_BITS) - 1) == u64::from(local);
-        if !is_here {
+        if !is_here || generation > GENERATION {
             return Err(foreign);
         }
         scan.generation_max = scan.generation_max.max(generation);

@@ -19,7 +19,7 @@ pub(in crate::wml) const DESCRIPTORS: usize = 128;
 const THREADS_MAX: u64 = u16::MAX as u64;
 /// Composite flowops within each other at most.
 const NESTING_MAX: u32 = 32;
-/// Flowops of a thread at most, composite ones taken apart.
+/// Flowops of all threads at most, composite ones taken apart; instances are not counted.
 const FLOWOPS_MAX: usize = 10_000;
 /// Highest value of a `semblock`'s mark.
 const HIGHWATER_MAX: u64 = 1 << 31;
@@ -247,10 +247,11 @@ impl<'a> Assembly<'_, 'a> {
             self.resolver.note(name.at, text);
         }
         let index = self.simple.len();
-        if index >= FLOWOPS_MAX {
-            let problem = format!("more than {FLOWOPS_MAX} flowops in a thread");
+        if self.resolver.flowops >= FLOWOPS_MAX {
+            let problem = format!("more than {FLOWOPS_MAX} flowops in the workload");
             return Err(self.resolver.source.error(attributes.at, problem));
         }
+        self.resolver.flowops += 1;
         self.simple.push((name.clone(), op));
         match (op, target) {
             (Op::Wakeup | Op::Sempost, Some(target)) => self.resolver.targets.push((target, op)),

@@ -35,6 +35,8 @@ struct Resolver<'a> {
     filesets: Vec<Fileset>,
     composites: Vec<Composite<'a>>,
     threads: Vec<Thread>,
+    /// Simple flowops of all threads.
+    flowops: usize,
     processes: usize,
     /// Flowops that wake others, and whom.
     targets: Vec<(Word, Op)>,
@@ -108,6 +110,7 @@ impl<'a> Resolver<'a> {
             filesets: Vec::new(),
             composites: Vec::new(),
             threads: Vec::new(),
+            flowops: 0,
             processes: 0,
             targets: Vec::new(),
             quit: QuitMode::default(),

@@ -8,6 +8,9 @@ use crate::wml::syntax::{Attribute, Attributes, Value, ValueKind};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+/// Bytes of a text at most, once its variables have their values: a path has no more.
+const TEXT_BYTES_MAX: usize = 4096;
+
 /// What a variable or an attribute holds.
 #[derive(Clone, Debug)]
 pub(super) enum Item {
@@ -77,7 +80,15 @@ impl Scope<'_> {
             Part::Plain(text) => Ok(text.clone()),
             Part::Variable(name) => self.variable(at, name).map(|item| item.shown()),
         };
-        parts.iter().map(shown).collect()
+        let mut text = String::new();
+        for part in parts {
+            text += &shown(part)?;
+            if text.len() > TEXT_BYTES_MAX {
+                let problem = format!("this text is longer than {TEXT_BYTES_MAX} bytes");
+                return Err(self.source.error(at, problem));
+            }
+        }
+        Ok(text)
     }
 
     /// A number that is not drawn.

@@ -1,4 +1,4 @@
-#: 2:32: more than 10000 flowops in a thread
+#: 2:32: more than 10000 flowops in the workload
 define flowop name=c0 { flowop delay name=d,value=1 flowop delay name=e,value=1 }
 define flowop name=c1 { flowop c0 name=u flowop c0 name=v }
 define flowop name=c2 { flowop c1 name=u flowop c1 name=v }
