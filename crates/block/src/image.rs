@@ -64,7 +64,7 @@ impl<S: Read + Write + Seek> ImageDevice<S> {
         let mut bytes: SectorBytes = [0; SECTOR_BYTES as usize];
         let read = self.seek(lba).and_then(|()| read_up_to(&mut self.stream, &mut bytes));
         read.map_err(|error| failed(lba, &error, "the image cannot be read"))?;
-        let zero = bytes.iter().all(|&byte| byte == 0);
+        let zero = bytes == [0; SECTOR_BYTES as usize];
         Ok(if zero { SectorData::Tag(Tag::ZERO) } else { SectorData::Bytes(Arc::new(bytes)) })
     }
 

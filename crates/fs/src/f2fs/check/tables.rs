@@ -53,7 +53,7 @@ impl Checker {
             let read = self.image.nat_block(block).await;
             let Some(bytes) = self.passed(read)? else { continue };
             let first = block * NAT_ENTRIES_PER_BLOCK as u32;
-            if bytes.iter().all(|byte| *byte == 0) && block != 0 {
+            if *bytes == [0; BLOCK_BYTES] && block != 0 {
                 continue;
             }
             for index in 0..NAT_ENTRIES_PER_BLOCK {

@@ -32,7 +32,7 @@ impl F2fsImage {
         let Some(area) = self.sb.gc_journal() else { return Ok(blocks) };
         for (index, at) in (0..).zip(area.blocks().start.0..area.blocks().end.0) {
             let bytes = self.reader.block(at.into()).await?;
-            if bytes.iter().all(|byte| *byte == 0) {
+            if *bytes == [0; BLOCK_BYTES] {
                 continue;
             }
             let format = match crate::wire::u32_at(&bytes[..], 0) {
