@@ -1,11 +1,13 @@
 //! Repository chores: `cargo xtask tidy` checks what neither the compiler nor clippy can know, `perf` counts
-//! instructions, `acceptance` runs the checks of the architecture, `campaign` runs a long crash campaign, `rules`
-//! prints what campaigns need to find a safety rule missing, and `verdicts` prints reproductions of papers as tables.
+//! instructions, `acceptance` runs the checks of the architecture, `campaign` runs a long crash campaign, `fuzz` runs fuzz
+//! targets, `rules` prints what campaigns need to find a safety rule missing, and `verdicts` prints reproductions of papers
+//! as tables.
 //!
 //! Exit codes: 0 nothing to say; 1 findings; 2 called wrongly, or the repository cannot be read.
 
 mod acceptance;
 mod campaign;
+mod fuzz;
 mod perf;
 mod repository;
 mod rules;
@@ -20,6 +22,8 @@ const USAGE: &str = "usage: cargo xtask tidy
        cargo xtask perf [--write] [--binary FILE]   instructions per unit of work, compared with xtask/perf.json
        cargo xtask acceptance [--quick]             boundaries, crash campaigns; without --quick corpus and perf, too
        cargo xtask campaign NAME [--jobs N] [--restart]   a long crash campaign, resumed where it was interrupted
+       cargo xtask fuzz [TARGET] [--seconds N]      parsers and image readers under libFuzzer, N seconds each (60)
+       cargo xtask fuzz TARGET --input FILE         a target with the input of a finding alone
        cargo xtask rules [--seeds N] [--cuts N] [--only ARGUMENTS]   seeds and cuts that find each safety rule missing;
                                                     of campaigns whose arguments contain these, such as f2fs
        cargo xtask verdicts PAPER.JSON...           reproductions of papers, as Markdown tables";
@@ -38,6 +42,10 @@ fn main() -> ExitCode {
         ["acceptance", "--quick"] => finish("acceptance", acceptance::run(&repository, true)),
         ["campaign", name, rest @ ..] => match campaign_options(name, rest) {
             Some(options) => finish("campaign", campaign::run(&repository, &options)),
+            None => complain(USAGE),
+        },
+        ["fuzz", rest @ ..] => match fuzz_options(rest) {
+            Some(options) => finish("fuzz", fuzz::run(&repository, &options)),
             None => complain(USAGE),
         },
         ["rules", rest @ ..] => match rule_options(rest) {
@@ -80,6 +88,22 @@ fn campaign_options(name: &str, args: &[&str]) -> Option<campaign::Options> {
         match *arg {
             "--jobs" => options.jobs = args.next()?.parse().ok()?,
             "--restart" => options.restart = true,
+            _ => return None,
+        }
+    }
+    Some(options)
+}
+
+fn fuzz_options(args: &[&str]) -> Option<fuzz::Options> {
+    let mut options = fuzz::Options::default();
+    let mut args = args.iter();
+    while let Some(arg) = args.next() {
+        match *arg {
+            "--seconds" => options.seconds = args.next()?.parse().ok()?,
+            "--input" => options.input = Some(PathBuf::from(args.next()?)),
+            target if options.target.is_none() && !target.starts_with('-') => {
+                options.target = Some(target.to_owned());
+            }
             _ => return None,
         }
     }
