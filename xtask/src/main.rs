@@ -1,13 +1,15 @@
 //! Repository chores: `cargo xtask tidy` checks what neither the compiler nor clippy can know, `perf` counts
-//! instructions, `acceptance` runs the checks of the architecture, `campaign` runs a long crash campaign, `fuzz` runs fuzz
-//! targets, `rules` prints what campaigns need to find a safety rule missing, and `verdicts` prints reproductions of papers
-//! as tables.
+//! instructions, `acceptance` runs the checks of the architecture, `ci-campaigns` and `campaign` run crash campaigns,
+//! those of CI and longer ones, `fuzz` runs fuzz targets, `rules` prints what campaigns need to find a safety rule missing,
+//! `mutants` what catches planted defects, and `verdicts` prints reproductions of papers as tables.
 //!
 //! Exit codes: 0 nothing to say; 1 findings; 2 called wrongly, or the repository cannot be read.
 
 mod acceptance;
 mod campaign;
+mod ci;
 mod fuzz;
+mod mutants;
 mod perf;
 mod repository;
 mod rules;
@@ -21,11 +23,14 @@ use std::process::ExitCode;
 const USAGE: &str = "usage: cargo xtask tidy
        cargo xtask perf [--write] [--binary FILE]   instructions per unit of work, compared with xtask/perf.json
        cargo xtask acceptance [--quick]             boundaries, crash campaigns; without --quick corpus and perf, too
+       cargo xtask ci-campaigns GROUP               the crash campaigns of a step of CI, such as ext4
        cargo xtask campaign NAME [--jobs N] [--restart]   a long crash campaign, resumed where it was interrupted
        cargo xtask fuzz [TARGET] [--seconds N]      parsers and image readers under libFuzzer, N seconds each (60)
        cargo xtask fuzz TARGET --input FILE         a target with the input of a finding alone
        cargo xtask rules [--seeds N] [--cuts N] [--only ARGUMENTS]   seeds and cuts that find each safety rule missing;
                                                     of campaigns whose arguments contain these, such as f2fs
+       cargo xtask mutants [--only TEXT] [--jobs N] [--long SECONDS] [--list] [--restart]   planted defects, and which
+                                                    check of CI catches each; resumed where it was interrupted
        cargo xtask verdicts PAPER.JSON...           reproductions of papers, as Markdown tables";
 
 fn main() -> ExitCode {
@@ -40,6 +45,11 @@ fn main() -> ExitCode {
         },
         ["acceptance"] => finish("acceptance", acceptance::run(&repository, false)),
         ["acceptance", "--quick"] => finish("acceptance", acceptance::run(&repository, true)),
+        ["ci-campaigns", group] => finish("ci-campaigns", ci::run(&repository, group)),
+        ["mutants", rest @ ..] => match mutant_options(rest) {
+            Some(options) => finish("mutants", mutants::run(&repository, &options)),
+            None => complain(USAGE),
+        },
         ["campaign", name, rest @ ..] => match campaign_options(name, rest) {
             Some(options) => finish("campaign", campaign::run(&repository, &options)),
             None => complain(USAGE),
@@ -104,6 +114,22 @@ fn fuzz_options(args: &[&str]) -> Option<fuzz::Options> {
             target if options.target.is_none() && !target.starts_with('-') => {
                 options.target = Some(target.to_owned());
             }
+            _ => return None,
+        }
+    }
+    Some(options)
+}
+
+fn mutant_options(args: &[&str]) -> Option<mutants::Options> {
+    let mut options = mutants::Options::default();
+    let mut args = args.iter();
+    while let Some(arg) = args.next() {
+        match *arg {
+            "--only" => options.only = (*args.next()?).to_owned(),
+            "--jobs" => options.jobs = args.next()?.parse().ok()?,
+            "--long" => options.long = args.next()?.parse().ok()?,
+            "--list" => options.list = true,
+            "--restart" => options.restart = true,
             _ => return None,
         }
     }

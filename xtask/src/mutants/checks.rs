@@ -1,0 +1,245 @@
+//! What has to catch mutants: the crash campaigns of CI and the tests of its crates. A check passes on the program
+//! without a mutant, and a mutant is caught by the first check that fails with it, does not end, or takes too much memory.
+
+use super::schema::CHOICE;
+use super::table::Mutant;
+use crate::ci;
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+/// A check of CI.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) enum Check {
+    /// `nandscape crash` with these arguments.
+    Campaign(String),
+    /// The tests of a program whose names contain the filter.
+    Test {
+        /// The crate without `nandscape-`, and the program: `ftl lib`, `crash campaign`.
+        program: String,
+        filter: String,
+    },
+}
+
+impl std::fmt::Display for Check {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Campaign(args) => write!(f, "crash {args}"),
+            Self::Test { program, filter } => write!(f, "test {program} {filter}"),
+        }
+    }
+}
+
+/// A test program that cargo built.
+#[derive(Clone, Debug)]
+pub(super) struct TestProgram {
+    pub(super) name: String,
+    pub(super) executable: PathBuf,
+    /// Where cargo runs it.
+    pub(super) folder: PathBuf,
+}
+
+/// What was built of the copy.
+pub(super) struct Built {
+    pub(super) root: PathBuf,
+    pub(super) nandscape: PathBuf,
+    pub(super) tests: Vec<TestProgram>,
+}
+
+/// How a check ended.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum End {
+    Passed,
+    /// What it found, and the seed of a campaign.
+    Caught {
+        what: String,
+        seed: Option<u64>,
+    },
+}
+
+/// Bytes of address space that a check may take.
+const MEMORY_KIB: u64 = 12 << 20;
+
+/// Crates whose tests are about an area; their golden results come last, because they say least.
+fn crates_of(area: &str) -> &'static [&'static str] {
+    match area {
+        "pblk" | "ssd" | "interval" | "zoned" | "coupled" | "common" => &["ftl", "crash", "lab"],
+        "page_cache" => &["fs", "workload", "crash", "lab"],
+        _ => &["fs", "crash", "lab"],
+    }
+}
+
+/// The checks of CI that are about a mutant, those first that its table names.
+///
+/// # Errors
+/// Its table names a check that does not exist.
+pub(super) fn of(mutant: &Mutant, built: &Built) -> Result<Vec<Check>, String> {
+    let mut checks = Vec::new();
+    for words in &mutant.first {
+        checks.push(named(words, built).map_err(|e| format!("{}: {e}", mutant.id))?);
+    }
+    for campaign in ci::campaigns(&built.root)? {
+        if campaign.areas.contains(&mutant.area.as_str()) {
+            checks.push(Check::Campaign(campaign.args));
+        }
+    }
+    for owner in crates_of(&mutant.area) {
+        let of_crate = |test: &&TestProgram| test.name.split(' ').next() == Some(*owner);
+        let check =
+            |test: &TestProgram| Check::Test { program: test.name.clone(), filter: String::new() };
+        checks.extend(built.tests.iter().filter(of_crate).map(check));
+    }
+    let mut seen = Vec::new();
+    checks.retain(|check| {
+        let is_new = !seen.contains(check);
+        seen.push(check.clone());
+        is_new
+    });
+    Ok(checks)
+}
+
+/// `crash ARGUMENTS`, or `test CRATE PROGRAM [FILTER]`.
+fn named(words: &str, built: &Built) -> Result<Check, String> {
+    if let Some(args) = words.strip_prefix("crash ") {
+        return Ok(Check::Campaign(args.to_owned()));
+    }
+    let parts: Vec<&str> = words.split(' ').collect();
+    let ["test", owner, program, filter @ ..] = parts.as_slice() else {
+        return Err(format!("{words:?} is no check"));
+    };
+    let program = format!("{owner} {program}");
+    match built.tests.iter().any(|test| test.name == program) {
+        true => Ok(Check::Test { program, filter: filter.join(" ") }),
+        false => Err(format!("no test program {program:?}")),
+    }
+}
+
+/// Runs a check of a mutant, or of the program without one (0).
+///
+/// # Errors
+/// It cannot be started.
+pub(super) fn run(
+    check: &Check,
+    built: &Built,
+    number: u32,
+    limit: Duration,
+) -> Result<End, String> {
+    let mut command = Command::new("timeout");
+    command.args(["-k", "5", &limit.as_secs().max(1).to_string(), "sh", "-c"]);
+    command.arg(format!("ulimit -v {MEMORY_KIB}; exec \"$0\" \"$@\""));
+    match check {
+        Check::Campaign(args) => {
+            command.current_dir(&built.root).arg(&built.nandscape).arg("crash");
+            command.args(args.split(' '));
+            command.args(["--jobs", "1", "--max-violations", "1", "--output-format", "json"]);
+        }
+        Check::Test { program, filter } => {
+            let test = built.tests.iter().find(|test| test.name == *program);
+            let test = test.ok_or_else(|| format!("no test program {program:?}"))?;
+            command.current_dir(&test.folder).arg(&test.executable).args(filter.split_whitespace());
+            command.args(["--test-threads", "1"]);
+        }
+    }
+    for required in ["FIO", "E2FS", "F2FS", "LOOP"] {
+        command.env(format!("NANDSCAPE_REQUIRE_{required}"), "1");
+    }
+    command.env(CHOICE, number.to_string()).stdin(Stdio::null());
+    let output = command.output().map_err(|e| format!("timeout: {e}"))?;
+    if output.status.success() {
+        return Ok(End::Passed);
+    }
+    let text = String::from_utf8_lossy(&output.stdout);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    Ok(match (output.status.code(), check) {
+        (Some(124 | 137), _) => End::Caught { what: "it does not end".into(), seed: None },
+        (_, Check::Campaign(_)) => violation(&text).unwrap_or_else(|| ended(&errors)),
+        (_, Check::Test { .. }) => failed_test(&text).unwrap_or_else(|| ended(&errors)),
+    })
+}
+
+/// The first violation of a campaign's report.
+fn violation(report: &str) -> Option<End> {
+    let report: Value = serde_json::from_str(report).ok()?;
+    let first = report["violations"].as_array()?.first()?;
+    let what = first["message"].as_str().unwrap_or("a violation").to_owned();
+    Some(End::Caught { what, seed: first["seed"].as_u64() })
+}
+
+/// The first test that failed.
+fn failed_test(text: &str) -> Option<End> {
+    let name =
+        text.lines().find_map(|line| line.strip_prefix("test ")?.strip_suffix(" ... FAILED"))?;
+    Some(End::Caught { what: format!("`{name}`"), seed: None })
+}
+
+/// Of a program that reports neither: the last line of its errors.
+fn ended(errors: &str) -> End {
+    let last =
+        errors.lines().rev().find(|line| !line.trim().is_empty() && !line.starts_with("note:"));
+    End::Caught { what: last.unwrap_or("it ends without a report").trim().to_owned(), seed: None }
+}
+
+/// The test programs in what `cargo test --no-run --message-format=json` printed.
+pub(super) fn test_programs(messages: &str, root: &Path) -> Vec<TestProgram> {
+    let program = |line: &str| {
+        let message: Value = serde_json::from_str(line).ok()?;
+        if message["profile"]["test"] != true {
+            return None;
+        }
+        let executable = PathBuf::from(message["executable"].as_str()?);
+        let manifest = PathBuf::from(message["manifest_path"].as_str()?);
+        let folder = manifest.parent()?.to_owned();
+        let owner = folder.strip_prefix(root.join("crates")).ok()?.display().to_string();
+        let target = &message["target"];
+        let kind = target["kind"][0].as_str()?;
+        let name = if kind == "lib" { "lib" } else { target["name"].as_str()? };
+        Some(TestProgram { name: format!("{owner} {name}"), executable, folder })
+    };
+    let mut programs: Vec<TestProgram> = messages.lines().filter_map(program).collect();
+    // Unit tests first, golden results last.
+    programs.sort_by_key(|test| {
+        let rank = match test.name.split(' ').nth(1) {
+            Some("lib") => 0,
+            Some("corpus" | "golden") => 2,
+            _ => 1,
+        };
+        (rank, test.name.clone())
+    });
+    programs
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reports_name_what_was_caught() {
+        let report = r#"{"violations": [{"seed": 7, "message": "lba 3 shows zeroes"}]}"#;
+        let caught = End::Caught { what: "lba 3 shows zeroes".into(), seed: Some(7) };
+        assert_eq!(violation(report), Some(caught));
+        assert_eq!(violation(r#"{"violations": []}"#), None);
+        let text = "running 2 tests\ntest a ... ok\ntest b::c ... FAILED\n";
+        let caught = End::Caught { what: "`b::c`".into(), seed: None };
+        assert_eq!(failed_test(text), Some(caught));
+    }
+
+    #[test]
+    fn programs_are_found_in_cargos_messages() {
+        let line = |kind: &str, name: &str, test: bool| {
+            serde_json::json!({
+                "reason": "compiler-artifact", "profile": { "test": test }, "executable": "/t/x",
+                "manifest_path": "/r/crates/ftl/Cargo.toml", "target": { "kind": [kind], "name": name }
+            })
+            .to_string()
+        };
+        let messages = [
+            line("test", "golden", true),
+            line("lib", "nandscape_ftl", true),
+            line("bin", "b", false),
+        ];
+        let programs = test_programs(&messages.join("\n"), Path::new("/r"));
+        let names: Vec<&str> = programs.iter().map(|test| test.name.as_str()).collect();
+        assert_eq!(names, ["ftl lib", "ftl golden"]);
+    }
+}

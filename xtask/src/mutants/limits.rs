@@ -1,0 +1,62 @@
+//! How long each check may take with a mutant, kept in a file beside the records: five times as long as without one, and
+//! a minute for machines that do something else.
+
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+#[derive(Serialize, Deserialize)]
+struct Line {
+    commit: String,
+    check: String,
+    /// Without a mutant.
+    seconds: f64,
+}
+
+/// Those of one commit.
+pub(super) struct Limits {
+    file: PathBuf,
+    commit: String,
+    seconds: BTreeMap<String, f64>,
+}
+
+impl Limits {
+    /// # Errors
+    /// The file cannot be read.
+    pub(super) fn open(file: &Path, commit: &str, restart: bool) -> Result<Self, String> {
+        let text = match std::fs::read_to_string(file) {
+            Ok(text) if !restart => text,
+            Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
+                return Err(format!("{}: {e}", file.display()));
+            }
+            _ => String::new(),
+        };
+        let lines = text.lines().filter_map(|line| serde_json::from_str::<Line>(line).ok());
+        let of_commit = lines.filter(|line| line.commit == commit);
+        let seconds = of_commit.map(|line| (line.check, line.seconds)).collect();
+        Ok(Self { file: file.to_owned(), commit: commit.to_owned(), seconds })
+    }
+
+    pub(super) fn find(&self, check: &str) -> Option<Duration> {
+        self.seconds.get(check).map(|seconds| Duration::from_secs_f64(seconds * 5.0 + 60.0))
+    }
+
+    /// Notes what a check takes without a mutant, and returns its limit.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub(super) fn add(&mut self, check: &str, took: Duration) -> Result<Duration, String> {
+        let shown = |e: std::io::Error| format!("{}: {e}", self.file.display());
+        let line =
+            Line { commit: self.commit.clone(), check: check.into(), seconds: took.as_secs_f64() };
+        let text = serde_json::to_string(&line).map_err(|e| e.to_string())? + "\n";
+        let mut log =
+            OpenOptions::new().create(true).append(true).open(&self.file).map_err(shown)?;
+        log.write_all(text.as_bytes()).map_err(shown)?;
+        self.seconds.insert(line.check, line.seconds);
+        Ok(self.find(check).unwrap_or(took))
+    }
+}

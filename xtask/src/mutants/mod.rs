@@ -1,0 +1,258 @@
+//! Mutants: small changes of the product that break one promise each, and what catches them. The tables in
+//! `xtask/mutants` name them; a copy of the repository holds all of them at once and is built once; then the checks of
+//! CI run for each mutant until one fails. A run that was interrupted resumes with the next mutant.
+
+mod checks;
+mod limits;
+mod page;
+mod record;
+mod schema;
+mod table;
+
+use crate::repository::Repository;
+use checks::{Built, Check, End};
+use limits::Limits;
+use record::{Record, Records};
+use std::collections::VecDeque;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+use table::Mutant;
+
+/// Which mutants are run, and how.
+#[derive(Default)]
+pub(crate) struct Options {
+    /// What the ids or areas of mutants contain; others are left out.
+    pub(crate) only: String,
+    /// Mutants at a time; 0: one per core.
+    pub(crate) jobs: usize,
+    /// Begin with the first mutant again.
+    pub(crate) restart: bool,
+    /// Seconds of further campaigns for each mutant that CI does not catch.
+    pub(crate) long: u64,
+    /// Print the mutants, and run none.
+    pub(crate) list: bool,
+}
+
+/// Runs mutants, prints what catches each, and returns whether all are caught that are not equivalent. With all of them,
+/// it writes `docs/results/mutants.md`.
+///
+/// # Errors
+/// A table does not fit the sources, the copy does not build, or a check fails without a mutant.
+pub(crate) fn run(repository: &Repository, options: &Options) -> Result<bool, String> {
+    let root = repository.root().canonicalize().map_err(|e| e.to_string())?;
+    let all = table::load(&root)?;
+    let is_wanted =
+        |mutant: &Mutant| mutant.id.contains(&options.only) || mutant.area.contains(&options.only);
+    let wanted: Vec<(u32, &Mutant)> =
+        (1..).zip(&all).filter(|(_, mutant)| is_wanted(mutant)).collect();
+    if options.list {
+        wanted.iter().for_each(|(_, mutant)| {
+            println!("{:10} {:45} {}", mutant.area, mutant.id, mutant.breaks)
+        });
+        return Ok(true);
+    }
+    let folder =
+        std::path::absolute(repository.target()).map_err(|e| e.to_string())?.join("mutants");
+    let built = build(&root, &folder, &all)?;
+    let commit = commit(&root)?;
+    let limits = Limits::open(&folder.join("limits.jsonl"), &commit, options.restart)?;
+    let records = Records::open(&folder.join("records.jsonl"), &commit, options.restart)?;
+    let runner = Runner {
+        built,
+        limits: Mutex::new(limits),
+        records: Mutex::new(records),
+        commit,
+        long: options.long,
+    };
+    runner.run_all(&wanted, jobs(options))?;
+    let records = runner.records.into_inner().map_err(|e| e.to_string())?;
+    let page = page::Page::of(&wanted, &records);
+    print!("{}", page.text());
+    if wanted.len() == all.len() {
+        page.write(&root.join("docs/results/mutants.md"))?;
+    }
+    Ok(page.survivors().is_empty())
+}
+
+fn jobs(options: &Options) -> usize {
+    match options.jobs {
+        0 => std::thread::available_parallelism().map_or(1, usize::from),
+        jobs => jobs,
+    }
+}
+
+fn commit(root: &Path) -> Result<String, String> {
+    let output =
+        Command::new("git").args(["rev-parse", "--short=12", "HEAD"]).current_dir(root).output();
+    let output = output.map_err(|e| format!("git: {e}"))?;
+    Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}
+
+/// Writes the copy and builds it: the program with the speed of a release, without the time that its last few percent
+/// take to build, and all test programs.
+fn build(root: &Path, folder: &Path, mutants: &[Mutant]) -> Result<Built, String> {
+    let copy = folder.join("tree");
+    schema::write(root, &copy, mutants)?;
+    let target = folder.join("build");
+    let cargo = |args: &[&str]| {
+        let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+        command
+            .args(args)
+            .current_dir(&copy)
+            .env("CARGO_TARGET_DIR", &target)
+            .env("CARGO_INCREMENTAL", "0");
+        command
+            .env("CARGO_PROFILE_RELEASE_LTO", "off")
+            .env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16");
+        command
+            .env("CARGO_PROFILE_RELEASE_DEBUG", "false")
+            .env("CARGO_PROFILE_TEST_DEBUG", "false");
+        command.env_remove("RUSTFLAGS").stderr(Stdio::inherit());
+        let output = command.output().map_err(|e| format!("cargo: {e}"))?;
+        match output.status.success() {
+            true => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
+            false => Err(format!("cargo {}: the copy with mutants does not build", args[0])),
+        }
+    };
+    cargo(&["build", "--release", "--quiet", "--locked"])?;
+    let messages = cargo(&[
+        "test",
+        "--workspace",
+        "--no-run",
+        "--quiet",
+        "--locked",
+        "--message-format=json",
+    ])?;
+    let tests = checks::test_programs(&messages, &copy);
+    Ok(Built { nandscape: target.join("release/nandscape"), root: copy, tests })
+}
+
+/// What all mutants of a run share.
+struct Runner {
+    built: Built,
+    limits: Mutex<Limits>,
+    records: Mutex<Records>,
+    commit: String,
+    long: u64,
+}
+
+impl Runner {
+    /// Runs the mutants that have no record yet, `jobs` at a time.
+    #[expect(clippy::disallowed_methods, reason = "mutants are processes; threads wait for them")]
+    fn run_all(&self, wanted: &[(u32, &Mutant)], jobs: usize) -> Result<(), String> {
+        let is_left = |mutant: &Mutant| {
+            let records = self.records.lock().unwrap_or_else(|e| e.into_inner());
+            let record = records.find(&mutant.id);
+            mutant.equivalent.is_none()
+                && record.is_none_or(|record| !record.is_caught() && self.long > 0 && !record.long)
+        };
+        let left: VecDeque<_> =
+            wanted.iter().copied().filter(|(_, mutant)| is_left(mutant)).collect();
+        let (amount, left) = (left.len(), Mutex::new(left));
+        let work = || -> Result<(), String> {
+            loop {
+                let next = left.lock().map_err(|e| e.to_string())?.pop_front();
+                let Some((number, mutant)) = next else { return Ok(()) };
+                let record = self.run_one(number, mutant)?;
+                let after = left.lock().map_err(|e| e.to_string())?.len();
+                println!("{} of {amount}: {}", amount - after, page::line(&record));
+                self.records.lock().map_err(|e| e.to_string())?.add(record)?;
+            }
+        };
+        std::thread::scope(|scope| {
+            let workers: Vec<_> = (0..jobs).map(|_| scope.spawn(work)).collect();
+            workers
+                .into_iter()
+                .try_for_each(|worker| worker.join().map_err(|_| "a worker panicked".to_owned())?)
+        })
+    }
+
+    /// Runs checks until one catches the mutant.
+    #[expect(clippy::disallowed_methods, reason = "a record has the time that a mutant took")]
+    fn run_one(&self, number: u32, mutant: &Mutant) -> Result<Record, String> {
+        let from = Instant::now();
+        let mut record = Record {
+            commit: self.commit.clone(),
+            id: mutant.id.clone(),
+            check: None,
+            what: None,
+            seed: None,
+            seconds: 0.0,
+            checks: 0,
+            long: false,
+        };
+        let missed = {
+            let records = self.records.lock().map_err(|e| e.to_string())?;
+            records.find(&mutant.id).is_some()
+        };
+        let of_ci = if missed { Vec::new() } else { checks::of(mutant, &self.built)? };
+        for check in &of_ci {
+            if record.is_caught() {
+                break;
+            }
+            self.try_check(number, check, &mut record)?;
+        }
+        if !record.is_caught() && self.long > 0 {
+            record.long = true;
+            self.run_long(number, mutant, &mut record)?;
+        }
+        record.seconds = from.elapsed().as_secs_f64();
+        Ok(record)
+    }
+
+    fn try_check(&self, number: u32, check: &Check, record: &mut Record) -> Result<(), String> {
+        let limit = self.limit(check)?;
+        record.checks += 1;
+        let end = checks::run(check, &self.built, number, limit)?;
+        record.note(&check.to_string(), end);
+        Ok(())
+    }
+
+    /// The campaigns of the area again and again, with other seeds each time.
+    #[expect(clippy::disallowed_methods, reason = "a longer campaign ends after an amount of time")]
+    fn run_long(&self, number: u32, mutant: &Mutant, record: &mut Record) -> Result<(), String> {
+        let from = Instant::now();
+        let campaigns =
+            checks::of(mutant, &self.built)?.into_iter().filter_map(|check| match check {
+                Check::Campaign(args) if !args.contains("--matrix") => Some(args),
+                _ => None,
+            });
+        let campaigns: Vec<String> = campaigns.collect();
+        if campaigns.is_empty() {
+            return Ok(());
+        }
+        for round in 1.. {
+            for args in &campaigns {
+                if record.is_caught() || from.elapsed() > Duration::from_secs(self.long) {
+                    return Ok(());
+                }
+                let limit = self.limit(&Check::Campaign(args.clone()))?;
+                let check = Check::Campaign(format!("{args} --first {}", round * 100_000_u64));
+                record.checks += 1;
+                record.note(&check.to_string(), checks::run(&check, &self.built, number, limit)?);
+            }
+        }
+        Ok(())
+    }
+
+    /// How long a check may take: it is run without a mutant first, and must pass.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "limits are relative to the time without a mutant"
+    )]
+    fn limit(&self, check: &Check) -> Result<Duration, String> {
+        let name = check.to_string();
+        if let Some(limit) = self.limits.lock().map_err(|e| e.to_string())?.find(&name) {
+            return Ok(limit);
+        }
+        let from = Instant::now();
+        if let End::Caught { what, .. } =
+            checks::run(check, &self.built, 0, Duration::from_secs(1800))?
+        {
+            return Err(format!("{name}: fails without a mutant: {what}"));
+        }
+        self.limits.lock().map_err(|e| e.to_string())?.add(&name, from.elapsed())
+    }
+}

@@ -1,0 +1,142 @@
+//! `docs/results/mutants.md`: scores by area, and what catches each mutant.
+
+use super::record::{Record, Records};
+use super::table::Mutant;
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::path::Path;
+
+const HEAD: &str = "\
+# Mutants
+
+A mutant is a small change of the product that breaks one numbered promise of `docs/semantics`. `cargo xtask mutants` builds the product once
+with all of `xtask/mutants/*.toml`, runs for each mutant the campaigns and tests of CI that are about its part of the product until one fails, and
+writes this page. It resumes after an interruption. `--long 3600` then runs further campaigns, for an hour, for each mutant that CI misses.
+
+";
+
+/// Mutants and what became of them.
+pub(super) struct Page<'a> {
+    rows: Vec<(&'a Mutant, Option<&'a Record>)>,
+}
+
+#[derive(Default)]
+struct Score {
+    mutants: usize,
+    equivalent: usize,
+    by_ci: usize,
+    by_long: usize,
+}
+
+impl<'a> Page<'a> {
+    pub(super) fn of(mutants: &[(u32, &'a Mutant)], records: &'a Records) -> Self {
+        let rows = mutants.iter().map(|(_, mutant)| (*mutant, records.find(&mutant.id))).collect();
+        Self { rows }
+    }
+
+    /// Mutants that no check catches, without those that none can.
+    pub(super) fn survivors(&self) -> Vec<&Mutant> {
+        let survives = |(mutant, record): &&(&'a Mutant, Option<&Record>)| {
+            mutant.equivalent.is_none() && record.is_none_or(|record| !record.is_caught())
+        };
+        self.rows.iter().filter(survives).map(|(mutant, _)| *mutant).collect()
+    }
+
+    pub(super) fn text(&self) -> String {
+        HEAD.to_owned() + &self.scores() + &self.promises() + &self.list()
+    }
+
+    /// # Errors
+    /// The file cannot be written.
+    pub(super) fn write(&self, file: &Path) -> Result<(), String> {
+        std::fs::write(file, self.text()).map_err(|e| format!("{}: {e}", file.display()))
+    }
+
+    fn scores(&self) -> String {
+        let mut scores: BTreeMap<&str, Score> = BTreeMap::new();
+        for (mutant, record) in &self.rows {
+            for area in [mutant.area.as_str(), "~all"] {
+                let score = scores.entry(area).or_default();
+                score.mutants += 1;
+                score.equivalent += usize::from(mutant.equivalent.is_some());
+                let caught = record.filter(|record| record.is_caught());
+                score.by_ci += usize::from(caught.is_some_and(|record| !record.long));
+                score.by_long += usize::from(caught.is_some_and(|record| record.long));
+            }
+        }
+        let mut text = "| Part | Mutants | Equivalent | Caught by CI | Score | By longer campaigns | Survive |\n\
+                        |---|---|---|---|---|---|---|\n"
+            .to_owned();
+        for (area, score) in scores {
+            let Score { mutants, equivalent, by_ci, by_long } = score;
+            let meaningful = mutants - equivalent;
+            let percent = 100.0 * by_ci as f64 / meaningful.max(1) as f64;
+            let survive = meaningful - by_ci - by_long;
+            let area = area.trim_start_matches('~');
+            let _ = writeln!(
+                text,
+                "| {area} | {mutants} | {equivalent} | {by_ci} | {percent:.1} % | {by_long} | {survive} |"
+            );
+        }
+        text + "\n"
+    }
+
+    fn promises(&self) -> String {
+        let mut promises: BTreeMap<&str, [usize; 2]> = BTreeMap::new();
+        for (mutant, record) in self.rows.iter().filter(|(mutant, _)| mutant.equivalent.is_none()) {
+            for promise in &mutant.promise {
+                let counts = promises.entry(promise).or_default();
+                counts[0] += 1;
+                counts[1] += usize::from(record.is_some_and(Record::is_caught));
+            }
+        }
+        let mut text = "| Promise | Mutants | Caught |\n|---|---|---|\n".to_owned();
+        for (promise, [mutants, caught]) in promises {
+            let _ = writeln!(text, "| {promise} | {mutants} | {caught} |");
+        }
+        text + "\n"
+    }
+
+    fn list(&self) -> String {
+        let mut text =
+            "| Mutant | What it breaks | Promise | Caught by | Seed | What is reported |\n\
+                        |---|---|---|---|---|---|\n"
+                .to_owned();
+        for (mutant, record) in &self.rows {
+            let caught = match (&mutant.equivalent, record) {
+                (Some(why), _) => format!("equivalent: {why} | | "),
+                (None, Some(Record { check: Some(check), what, seed, .. })) => {
+                    let seed = seed.map(|seed| seed.to_string()).unwrap_or_default();
+                    let what = shortened(what.as_deref().unwrap_or_default());
+                    format!("`{}` | {seed} | {what}", check.trim())
+                }
+                _ => "survives | | ".to_owned(),
+            };
+            let Mutant { id, breaks, promise, .. } = mutant;
+            let _ = writeln!(text, "| `{id}` | {breaks} | {} | {caught} |", promise.join(", "));
+        }
+        text
+    }
+}
+
+/// What became of one mutant, for a terminal.
+pub(super) fn line(record: &Record) -> String {
+    let Record { id, check, what, seed, seconds, .. } = record;
+    let seed = seed.map(|seed| format!(", seed {seed}")).unwrap_or_default();
+    match check {
+        Some(check) => {
+            let what = shortened(what.as_deref().unwrap_or_default());
+            format!("{id}: {check}{seed}: {what} ({seconds:.0} s)")
+        }
+        None => format!("{id}: SURVIVES ({seconds:.0} s)"),
+    }
+}
+
+/// A message for a cell of a table.
+fn shortened(message: &str) -> String {
+    let line: String = message.lines().next().unwrap_or_default().replace('|', "/");
+    match line.char_indices().nth(120) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None => line,
+    }
+}

@@ -1,0 +1,119 @@
+//! What became of mutants: a file with one line per mutant, appended when its checks have ended, so that an
+//! interrupted run resumes. All lines are of one commit.
+
+use super::checks::End;
+use serde::{Deserialize, Serialize};
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+/// One mutant.
+#[derive(Clone, PartialEq, Serialize, Deserialize, Debug)]
+pub(super) struct Record {
+    pub(super) commit: String,
+    pub(super) id: String,
+    /// The check that caught it; absent for a survivor.
+    pub(super) check: Option<String>,
+    /// What that check reports.
+    pub(super) what: Option<String>,
+    /// The seed of a campaign.
+    pub(super) seed: Option<u64>,
+    /// Of all checks up to that one.
+    pub(super) seconds: f64,
+    /// Checks that ran.
+    pub(super) checks: u32,
+    /// Whether CI missed it, and a longer campaign was run.
+    pub(super) long: bool,
+}
+
+impl Record {
+    /// Notes how its last check ended.
+    pub(super) fn note(&mut self, check: &str, end: End) {
+        if let End::Caught { what, seed } = end {
+            self.check = Some(check.to_owned());
+            self.what = Some(what);
+            self.seed = seed;
+        }
+    }
+
+    pub(super) fn is_caught(&self) -> bool {
+        self.check.is_some()
+    }
+}
+
+/// The file of records.
+pub(super) struct Records {
+    file: PathBuf,
+    pub(super) all: Vec<Record>,
+}
+
+impl Records {
+    /// Those of `commit` that are there. A line that an interruption cut is run again.
+    ///
+    /// # Errors
+    /// The file is of another commit, or cannot be read.
+    pub(super) fn open(file: &Path, commit: &str, restart: bool) -> Result<Self, String> {
+        let shown = |e: std::io::Error| format!("{}: {e}", file.display());
+        if restart && file.exists() {
+            std::fs::remove_file(file).map_err(shown)?;
+        }
+        let text = if file.exists() {
+            std::fs::read_to_string(file).map_err(shown)?
+        } else {
+            String::new()
+        };
+        let all = parse(&text);
+        if let Some(other) = all.iter().find(|record| record.commit != commit) {
+            let of = &other.commit;
+            return Err(format!(
+                "{}: of commit {of}, not {commit}: go back, or --restart",
+                file.display()
+            ));
+        }
+        Ok(Self { file: file.to_owned(), all })
+    }
+
+    pub(super) fn find(&self, id: &str) -> Option<&Record> {
+        self.all.iter().rev().find(|record| record.id == id)
+    }
+
+    /// # Errors
+    /// The file cannot be written.
+    pub(super) fn add(&mut self, record: Record) -> Result<(), String> {
+        let shown = |e: std::io::Error| format!("{}: {e}", self.file.display());
+        if let Some(folder) = self.file.parent() {
+            std::fs::create_dir_all(folder).map_err(shown)?;
+        }
+        let mut log =
+            OpenOptions::new().create(true).append(true).open(&self.file).map_err(shown)?;
+        let line = serde_json::to_string(&record).map_err(|e| e.to_string())?;
+        log.write_all((line + "\n").as_bytes()).map_err(shown)?;
+        self.all.push(record);
+        Ok(())
+    }
+}
+
+fn parse(text: &str) -> Vec<Record> {
+    text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whole_lines_count() {
+        let record = Record {
+            commit: "abc".into(),
+            id: "a".into(),
+            check: Some("crash".into()),
+            what: None,
+            seed: Some(3),
+            seconds: 1.5,
+            checks: 1,
+            long: false,
+        };
+        let line = serde_json::to_string(&record).unwrap();
+        assert_eq!(parse(&format!("{line}\n{}", &line[..10])), [record]);
+    }
+}

@@ -1,0 +1,110 @@
+//! The tables of mutants, `xtask/mutants/*.toml`: which expression or statements of which file a mutant replaces, and
+//! which promise it breaks. A snippet occurs exactly once in its file; the sources themselves know nothing of mutants.
+
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// What a snippet is in Rust, which decides how it is wrapped.
+#[derive(Clone, Copy, PartialEq, Eq, Deserialize, Debug)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Form {
+    /// A complete expression.
+    Expression,
+    /// Complete statements that bind nothing that later ones use.
+    Statements,
+}
+
+/// A change that breaks a promise.
+#[derive(Clone, PartialEq, Eq, Deserialize, Debug)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Mutant {
+    pub(super) id: String,
+    /// The table that it is from: `pblk`, `ext4`, ...
+    #[serde(skip)]
+    pub(super) area: String,
+    /// Relative to the repository.
+    pub(super) file: String,
+    /// Numbered promises of `docs/semantics`, such as `device 11`.
+    pub(super) promise: Vec<String>,
+    /// What goes wrong, in a sentence.
+    pub(super) breaks: String,
+    pub(super) form: Form,
+    pub(super) find: String,
+    pub(super) replace: String,
+    /// Checks to try first: `crash ARGUMENTS`, or `test PACKAGE FILTER`.
+    #[serde(default)]
+    pub(super) first: Vec<String>,
+    /// Why no check can tell it from the product, if none can.
+    pub(super) equivalent: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Table {
+    mutant: Vec<Mutant>,
+}
+
+/// The mutants of all tables, by area and in the order of their tables.
+///
+/// # Errors
+/// A table cannot be read, or an id occurs twice.
+pub(super) fn load(root: &Path) -> Result<Vec<Mutant>, String> {
+    let folder = root.join("xtask/mutants");
+    let shown = |e: std::io::Error| format!("{}: {e}", folder.display());
+    let entries = std::fs::read_dir(&folder).map_err(shown)?;
+    let mut files: Vec<_> =
+        entries.map(|e| Ok(e.map_err(shown)?.path())).collect::<Result<_, String>>()?;
+    files.retain(|file| file.extension().is_some_and(|extension| extension == "toml"));
+    files.sort();
+    let mut mutants = Vec::new();
+    for file in files {
+        let text =
+            std::fs::read_to_string(&file).map_err(|e| format!("{}: {e}", file.display()))?;
+        let area = file.file_stem().unwrap_or_default().to_string_lossy();
+        mutants.extend(parse(&area, &text).map_err(|e| format!("{}: {e}", file.display()))?);
+    }
+    let mut seen = BTreeMap::new();
+    for mutant in &mutants {
+        if seen.insert(mutant.id.as_str(), ()).is_some() {
+            return Err(format!("mutant {:?} occurs twice", mutant.id));
+        }
+    }
+    Ok(mutants)
+}
+
+fn parse(area: &str, text: &str) -> Result<Vec<Mutant>, String> {
+    let mut table: Table = toml::from_str(text).map_err(|e| e.to_string())?;
+    table.mutant.iter_mut().for_each(|mutant| area.clone_into(&mut mutant.area));
+    Ok(table.mutant)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TABLE: &str = r#"
+        [[mutant]]
+        id = "a"
+        file = "crates/x/src/lib.rs"
+        promise = ["device 1"]
+        breaks = "Nothing is waited for."
+        form = "statements"
+        find = "wait();"
+        replace = ""
+    "#;
+
+    #[test]
+    fn tables_are_read() {
+        let mutants = parse("pblk", TABLE).unwrap();
+        assert_eq!(mutants.len(), 1);
+        let Mutant { area, form, equivalent, first, .. } = &mutants[0];
+        assert_eq!((area.as_str(), *form), ("pblk", Form::Statements));
+        assert_eq!((equivalent, first.len()), (&None, 0));
+    }
+
+    #[test]
+    fn unknown_keys_are_refused() {
+        assert!(parse("pblk", &TABLE.replace("breaks", "brakes")).is_err());
+    }
+}
