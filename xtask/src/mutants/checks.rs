@@ -3,7 +3,7 @@
 
 use super::schema::CHOICE;
 use super::table::Mutant;
-use crate::ci;
+use crate::ci::{self, Campaign};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -75,15 +75,15 @@ fn crates_of(area: &str) -> &'static [&'static str] {
 /// # Errors
 /// Its table names a check that does not exist.
 pub(super) fn of(mutant: &Mutant, built: &Built) -> Result<Vec<Check>, String> {
+    let campaigns = ci::campaigns(&built.root)?;
     let mut checks = Vec::new();
     for words in &mutant.first {
-        checks.push(named(words, built).map_err(|e| format!("{}: {e}", mutant.id))?);
+        let check = named(words, &campaigns, &built.tests);
+        checks.push(check.map_err(|e| format!("{}: {e}", mutant.id))?);
     }
-    for campaign in ci::campaigns(&built.root)? {
-        if campaign.areas.contains(&mutant.area.as_str()) {
-            checks.push(Check::Campaign(campaign.args));
-        }
-    }
+    let of_area = |campaign: &&Campaign| campaign.areas.contains(&mutant.area.as_str());
+    let campaign = |campaign: &Campaign| Check::Campaign(campaign.args.clone());
+    checks.extend(campaigns.iter().filter(of_area).map(campaign));
     for owner in crates_of(&mutant.area) {
         let of_crate = |test: &&TestProgram| test.name.split(' ').next() == Some(*owner);
         let check =
@@ -99,20 +99,34 @@ pub(super) fn of(mutant: &Mutant, built: &Built) -> Result<Vec<Check>, String> {
     Ok(checks)
 }
 
-/// `crash ARGUMENTS`, or `test CRATE PROGRAM [FILTER]`.
-fn named(words: &str, built: &Built) -> Result<Check, String> {
+/// `crash ARGUMENTS`, which is the first campaign of CI that has them, or `test CRATE PROGRAM [FILTER]`.
+fn named(words: &str, campaigns: &[Campaign], tests: &[TestProgram]) -> Result<Check, String> {
     if let Some(args) = words.strip_prefix("crash ") {
-        return Ok(Check::Campaign(args.to_owned()));
+        let has_all = |campaign: &&Campaign| has_arguments(&campaign.args, args);
+        let campaign = campaigns.iter().find(has_all);
+        return match campaign {
+            Some(campaign) => Ok(Check::Campaign(campaign.args.clone())),
+            None => Err(format!("no campaign of CI has the arguments {args:?}")),
+        };
     }
     let parts: Vec<&str> = words.split(' ').collect();
     let ["test", owner, program, filter @ ..] = parts.as_slice() else {
         return Err(format!("{words:?} is no check"));
     };
     let program = format!("{owner} {program}");
-    match built.tests.iter().any(|test| test.name == program) {
+    match tests.iter().any(|test| test.name == program) {
         true => Ok(Check::Test { program, filter: filter.join(" ") }),
         false => Err(format!("no test program {program:?}")),
     }
+}
+
+/// Whether all of `wanted`, options with their values, are among `args`.
+fn has_arguments(args: &str, wanted: &str) -> bool {
+    let options = |args: &str| -> Vec<String> {
+        args.split("--").map(|option| option.trim().to_owned()).collect()
+    };
+    let there = options(args);
+    options(wanted).iter().all(|option| there.contains(option))
 }
 
 /// Runs a check of a mutant, or of the program without one (0).
@@ -222,6 +236,13 @@ mod tests {
         let text = "running 2 tests\ntest a ... ok\ntest b::c ... FAILED\n";
         let caught = End::Caught { what: "`b::c`".into(), seed: None };
         assert_eq!(failed_test(text), Some(caught));
+    }
+
+    #[test]
+    fn campaigns_are_found_by_their_arguments() {
+        let args = "--fs f2fs --oracle-every 50 --base adversary-zoned --cuts 400";
+        assert!(has_arguments(args, "--fs f2fs --base adversary-zoned"));
+        assert!(!has_arguments(args, "--fs f2fs --base adversary"));
     }
 
     #[test]

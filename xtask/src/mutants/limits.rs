@@ -10,23 +10,24 @@ use std::time::Duration;
 
 #[derive(Serialize, Deserialize)]
 struct Line {
-    commit: String,
+    /// Of `crates`, as git names its tree.
+    sources: String,
     check: String,
     /// Without a mutant.
     seconds: f64,
 }
 
-/// Those of one commit.
+/// Those of one state of the sources.
 pub(super) struct Limits {
     file: PathBuf,
-    commit: String,
+    sources: String,
     seconds: BTreeMap<String, f64>,
 }
 
 impl Limits {
     /// # Errors
     /// The file cannot be read.
-    pub(super) fn open(file: &Path, commit: &str, restart: bool) -> Result<Self, String> {
+    pub(super) fn open(file: &Path, sources: &str, restart: bool) -> Result<Self, String> {
         let text = match std::fs::read_to_string(file) {
             Ok(text) if !restart => text,
             Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
@@ -35,9 +36,9 @@ impl Limits {
             _ => String::new(),
         };
         let lines = text.lines().filter_map(|line| serde_json::from_str::<Line>(line).ok());
-        let of_commit = lines.filter(|line| line.commit == commit);
-        let seconds = of_commit.map(|line| (line.check, line.seconds)).collect();
-        Ok(Self { file: file.to_owned(), commit: commit.to_owned(), seconds })
+        let of_sources = lines.filter(|line| line.sources == sources);
+        let seconds = of_sources.map(|line| (line.check, line.seconds)).collect();
+        Ok(Self { file: file.to_owned(), sources: sources.to_owned(), seconds })
     }
 
     pub(super) fn find(&self, check: &str) -> Option<Duration> {
@@ -50,8 +51,11 @@ impl Limits {
     /// The file cannot be written.
     pub(super) fn add(&mut self, check: &str, took: Duration) -> Result<Duration, String> {
         let shown = |e: std::io::Error| format!("{}: {e}", self.file.display());
-        let line =
-            Line { commit: self.commit.clone(), check: check.into(), seconds: took.as_secs_f64() };
+        let line = Line {
+            sources: self.sources.clone(),
+            check: check.into(),
+            seconds: took.as_secs_f64(),
+        };
         let text = serde_json::to_string(&line).map_err(|e| e.to_string())? + "\n";
         let mut log =
             OpenOptions::new().create(true).append(true).open(&self.file).map_err(shown)?;

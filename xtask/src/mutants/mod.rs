@@ -56,14 +56,14 @@ pub(crate) fn run(repository: &Repository, options: &Options) -> Result<bool, St
     let folder =
         std::path::absolute(repository.target()).map_err(|e| e.to_string())?.join("mutants");
     let built = build(&root, &folder, &all)?;
-    let commit = commit(&root)?;
-    let limits = Limits::open(&folder.join("limits.jsonl"), &commit, options.restart)?;
-    let records = Records::open(&folder.join("records.jsonl"), &commit, options.restart)?;
+    let sources = sources(&root, &folder)?;
+    let limits = Limits::open(&folder.join("limits.jsonl"), &sources, options.restart)?;
+    let records = Records::open(&folder.join("records.jsonl"), &sources, options.restart)?;
     let runner = Runner {
         built,
         limits: Mutex::new(limits),
         records: Mutex::new(records),
-        commit,
+        sources,
         long: options.long,
     };
     runner.run_all(&wanted, jobs(options))?;
@@ -83,11 +83,20 @@ fn jobs(options: &Options) -> usize {
     }
 }
 
-fn commit(root: &Path) -> Result<String, String> {
-    let output =
-        Command::new("git").args(["rev-parse", "--short=12", "HEAD"]).current_dir(root).output();
-    let output = output.map_err(|e| format!("git: {e}"))?;
-    Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+/// The tree that git would make of `crates` as it is now, changes that are not committed included.
+fn sources(root: &Path, folder: &Path) -> Result<String, String> {
+    let git = |args: &[&str]| {
+        let mut command = Command::new("git");
+        command.args(args).current_dir(root).env("GIT_INDEX_FILE", folder.join("index"));
+        let output = command.output().map_err(|e| format!("git: {e}"))?;
+        match output.status.success() {
+            true => Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned()),
+            false => Err(format!("git: {}", String::from_utf8_lossy(&output.stderr))),
+        }
+    };
+    git(&["read-tree", "HEAD"])?;
+    git(&["add", "--all", "crates"])?;
+    git(&["write-tree", "--prefix=crates/"])
 }
 
 /// Writes the copy and builds it: the program with the speed of a release, without the time that its last few percent
@@ -134,7 +143,7 @@ struct Runner {
     built: Built,
     limits: Mutex<Limits>,
     records: Mutex<Records>,
-    commit: String,
+    sources: String,
     long: u64,
 }
 
@@ -144,7 +153,7 @@ impl Runner {
     fn run_all(&self, wanted: &[(u32, &Mutant)], jobs: usize) -> Result<(), String> {
         let is_left = |mutant: &Mutant| {
             let records = self.records.lock().unwrap_or_else(|e| e.into_inner());
-            let record = records.find(&mutant.id);
+            let record = records.find(mutant);
             mutant.equivalent.is_none()
                 && record.is_none_or(|record| !record.is_caught() && self.long > 0 && !record.long)
         };
@@ -174,8 +183,9 @@ impl Runner {
     fn run_one(&self, number: u32, mutant: &Mutant) -> Result<Record, String> {
         let from = Instant::now();
         let mut record = Record {
-            commit: self.commit.clone(),
+            sources: self.sources.clone(),
             id: mutant.id.clone(),
+            replace: mutant.replace.clone(),
             check: None,
             what: None,
             seed: None,
@@ -185,7 +195,7 @@ impl Runner {
         };
         let missed = {
             let records = self.records.lock().map_err(|e| e.to_string())?;
-            records.find(&mutant.id).is_some()
+            records.find(mutant).is_some()
         };
         let of_ci = if missed { Vec::new() } else { checks::of(mutant, &self.built)? };
         for check in &of_ci {

@@ -30,7 +30,7 @@ struct Score {
 
 impl<'a> Page<'a> {
     pub(super) fn of(mutants: &[(u32, &'a Mutant)], records: &'a Records) -> Self {
-        let rows = mutants.iter().map(|(_, mutant)| (*mutant, records.find(&mutant.id))).collect();
+        let rows = mutants.iter().map(|(_, mutant)| (*mutant, records.find(mutant))).collect();
         Self { rows }
     }
 

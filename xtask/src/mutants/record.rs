@@ -1,7 +1,9 @@
 //! What became of mutants: a file with one line per mutant, appended when its checks have ended, so that an
-//! interrupted run resumes. All lines are of one commit.
+//! interrupted run resumes. A mutant that was caught stays caught when the sources change, as tests and campaigns are added and not
+//! taken away; a survivor is run again.
 
 use super::checks::End;
+use super::table::Mutant;
 use serde::{Deserialize, Serialize};
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -10,8 +12,11 @@ use std::path::{Path, PathBuf};
 /// One mutant.
 #[derive(Clone, PartialEq, Serialize, Deserialize, Debug)]
 pub(super) struct Record {
-    pub(super) commit: String,
+    /// Of `crates`, as git names its tree.
+    pub(super) sources: String,
     pub(super) id: String,
+    /// What the mutant puts in place of its snippet.
+    pub(super) replace: String,
     /// The check that caught it; absent for a survivor.
     pub(super) check: Option<String>,
     /// What that check reports.
@@ -44,15 +49,16 @@ impl Record {
 /// The file of records.
 pub(super) struct Records {
     file: PathBuf,
-    pub(super) all: Vec<Record>,
+    sources: String,
+    all: Vec<Record>,
 }
 
 impl Records {
-    /// Those of `commit` that are there. A line that an interruption cut is run again.
+    /// Those that are there. A line that an interruption cut is run again.
     ///
     /// # Errors
-    /// The file is of another commit, or cannot be read.
-    pub(super) fn open(file: &Path, commit: &str, restart: bool) -> Result<Self, String> {
+    /// The file cannot be read.
+    pub(super) fn open(file: &Path, sources: &str, restart: bool) -> Result<Self, String> {
         let shown = |e: std::io::Error| format!("{}: {e}", file.display());
         if restart && file.exists() {
             std::fs::remove_file(file).map_err(shown)?;
@@ -62,19 +68,17 @@ impl Records {
         } else {
             String::new()
         };
-        let all = parse(&text);
-        if let Some(other) = all.iter().find(|record| record.commit != commit) {
-            let of = &other.commit;
-            return Err(format!(
-                "{}: of commit {of}, not {commit}: go back, or --restart",
-                file.display()
-            ));
-        }
-        Ok(Self { file: file.to_owned(), all })
+        Ok(Self { file: file.to_owned(), sources: sources.to_owned(), all: parse(&text) })
     }
 
-    pub(super) fn find(&self, id: &str) -> Option<&Record> {
-        self.all.iter().rev().find(|record| record.id == id)
+    /// The last one of a mutant that counts for these sources.
+    pub(super) fn find(&self, mutant: &Mutant) -> Option<&Record> {
+        let counts = |record: &&Record| {
+            record.id == mutant.id
+                && record.replace == mutant.replace
+                && (record.is_caught() || record.sources == self.sources)
+        };
+        self.all.iter().rev().find(counts)
     }
 
     /// # Errors
@@ -104,8 +108,9 @@ mod tests {
     #[test]
     fn whole_lines_count() {
         let record = Record {
-            commit: "abc".into(),
+            sources: "abc".into(),
             id: "a".into(),
+            replace: "true".into(),
             check: Some("crash".into()),
             what: None,
             seed: Some(3),
