@@ -15,7 +15,7 @@ use limits::Limits;
 use record::{Record, Records};
 use std::collections::VecDeque;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 use table::Mutant;
@@ -48,8 +48,8 @@ pub(crate) fn run(repository: &Repository, options: &Options) -> Result<bool, St
     let wanted: Vec<(u32, &Mutant)> =
         (1..).zip(&all).filter(|(_, mutant)| is_wanted(mutant)).collect();
     if options.list {
-        wanted.iter().for_each(|(_, mutant)| {
-            println!("{:10} {:45} {}", mutant.area, mutant.id, mutant.breaks)
+        wanted.iter().for_each(|(number, mutant)| {
+            println!("{number:4} {:15} {:55} {}", mutant.area, mutant.id, mutant.breaks)
         });
         return Ok(true);
     }
@@ -103,6 +103,7 @@ fn sources(root: &Path, folder: &Path) -> Result<String, String> {
 /// take to build, and all test programs.
 fn build(root: &Path, folder: &Path, mutants: &[Mutant]) -> Result<Built, String> {
     let copy = folder.join("tree");
+    println!("building the copy with all mutants: {}", copy.display());
     schema::write(root, &copy, mutants)?;
     let target = folder.join("build");
     let cargo = |args: &[&str]| {
@@ -118,11 +119,14 @@ fn build(root: &Path, folder: &Path, mutants: &[Mutant]) -> Result<Built, String
         command
             .env("CARGO_PROFILE_RELEASE_DEBUG", "false")
             .env("CARGO_PROFILE_TEST_DEBUG", "false");
-        command.env_remove("RUSTFLAGS").stderr(Stdio::inherit());
-        let output = command.output().map_err(|e| format!("cargo: {e}"))?;
+        // Snippets in parentheses cause warnings: only errors are of interest.
+        let output = command.env_remove("RUSTFLAGS").output().map_err(|e| format!("cargo: {e}"))?;
         match output.status.success() {
             true => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
-            false => Err(format!("cargo {}: the copy with mutants does not build", args[0])),
+            false => {
+                let errors = String::from_utf8_lossy(&output.stderr);
+                Err(format!("cargo {}: the copy with mutants does not build:\n{errors}", args[0]))
+            }
         }
     };
     cargo(&["build", "--release", "--quiet", "--locked"])?;

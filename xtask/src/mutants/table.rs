@@ -107,4 +107,42 @@ mod tests {
     fn unknown_keys_are_refused() {
         assert!(parse("pblk", &TABLE.replace("breaks", "brakes")).is_err());
     }
+
+    /// The numbered promises of a page, by the headings above them.
+    fn promises(page: &str, text: &str) -> Vec<String> {
+        let mut chapter = String::new();
+        let mut found = Vec::new();
+        for line in text.lines() {
+            if line.starts_with('#') {
+                chapter = match (page, line.trim_start_matches('#').trim()) {
+                    ("f2fs", "Zones") => " zoned".into(),
+                    ("f2fs", "Append-only address spaces") => " append-only".into(),
+                    ("f2fs", "Upcalls") => " upcalls".into(),
+                    ("f2fs", "GC journal") => " gc-journal".into(),
+                    _ => String::new(),
+                };
+            }
+            let number = line.split_once(". ").and_then(|(number, _)| number.parse::<u32>().ok());
+            found.extend(number.map(|number| format!("{page}{chapter} {number}")));
+        }
+        found
+    }
+
+    #[test]
+    fn every_numbered_promise_has_a_mutant() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        let mutants = load(&root).unwrap();
+        let mut numbered = 0;
+        for page in ["device", "posix", "f2fs"] {
+            let file = root.join("docs/semantics").join(page).with_extension("md");
+            for promise in promises(page, &std::fs::read_to_string(file).unwrap()) {
+                numbered += 1;
+                assert!(
+                    mutants.iter().any(|mutant| mutant.promise.contains(&promise)),
+                    "{promise}"
+                );
+            }
+        }
+        assert_eq!(numbered, 18 + 33 + 6 + 5 + 5 + 12);
+    }
 }
