@@ -29,8 +29,9 @@ const USAGE: &str = "usage: cargo xtask tidy
        cargo xtask fuzz TARGET --input FILE         a target with the input of a finding alone
        cargo xtask rules [--seeds N] [--cuts N] [--only ARGUMENTS]   seeds and cuts that find each safety rule missing;
                                                     of campaigns whose arguments contain these, such as f2fs
-       cargo xtask mutants [--only TEXT] [--jobs N] [--long SECONDS] [--list] [--restart]   planted defects, and which
-                                                    check of CI catches each; resumed where it was interrupted
+       cargo xtask mutants [--only TEXT] [--jobs N] [--first] [--long SECONDS] [--list] [--restart]   planted
+                                                    defects, and which check of CI catches each; resumed where it was
+                                                    interrupted
        cargo xtask verdicts PAPER.JSON...           reproductions of papers, as Markdown tables";
 
 fn main() -> ExitCode {
@@ -129,6 +130,7 @@ fn mutant_options(args: &[&str]) -> Option<mutants::Options> {
             "--jobs" => options.jobs = args.next()?.parse().ok()?,
             "--long" => options.long = args.next()?.parse().ok()?,
             "--list" => options.list = true,
+            "--first" => options.first = true,
             "--restart" => options.restart = true,
             _ => return None,
         }

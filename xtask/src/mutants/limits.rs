@@ -41,6 +41,11 @@ impl Limits {
         Ok(Self { file: file.to_owned(), sources: sources.to_owned(), seconds })
     }
 
+    /// Seconds that a check takes without a mutant; infinite if it did not run yet.
+    pub(super) fn cost(&self, check: &str) -> f64 {
+        self.seconds.get(check).copied().unwrap_or(f64::INFINITY)
+    }
+
     pub(super) fn find(&self, check: &str) -> Option<Duration> {
         self.seconds.get(check).map(|seconds| Duration::from_secs_f64(seconds * 5.0 + 60.0))
     }
