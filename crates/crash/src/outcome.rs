@@ -100,6 +100,16 @@ impl Violation {
         }
     }
 
+    /// What went wrong, without what tells two cases of it apart: numbers and names of files.
+    #[must_use]
+    pub fn class(&self) -> String {
+        let word = |word: &str| match word.contains('/') {
+            true => "NAME".to_owned(),
+            false => word.replace(|c: char| c.is_ascii_digit(), ""),
+        };
+        self.what.split(' ').map(word).collect::<Vec<_>>().join(" ")
+    }
+
     /// What the sector showed, and what it may show.
     fn mismatch(&self) -> Option<String> {
         let lba = self.lba?;

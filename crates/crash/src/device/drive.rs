@@ -14,6 +14,7 @@ use crate::device::subject::{DeviceUnderTest, Power, TriggerMode};
 use crate::draw::plan::{CutPlan, Trigger};
 use crate::event::{Content, EventKind};
 use crate::outcome::Counts;
+use crate::shrink::reduction::Cut as Pin;
 use nandscape_block::{
     BlockError, Completion, Done, Lba, Payload, Reply, SectorData, Submit, Token,
 };
@@ -35,6 +36,16 @@ impl CheckFailure {
         Self { what: what.into(), mismatch: None }
     }
 
+    /// The FTL panicked.
+    pub(crate) fn panicked() -> Self {
+        Self::new("the FTL panicked")
+    }
+
+    /// The object at fault.
+    pub(crate) fn object(&self) -> Option<Object> {
+        self.mismatch.as_ref().map(|mismatch| mismatch.object)
+    }
+
     pub(crate) fn content(what: &str, mismatch: Mismatch) -> Self {
         Self { what: what.into(), mismatch: Some(mismatch) }
     }
@@ -43,8 +54,8 @@ impl CheckFailure {
 /// How a phase ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum End {
-    /// Power is to be cut at this instant.
-    Cut(Nanos),
+    /// Power is to be cut at this instant, which is this in relation to the last request of the load.
+    Cut(Nanos, Pin),
     /// All requests are answered.
     Finished,
 }
@@ -71,15 +82,25 @@ struct Cut<'a> {
     submitted: u64,
     acked: u64,
     at: Nanos,
+    last: LastRequest,
+}
+
+/// The last request of the load that was submitted: its number, when, and the media commands before it.
+#[derive(Clone, Copy, Debug)]
+struct LastRequest {
+    number: u32,
+    at: Nanos,
+    commands: u64,
 }
 
 impl<'a> Cut<'a> {
-    fn new(plan: &'a CutPlan, began: Nanos) -> Self {
+    fn new(plan: &'a CutPlan, began: Nanos, commands: u64) -> Self {
         let at = match plan.trigger {
             Trigger::Instant(after) => began + after + Nanos(1),
             _ => Nanos::MAX,
         };
-        Self { plan, requests: 0, submitted: 0, acked: 0, at }
+        let last = LastRequest { number: 0, at: began, commands };
+        Self { plan, requests: 0, submitted: 0, acked: 0, at, last }
     }
 
     fn watch(&self) -> TriggerMode {
@@ -87,6 +108,14 @@ impl<'a> Cut<'a> {
             Trigger::Command(kind, n) => TriggerMode::Notice(kind, n),
             Trigger::OffAfter(n) => TriggerMode::OffAfter(n),
             _ => TriggerMode::Nothing,
+        }
+    }
+
+    /// Where the cut is in relation to the last request: by media commands if it is between two of them.
+    fn pin(&self, at: Nanos, power: Power, commands: u64) -> Pin {
+        match power {
+            Power::Off(_) => Pin::AfterCommands(commands - self.last.commands),
+            _ => Pin::After(at.saturating_sub(self.last.at + Nanos(1))),
         }
     }
 
@@ -161,15 +190,19 @@ impl<'a, 'h, S: DeviceUnderTest> Driver<'a, 'h, S> {
 
     /// Runs the host's phase until the planned cut, or to its end when none is planned.
     pub(crate) fn run(&mut self, plan: Option<&CutPlan>) -> Result<End, CheckFailure> {
-        let mut cut = plan.map(|plan| Cut::new(plan, self.now));
+        let commands = self.device.media_commands();
+        let mut cut = plan.map(|plan| Cut::new(plan, self.now, commands));
         self.device.watch(cut.as_ref().map_or(TriggerMode::Nothing, Cut::watch));
-        let (next, depth) = (self.host.next(), self.host.depth());
+        let next = self.host.next();
+        let depth = self.host.requests().depth();
         let mut queue = Queue { next, depth, not_before: self.now };
         let mut idle_steps = 0;
         loop {
             if matches!(self.device.power(), Power::Off(_)) {
-                return match plan.map(|plan| plan.trigger) {
-                    Some(Trigger::OffAfter(_)) => Ok(End::Cut(self.now + Nanos(1))),
+                return match &cut {
+                    Some(cut) if cut.plan.trigger.is_off() => {
+                        Ok(self.end_at(cut, self.now + Nanos(1)))
+                    }
                     _ => Err(self.stuck("device not idle within the command limit")),
                 };
             }
@@ -183,8 +216,8 @@ impl<'a, 'h, S: DeviceUnderTest> Driver<'a, 'h, S> {
                 cut.at
             });
             let Some((at, step)) = self.next_step(&queue).filter(|(at, _)| *at < cut_at) else {
-                if cut_at < Nanos::MAX {
-                    return Ok(End::Cut(cut_at));
+                if let Some(cut) = cut.filter(|cut| cut.at < Nanos::MAX) {
+                    return Ok(self.end_at(&cut, cut_at));
                 }
                 return Err(self.stuck("deadlock: no pending event"));
             };
@@ -200,12 +233,31 @@ impl<'a, 'h, S: DeviceUnderTest> Driver<'a, 'h, S> {
                 }
                 Step::Completion => self.complete(cut.as_mut())?,
                 Step::Submit(request) => {
+                    cut.iter_mut().for_each(|cut| self.note_last(cut));
                     self.submit(request);
                     self.check_resets()?;
                     cut.iter_mut().for_each(|cut| cut.note_submitted(&request));
                     queue.next = self.host.next();
                 }
             }
+        }
+    }
+
+    fn end_at(&self, cut: &Cut<'_>, at: Nanos) -> End {
+        End::Cut(at, cut.pin(at, self.device.power(), self.device.media_commands()))
+    }
+
+    /// A request is about to be submitted: notes it, and the power switch may count from here.
+    fn note_last(&mut self, cut: &mut Cut<'_>) {
+        let number = self.host.requests().drawn();
+        if number == cut.last.number {
+            return;
+        }
+        cut.last = LastRequest { number, at: self.now, commands: self.device.media_commands() };
+        if let Trigger::OffAfterLastRequest(n) = cut.plan.trigger
+            && self.host.requests().is_drawn()
+        {
+            self.device.watch(TriggerMode::OffAfter(n));
         }
     }
 

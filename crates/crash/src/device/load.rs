@@ -4,8 +4,11 @@ use crate::device::request::{Request, Sender};
 use crate::device::streams::{Senders, Streams};
 use crate::draw::sample::pick;
 use crate::settings::Settings;
+use crate::shrink::keep::Keep;
+use crate::shrink::numbers::Numbers;
 use nandscape_block::{Flags, Lba};
 use nandscape_rt::{Nanos, Stream};
+use std::collections::VecDeque;
 
 /// What comes next of a load.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -115,14 +118,34 @@ pub(crate) struct LoadSource<'a> {
     rested: bool,
     /// A commit is due once everything is waited for.
     draining: bool,
+    /// The requests that are sent. The others are drawn all the same.
+    keep: Keep,
+    /// What comes before the next of these, and that request.
+    held: VecDeque<Next>,
 }
 
 impl<'a> LoadSource<'a> {
-    /// Requests on a device of `sectors`.
-    pub(crate) fn new(load: &'a Load, sectors: u64) -> Self {
+    /// Requests on a device of `sectors`, as many of them as are left.
+    pub(crate) fn new(load: &'a Load, sectors: u64, keep: Keep) -> Self {
         let span = (sectors * u64::from(load.span_percent) / 100).clamp(1, sectors);
         let senders = Senders::new(load.streams, sectors);
-        Self { load, senders, span, issued: 0, rested: true, draining: false }
+        let held = VecDeque::new();
+        Self { load, senders, span, issued: 0, rested: true, draining: false, keep, held }
+    }
+
+    /// The number of the last request that was drawn, from 1.
+    pub(crate) const fn drawn(&self) -> u32 {
+        self.issued
+    }
+
+    /// Whether the last request was drawn.
+    pub(crate) fn is_drawn(&self) -> bool {
+        self.issued >= self.keep.last(self.load.ops)
+    }
+
+    /// The requests that were sent.
+    pub(crate) fn sent(&self) -> Numbers {
+        self.keep.up_to(self.issued)
     }
 
     fn pause(&self, rng: &mut Stream) -> Option<Nanos> {
@@ -184,6 +207,30 @@ impl<'a> LoadSource<'a> {
     }
 
     pub(crate) fn next(&mut self, rng: &mut Stream) -> Next {
+        if self.keep.is_all() {
+            return self.drawn_next(rng);
+        }
+        if let Some(next) = self.held.pop_front() {
+            return next;
+        }
+        let (mut pause, mut drain) = (None, false);
+        while !self.is_drawn() {
+            match self.drawn_next(rng) {
+                // The time between two requests stays what it is.
+                Next::Pause(span) => pause = Some(pause.unwrap_or(Nanos::ZERO) + span),
+                Next::Drain => drain = true,
+                Next::Submit(_) if !self.keep.has(self.issued) => drain = false,
+                request => {
+                    let pause = pause.map(Next::Pause).into_iter();
+                    self.held.extend(pause.chain(drain.then_some(Next::Drain)).chain([request]));
+                    return self.held.pop_front().unwrap_or(Next::End);
+                }
+            }
+        }
+        Next::End
+    }
+
+    fn drawn_next(&mut self, rng: &mut Stream) -> Next {
         if self.issued >= self.load.ops {
             return Next::End;
         }

@@ -115,11 +115,20 @@ struct Acked {
 /// What was acknowledged between two power cuts and is not covered, in that order.
 type Epoch = Vec<Acked>;
 
-/// What happened to one object.
+/// What happened to one object, or all that happened.
 #[derive(Clone, Debug)]
 struct EventLog {
-    object: Object,
+    object: Option<Object>,
+    /// Whether requests for other objects are logged, too; reads as long as the load runs.
+    of_all: bool,
+    reads: bool,
     events: Vec<LogEvent>,
+}
+
+impl EventLog {
+    const fn new(object: Option<Object>, of_all: bool) -> Self {
+        Self { object, of_all, reads: false, events: Vec::new() }
+    }
 }
 
 /// The model; see the head of this file.
@@ -140,8 +149,18 @@ impl Model {
             events: 0,
             // Epoch 0 is before the first request: what a fresh device shows.
             epochs: vec![Epoch::default(), Epoch::default()],
-            event_log: watched.map(|object| EventLog { object, events: Vec::new() }),
+            event_log: watched.map(|object| EventLog::new(Some(object), false)),
         }
+    }
+
+    /// The same, with a log of all that happens, in which `watched` is the object at fault.
+    pub(crate) fn with_story(watched: Option<Object>) -> Self {
+        Self { event_log: Some(EventLog::new(watched, true)), ..Self::new(None) }
+    }
+
+    /// Whether the reads that follow are those of a load.
+    pub(crate) fn load_runs(&mut self, runs: bool) {
+        self.event_log.iter_mut().for_each(|log| log.reads = runs);
     }
 
     /// What happened to the watched object.
@@ -296,17 +315,19 @@ impl Model {
     /// What a read returned at the watched object, and the sector of the read that it is.
     #[must_use]
     pub fn watched_content(&self, issue: &Issue, payload: &Payload) -> Option<(u32, Content)> {
-        let object = self.event_log.as_ref()?.object;
+        let object = self.event_log.as_ref()?.object?;
         let sector = u32::try_from(object.0.checked_sub(issue.first.0)?).ok()?;
         let read = sector < issue.sectors;
         read.then(|| (sector, Content::of(&payload.sector(sector), object.0)))
     }
 
-    /// Whether the event log covers an object of this request, or the request concerns all.
+    /// Whether the event log covers this request: it has the object that is watched, or concerns all.
     #[must_use]
     pub fn watches(&self, issue: &Issue) -> bool {
         self.event_log.as_ref().is_some_and(|s| {
-            issue.covers_before.is_some() || issue.first.run(issue.sectors).contains(&s.object)
+            let is_of = |object| issue.first.run(issue.sectors).contains(object);
+            let is_logged = s.of_all && (s.reads || issue.kind != Kind::Idle);
+            issue.covers_before.is_some() || is_logged || s.object.as_ref().is_some_and(is_of)
         })
     }
 

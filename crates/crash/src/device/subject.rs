@@ -72,6 +72,11 @@ pub trait DeviceUnderTest: BlockDevice + Sized {
     /// What went through to the media since the device became ready, recovery included.
     fn commands(&self) -> CommandCounts;
 
+    /// Commands that the media have taken, reads included, since the device was made. The power switch counts these.
+    fn media_commands(&self) -> u64 {
+        0
+    }
+
     /// Power is cut at `at`: all volatile state is gone.
     fn cut(self, at: Nanos) -> Self::PoweredOff;
 

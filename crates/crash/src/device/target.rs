@@ -2,14 +2,18 @@
 
 use crate::coverage::Coverage;
 use crate::device::campaign::run_device;
+use crate::device::drive::CheckFailure;
+use crate::device::reduced::Repeated;
 use crate::device::resets::{LostCopy, ResetWatch};
 use crate::device::subject::{CommandCounts, DeviceUnderTest, Power, Recovery, TriggerMode};
 use crate::device::trigger::CommandTrigger;
+use crate::draw::faults::FaultRates;
 use crate::draw::kind::cores;
 use crate::draw::scenario::{Options, Scenario};
 use crate::loss::{self, Faulty, Loss};
 use crate::outcome::{CampaignReport, Counts, Progress, SeedOutcome, Violation};
 use crate::settings::Settings;
+use crate::shrink::minimised::Minimised;
 use nandscape_block::{
     Attention, Bio, BlockDevice, Completion, DeviceCaps, Lba, Op, SectorData, Submit, Token,
 };
@@ -55,14 +59,44 @@ pub(crate) struct Target {
 #[must_use]
 pub fn run_seed(seed: u64, options: &Options) -> SeedOutcome {
     match draw_device(seed, options) {
-        Ok((scenario, target)) => {
-            // Nothing of a panicked run is looked at again.
-            let run = AssertUnwindSafe(|| run_scenario(&scenario, target, options));
-            let panicked = |_| broken(&scenario, "the FTL panicked".into());
-            catch_unwind(run).unwrap_or_else(panicked)
-        }
+        Ok((scenario, target)) => match &options.only {
+            Some(only) => repeated(&scenario, options, |mut repeated| repeated.run(only)),
+            None => {
+                // Nothing of a panicked run is looked at again.
+                let run = AssertUnwindSafe(|| run_scenario(&scenario, target, options));
+                let panicked = |_| broken(&scenario, CheckFailure::panicked().what);
+                catch_unwind(run).unwrap_or_else(panicked)
+            }
+        },
         Err((scenario, what)) => broken(&scenario, what),
     }
+}
+
+/// Shrinks the violation of a seed, if it has one, with at most so many runs; `on_run` hears of each.
+pub fn shrink_seed(
+    seed: u64,
+    options: &Options,
+    runs_max: u32,
+    on_run: &mut dyn FnMut(),
+) -> Option<Minimised> {
+    let (scenario, _) = draw_device(seed, options).ok()?;
+    repeated(&scenario, options, |mut repeated| repeated.shrink(runs_max, on_run))
+}
+
+/// A scenario that is run several times.
+fn repeated<T>(
+    scenario: &Scenario,
+    options: &Options,
+    work: impl FnOnce(Repeated<'_, Target>) -> T,
+) -> T {
+    let settings = scenario.settings();
+    let without_faults = Scenario { faults: FaultRates::default(), ..scenario.clone() };
+    let mut make = |faults| {
+        let scenario = if faults { scenario } else { &without_faults };
+        Target::format(scenario, options).ok()
+    };
+    let (seed, plan) = (scenario.seed, &scenario.plan);
+    work(Repeated { seed, plan, scenario: &settings, make: &mut make })
 }
 
 /// The first scenario of a seed that the FTL does not refuse, and its fresh device; else the last one
@@ -301,6 +335,10 @@ impl DeviceUnderTest for Target {
             program_failures: writes.iter().map(|count| count.failed).sum(),
             erase_failures: counters.resets.failed,
         }
+    }
+
+    fn media_commands(&self) -> u64 {
+        faulty(self.ftl.media()).commands()
     }
 
     fn cut(self, at: Nanos) -> PoweredOffDevice {

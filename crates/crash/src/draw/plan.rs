@@ -11,6 +11,7 @@ use crate::device::trigger::CommandKind;
 use crate::draw::family::ScenarioFamily;
 use crate::draw::sample::{log_uniform, pick};
 use crate::settings::Settings;
+use crate::shrink::reduction::{Cut, Round};
 use nandscape_rt::{Nanos, Stream};
 
 /// What sets off a power cut; numbers count from the beginning of the round, from 1.
@@ -31,6 +32,17 @@ pub enum Trigger {
     Command(CommandKind, u64),
     /// Right behind the n-th media command.
     OffAfter(u64),
+    /// The last request of the load is submitted. No seed draws this; reduced runs have it.
+    LastRequest,
+    /// Right behind the n-th media command from the submission of the last request on. Like the former.
+    OffAfterLastRequest(u64),
+}
+
+impl Trigger {
+    /// Whether power goes off between two media commands.
+    pub(crate) const fn is_off(self) -> bool {
+        matches!(self, Self::OffAfter(_) | Self::OffAfterLastRequest(_))
+    }
 }
 
 /// One round's cut.
@@ -45,6 +57,20 @@ pub struct CutPlan {
 }
 
 impl CutPlan {
+    /// What is left of it in a reduced round; none without a power cut.
+    pub(crate) fn reduced(&self, round: &Round) -> Option<Self> {
+        let recovery_cuts = (1..).zip(&self.recovery_cuts);
+        let recovery_cuts = recovery_cuts.filter(|(number, _)| round.recovery.has(*number));
+        let (trigger, delay) = match round.cut {
+            Cut::Drawn => (self.trigger, self.delay),
+            Cut::None => return None,
+            Cut::After(delay) => (Trigger::LastRequest, delay),
+            Cut::AfterCommands(count) => (Trigger::OffAfterLastRequest(count), self.delay),
+        };
+        let recovery_cuts = recovery_cuts.map(|(_, after)| *after).collect();
+        Some(Self { trigger, delay, recovery_cuts })
+    }
+
     fn settings(&self) -> Settings {
         let cut = Settings::default();
         let cut = match self.trigger {
@@ -57,6 +83,8 @@ impl CutPlan {
             Trigger::Command(CommandKind::Read, n) => cut.with("at_media_read", n),
             Trigger::Command(CommandKind::Reset, n) => cut.with("at_media_reset", n),
             Trigger::OffAfter(n) => cut.with("after_media_commands", n),
+            Trigger::LastRequest => cut.with("at_last_request", true),
+            Trigger::OffAfterLastRequest(n) => cut.with("after_media_commands_of_last_request", n),
         };
         let again = Some(self.recovery_cuts.clone()).filter(|cuts| !cuts.is_empty());
         cut.with("delay_ns", self.delay).with_some("recovery_after_media_commands", again)

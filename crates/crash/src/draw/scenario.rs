@@ -16,6 +16,7 @@ use crate::draw::plan::Plan;
 use crate::draw::sample::{log_uniform, pick};
 use crate::draw::{edge_cases, geometry};
 use crate::settings::Settings;
+use crate::shrink::reduction::Reduction;
 use nandscape_ftl::{FtlConfig, FtlKind, FtlRun, OmittedRule};
 use nandscape_media::{ChunkId, Delays, DeviceTiming, Geometry, LinkTiming, NandTiming, UnitId};
 use nandscape_rt::Stream;
@@ -67,6 +68,8 @@ pub struct Options {
     pub wanted: Option<RegionsWanted>,
     /// Devices at the edges of what may be.
     pub edge_cases: bool,
+    /// What is left of each seed's run; `None`: all of it.
+    pub only: Option<Reduction>,
 }
 
 impl Default for Options {
@@ -88,6 +91,7 @@ impl Default for Options {
             media_sectors_min: 0,
             wanted: None,
             edge_cases: false,
+            only: None,
         }
     }
 }

@@ -25,6 +25,7 @@ use crate::device::load::{LoadSource, Next};
 use crate::device::model::Object;
 use crate::device::request::{Request, Sender};
 use crate::draw::plan::Plan;
+use crate::shrink::keep::Keep;
 use nandscape_block::{DeviceCaps, Flags, Lba, RegionKind, Reply};
 use nandscape_rt::Stream;
 use std::collections::{BTreeMap, VecDeque};
@@ -456,18 +457,22 @@ fn is_appendable(logs: &[(Range<u64>, u64)], lba: Lba) -> bool {
 }
 
 impl HostView for Log<'_> {
-    fn begin(&mut self, phase: Phase) {
+    fn begin(&mut self, phase: Phase, keep: Keep) {
         self.phase = phase;
         self.requests = match phase {
-            Phase::Fill => Requests::listed(self.fill()),
-            Phase::Load => Requests::Drawn(LoadSource::new(&self.plan.load, self.sectors())),
+            Phase::Fill => self.fill(keep),
+            Phase::Load => Requests::Drawn(LoadSource::new(&self.plan.load, self.sectors(), keep)),
             Phase::Inspect => Requests::listed(self.inspect()),
             Phase::Finish => Requests::listed(self.finish()),
         };
     }
 
-    fn depth(&self) -> usize {
-        self.requests.depth()
+    fn requests(&self) -> &Requests<'_> {
+        &self.requests
+    }
+
+    fn load_rng(&mut self) -> &mut Stream {
+        &mut self.load_rng
     }
 
     fn next(&mut self) -> Next {

@@ -17,8 +17,10 @@ mod zoned;
 
 use crate::device::load::{LoadSource, Next};
 use crate::device::model::{Mismatch, Object};
-use crate::device::request::Request;
+use crate::device::request::{Request, Sender};
 use crate::draw::plan::Plan;
+use crate::shrink::keep::Keep;
+use crate::shrink::numbers::Numbers;
 use log::Log;
 use nandscape_block::zone::ZoneStatus;
 use nandscape_block::{DeviceCaps, Lba, RegionKind, Reply, SectorData};
@@ -48,11 +50,14 @@ pub(crate) enum Phase {
 /// A host's use of an address space. Requests take effect in the order in which they are submitted,
 /// as far as they concern the same sectors or the same zone.
 pub(crate) trait HostView {
-    /// Begins a phase.
-    fn begin(&mut self, phase: Phase);
+    /// Begins a phase, with what is left of its numbered requests.
+    fn begin(&mut self, phase: Phase, keep: Keep);
 
-    /// Requests in flight at once.
-    fn depth(&self) -> usize;
+    /// The requests of the phase.
+    fn requests(&self) -> &Requests<'_>;
+
+    /// Where the draws of the load are.
+    fn load_rng(&mut self) -> &mut Stream;
 
     /// What comes next in this phase.
     fn next(&mut self) -> Next;
@@ -102,9 +107,12 @@ pub(crate) fn host_of<'a>(seed: u64, plan: &'a Plan, caps: &DeviceCaps) -> Box<d
     }
 }
 
-/// The requests of a phase: a list, or what a load draws.
-enum Requests<'a> {
+/// The requests of a phase: a list, the writes that fill a device, or what a load draws. Those of the last two are
+/// numbered from 1.
+pub(crate) enum Requests<'a> {
     Listed(vec::IntoIter<Request>),
+    /// The writes that are left, and a flush.
+    Filling { requests: vec::IntoIter<Request>, writes: usize, keep: Keep },
     Drawn(LoadSource<'a>),
 }
 
@@ -113,16 +121,44 @@ impl Requests<'_> {
         Self::Listed(requests.into_iter())
     }
 
-    fn depth(&self) -> usize {
+    fn filling(mut requests: Vec<Request>, keep: Keep) -> Self {
+        let writes = requests.len();
+        requests.push(Request::Flush(Sender::ANONYMOUS));
+        Self::Filling { requests: requests.into_iter(), writes, keep }
+    }
+
+    /// Requests in flight at once.
+    pub(crate) fn depth(&self) -> usize {
         match self {
-            Self::Listed(_) => SCAN_DEPTH,
+            Self::Listed(_) | Self::Filling { .. } => SCAN_DEPTH,
             Self::Drawn(load) => load.depth(),
+        }
+    }
+
+    /// The number of the last request that a load has drawn.
+    pub(crate) const fn drawn(&self) -> u32 {
+        if let Self::Drawn(load) = self { load.drawn() } else { 0 }
+    }
+
+    /// Whether a load has drawn its last request.
+    pub(crate) fn is_drawn(&self) -> bool {
+        if let Self::Drawn(load) = self { load.is_drawn() } else { false }
+    }
+
+    /// The numbered requests that were sent.
+    pub(crate) fn sent(&self) -> Numbers {
+        match self {
+            Self::Listed(_) => Numbers::default(),
+            Self::Filling { requests, writes, keep } => keep.first((writes + 1 - requests.len()).min(*writes)),
+            Self::Drawn(load) => load.sent(),
         }
     }
 
     fn next(&mut self, rng: &mut Stream) -> Next {
         match self {
-            Self::Listed(requests) => requests.next().map_or(Next::End, Next::Submit),
+            Self::Listed(requests) | Self::Filling { requests, .. } => {
+                requests.next().map_or(Next::End, Next::Submit)
+            }
             Self::Drawn(load) => load.next(rng),
         }
     }

@@ -5,6 +5,7 @@ use crate::device::load::{LoadSource, Next, windows};
 use crate::device::model::Object;
 use crate::device::request::{Request, Sender};
 use crate::draw::plan::Plan;
+use crate::shrink::keep::Keep;
 use nandscape_block::{DeviceCaps, Flags, Lba};
 use nandscape_rt::Stream;
 
@@ -33,14 +34,15 @@ impl<'a> Random<'a> {
         }
     }
 
-    fn fill(&self) -> Vec<Request> {
+    fn fill(&self, keep: Keep) -> Requests<'a> {
         let filled = self.sectors * u64::from(self.plan.load.fill_percent) / 100;
-        let writes = windows(filled, self.window).map(|(lba, sectors)| {
+        let left = (1..).zip(windows(filled, self.window)).filter(|(number, _)| keep.has(*number));
+        let writes = left.map(|(_, (lba, sectors))| {
             let first = lba.0 % self.sectors;
             let sectors = u64::from(sectors).min(self.sectors - first);
             Request::Write(Lba(first), sectors as u32, Flags::NONE, Sender::ANONYMOUS)
         });
-        writes.chain([Request::Flush(Sender::ANONYMOUS)]).collect()
+        Requests::filling(writes.collect(), keep)
     }
 
     fn reads(&self) -> impl Iterator<Item = Request> + use<> {
@@ -59,17 +61,21 @@ impl<'a> Random<'a> {
 }
 
 impl HostView for Random<'_> {
-    fn begin(&mut self, phase: Phase) {
+    fn begin(&mut self, phase: Phase, keep: Keep) {
         self.requests = match phase {
-            Phase::Fill => Requests::listed(self.fill()),
-            Phase::Load => Requests::Drawn(LoadSource::new(&self.plan.load, self.sectors)),
+            Phase::Fill => self.fill(keep),
+            Phase::Load => Requests::Drawn(LoadSource::new(&self.plan.load, self.sectors, keep)),
             Phase::Inspect => Requests::listed(self.inspect()),
             Phase::Finish => Requests::listed(self.finish()),
         };
     }
 
-    fn depth(&self) -> usize {
-        self.requests.depth()
+    fn requests(&self) -> &Requests<'_> {
+        &self.requests
+    }
+
+    fn load_rng(&mut self) -> &mut Stream {
+        &mut self.load_rng
     }
 
     fn next(&mut self) -> Next {

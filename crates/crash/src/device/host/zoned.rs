@@ -14,6 +14,7 @@ use crate::device::load::{LoadSource, Next};
 use crate::device::model::{Mismatch, Object, tag_of, written_by};
 use crate::device::request::{Request, Sender};
 use crate::draw::plan::Plan;
+use crate::shrink::keep::Keep;
 use nandscape_block::zone::{ZoneId, ZoneInfo, ZoneState, ZoneStatus};
 use nandscape_block::{DeviceCaps, Flags, Lba, RegionKind, Reply, SectorData, Tag};
 use nandscape_rt::Stream;
@@ -167,13 +168,22 @@ impl<'a> Zoned<'a> {
     }
 
     /// Fills zones in order, as many as may be active and then those that become full.
-    fn fill(&self) -> Vec<Request> {
+    fn fill(&self, keep: Keep) -> Requests<'a> {
         let percent = u64::from(self.plan.load.fill_percent.min(100));
         let zones = self.zones.len() as u64 * percent / 100;
-        let filled = self.zones[..zones as usize].iter().map(Zone::range);
-        let write = |(lba, sectors)| Request::Write(lba, sectors, Flags::NONE, Sender::ANONYMOUS);
-        let writes = Self::pieces(filled, self.window).into_iter().map(write);
-        writes.chain([Request::Flush(Sender::ANONYMOUS)]).collect()
+        let (mut number, mut writes) = (0, Vec::new());
+        for zone in &self.zones[..zones as usize] {
+            // What is left goes to the write pointer.
+            let mut at = Lba(zone.start);
+            for (_, sectors) in Self::pieces([zone.range()].into_iter(), self.window) {
+                number += 1;
+                if keep.has(number) {
+                    writes.push(Request::Write(at, sectors, Flags::NONE, Sender::ANONYMOUS));
+                    at = at.plus(sectors.into());
+                }
+            }
+        }
+        Requests::filling(writes, keep)
     }
 
     fn inspect(&mut self) -> Vec<Request> {
@@ -307,18 +317,22 @@ fn described(info: &ZoneInfo) -> String {
 }
 
 impl HostView for Zoned<'_> {
-    fn begin(&mut self, phase: Phase) {
+    fn begin(&mut self, phase: Phase, keep: Keep) {
         self.phase = phase;
         self.requests = match phase {
-            Phase::Fill => Requests::listed(self.fill()),
-            Phase::Load => Requests::Drawn(LoadSource::new(&self.plan.load, self.sectors)),
+            Phase::Fill => self.fill(keep),
+            Phase::Load => Requests::Drawn(LoadSource::new(&self.plan.load, self.sectors, keep)),
             Phase::Inspect => Requests::listed(self.inspect()),
             Phase::Finish => Requests::listed(self.finish()),
         };
     }
 
-    fn depth(&self) -> usize {
-        self.requests.depth()
+    fn requests(&self) -> &Requests<'_> {
+        &self.requests
+    }
+
+    fn load_rng(&mut self) -> &mut Stream {
+        &mut self.load_rng
     }
 
     fn next(&mut self) -> Next {

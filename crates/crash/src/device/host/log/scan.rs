@@ -1,10 +1,12 @@
 //! What the host of append-only regions fills a device with, and what it reads of it.
 
+use super::super::Requests;
 use super::{Log, is_appendable};
 use crate::device::request::{Request, Sender};
+use crate::shrink::keep::Keep;
 use nandscape_block::{Flags, Lba};
 
-impl Log<'_> {
+impl<'a> Log<'a> {
     /// Runs of sectors whose objects lie one after the other, and that the host may read.
     fn runs(&self) -> Vec<(Lba, u32)> {
         let fixed = self.fixed.clone().map(|lba| (lba, 1 + lba - self.fixed.start));
@@ -35,20 +37,24 @@ impl Log<'_> {
     }
 
     /// Writes slots in order, then flushes.
-    pub(super) fn fill(&mut self) -> Vec<Request> {
+    pub(super) fn fill(&mut self, keep: Keep) -> Requests<'a> {
         let percent = u64::from(self.plan.load.fill_percent.min(100));
         let filled = self.slots.len() as u64 * percent / 100;
         let window = self.window;
-        let (mut slot, mut requests) = (0, Vec::new());
+        let (mut slot, mut number, mut requests) = (0, 0, Vec::new());
         while slot < filled {
             let count = u64::from(window).min(filled - slot) as u32;
+            number += 1;
+            if !keep.has(number) {
+                slot += u64::from(count);
+                continue;
+            }
             let write = self.write(slot, count, Flags::NONE, Sender::ANONYMOUS);
             let Some(Request::Write(_, sectors, ..)) = write else { break };
             slot += u64::from(sectors);
             requests.extend(write);
         }
-        requests.push(Request::Flush(Sender::ANONYMOUS));
-        requests
+        Requests::filling(requests, keep)
     }
 
     pub(super) fn inspect(&mut self) -> Vec<Request> {
