@@ -55,7 +55,9 @@ pub struct Steps {
 }
 
 impl Steps {
-    const fn all(self) -> u64 {
+    /// All of them.
+    #[must_use]
+    pub const fn all(self) -> u64 {
         self.landings + self.takings + self.flushes
     }
 }

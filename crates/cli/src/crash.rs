@@ -6,6 +6,7 @@ mod findings;
 mod fs;
 mod ground;
 mod json;
+mod minimise;
 mod omit;
 mod oracle;
 
@@ -17,10 +18,13 @@ use crate::progress::Progress;
 use crate::replace::deliver;
 use crate::writable::expect_writable;
 use anyhow::anyhow;
-use findings::{End, Findings, SEEDS};
+use findings::{End, Findings, Found, SEEDS};
+use minimise::{Shrink, minimise};
 use nandscape_crash::matrix::{Matrix, MatrixReport};
+use nandscape_crash::plan::Plan;
 use nandscape_crash::{
-    CampaignReport, FaultRates, Options, SeedOutcome, StackChoice, has_compositions, run_seed,
+    CampaignReport, FaultRates, Options, RUNS_MAX, Reduction, SeedOutcome, StackChoice,
+    has_compositions, run_seed, shrink_seed,
 };
 use nandscape_lab::stack::Stack;
 use nandscape_rt::words::{counted, grouped};
@@ -52,10 +56,17 @@ pub(crate) fn crash(args: &CrashArgs) -> Result<(), Failure> {
     }
     let seeds = args.seeds.unwrap_or(DEFAULT_SEEDS);
     let end = end_of(args, seeds)?;
+    check_only(args, |only| {
+        let Options { family, rounds, intensity_percent, .. } = options;
+        let plan = Plan::draw(args.first, family, rounds, intensity_percent);
+        only.check(plan.cuts.len() as u32, false)
+    })?;
     let ran = campaign(&options, args.first, end, threads(args.jobs.jobs));
     let report = &ran.report;
     let finished = format!("{} of {}", grouped(report.seeds), counted(seeds, SEEDS));
-    let findings = ran.findings(args, finished);
+    let findings = ran.findings(args, finished, &|found, on_run| {
+        shrink_seed(found.violation.seed, &options, RUNS_MAX, on_run)
+    });
     let text = || findings.text(&report.totals());
     write_report(&text, &|| json::campaign(&findings, report), &args.output)?;
     findings.result()
@@ -77,20 +88,28 @@ pub(crate) struct Ran {
 }
 
 impl Ran {
-    /// What it found; `finished` is how much of it is finished.
-    fn findings<'a>(&'a self, args: &'a CrashArgs, finished: String) -> Findings<'a> {
+    /// What it found, minimised by `shrink`; `finished` is how much of it is finished.
+    fn findings<'a>(
+        &'a self,
+        args: &'a CrashArgs,
+        finished: String,
+        shrink: &Shrink<'_>,
+    ) -> Findings<'a> {
         let Self { report, end, wall_s } = self;
         let last = args.first.saturating_add(report.seeds.saturating_sub(1));
         let what = match report.seeds {
             1 => format!("seed {last}"),
             _ => format!("seeds {} to {last}", args.first),
         };
+        let found = report.violations.iter().map(|violation| Found::new(None, violation));
+        let mut violations: Vec<_> = found.collect();
+        minimise(&mut violations, args, *end, shrink);
         Findings {
             args,
             end: *end,
             seeds: report.seeds,
             finished,
-            violations: report.violations.iter().map(|violation| (None, violation)).collect(),
+            violations,
             what,
             wall_s: *wall_s,
         }
@@ -135,13 +154,21 @@ fn matrix(which: Which, args: &CrashArgs, options: &Options) -> Result<(), Failu
     let report =
         MatrixReport::new(&matrix, reports.into_iter().map(|(_, report)| report).collect());
     let finished = format!("{} of {} compositions", grouped(ran), grouped(compositions));
+    let end = if signal() { End::Interrupted } else { End::Whole };
+    let found = report.violations().map(|(it, violation)| Found::new(Some(it), violation));
+    let mut violations: Vec<_> = found.collect();
+    minimise(&mut violations, args, end, &|found, on_run| {
+        let pins = found.composition.map_or(options.pins, |it| (*it).into());
+        let options = Options { pins, ..options.clone() };
+        shrink_seed(found.violation.seed, &options, RUNS_MAX, on_run)
+    });
     let findings = Findings {
         args,
-        end: if signal() { End::Interrupted } else { End::Whole },
+        end,
         seeds: report.seeds(),
         what: counted(ran, ["composition", "compositions"]),
         finished,
-        violations: report.violations().map(|(it, violation)| (Some(it), violation)).collect(),
+        violations,
         wall_s: progress.wall_s(),
     };
     let text = || findings.text(&format!("{report}\n"));
@@ -173,7 +200,20 @@ fn options(args: &CrashArgs) -> Result<Options, Failure> {
         omit::rule(name, &mut options, None)?;
     }
     options.violations_max = violations_max(args);
+    options.only.clone_from(&args.only);
     Ok(options)
+}
+
+/// Refuses a part of a run that the seed does not have.
+fn check_only(
+    args: &CrashArgs,
+    check: impl FnOnce(&Reduction) -> Result<(), String>,
+) -> Result<(), Failure> {
+    let Some(only) = &args.only else { return Ok(()) };
+    if args.seeds != Some(1) {
+        return Err(Failure::input(anyhow!("--only: a part of one seed: needs --seeds 1")));
+    }
+    check(only).map_err(|why| Failure::input(anyhow!("--only: {why}")))
 }
 
 /// Failing seeds after which a campaign ends: that a rule is left out is known after one.

@@ -25,5 +25,5 @@ pub use draw::{family, plan, scenario};
 pub use event::{Content, EventKind, FileWrite, LogEvent, lines};
 pub use outcome::{CampaignReport, Counts, Progress, SeedOutcome, Violation, verdict};
 pub use settings::{Setting, Settings};
-pub use shrink::minimised::{Minimised, RUNS_MAX};
+pub use shrink::minimised::{Minimised, OnRun, RUNS_MAX};
 pub use shrink::reduction::Reduction;

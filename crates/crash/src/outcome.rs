@@ -100,18 +100,16 @@ impl Violation {
         }
     }
 
-    /// What went wrong, without what tells two cases of it apart: numbers and names of files.
+    /// What went wrong, without numbers, names and what was expected: two violations of one class are of one kind.
     #[must_use]
     pub fn class(&self) -> String {
-        let word = |word: &str| match word.contains('/') {
-            true => "NAME".to_owned(),
-            false => word.replace(|c: char| c.is_ascii_digit(), ""),
-        };
-        self.what.split(' ').map(word).collect::<Vec<_>>().join(" ")
+        let shown = self.what.split(';').next().unwrap_or_default();
+        let named = |word: &&str| word.contains(|c: char| c.is_ascii_digit());
+        shown.split(' ').filter(|word| !named(word)).collect::<Vec<_>>().join(" ")
     }
 
     /// What the sector showed, and what it may show.
-    fn mismatch(&self) -> Option<String> {
+    pub(crate) fn mismatch(&self) -> Option<String> {
         let lba = self.lba?;
         Some(format!("{lba}: {}; expected {}", self.got, self.expected.join(" or ")))
     }

@@ -5,7 +5,7 @@ use super::{JobsArgs, OutputArgs, seed, whole};
 use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
 use nandscape_crash::composition::Pins;
-use nandscape_crash::rule_names;
+use nandscape_crash::{Reduction, rule_names};
 use nandscape_fs::FsKind;
 use std::str::FromStr;
 
@@ -15,8 +15,10 @@ use std::str::FromStr;
 Each seed chooses a small device, a load, faults, and the instants at which power fails, also while \
 the device recovers. After each power cut a reference model judges what the device returns. The first \
 violation is printed with its events and scenario, the others on a line each (--verbose prints all in \
-full), each with a command that reproduces it: --first SEED --seeds 1. The exit code is 1 if there was \
-a violation. Ctrl-C ends the campaign with what it has found, and exit code 130.
+full), each with a command that reproduces it: --first SEED --seeds 1. What is printed in full is also \
+minimised: rounds, operations and faults without which the violation still shows are left out, and the \
+events of what is left are printed, with a command that runs just that (--no-shrink omits this). The exit \
+code is 1 if there was a violation. Ctrl-C ends the campaign with what it has found, and exit code 130.
 
 A composition is ROUTING/FLUSH-SCOPE/LINE-SET/GC-STREAM/MAP/WIDTHS, with * where the seed may choose; \
 what is left out at the end is the seed's, too. MAP is resident, lru, hotness, hotness-journal or dftl, \
@@ -96,6 +98,12 @@ pub(crate) struct CrashArgs {
     /// Stop after N failing seeds [default: 10, with --omit 1]
     #[arg(long, value_name = "N", value_parser = whole::<1, 1_000_000>)]
     pub(crate) max_violations: Option<u64>,
+    /// Do not search for the least part of the seed's run that shows the violation
+    #[arg(long)]
+    pub(crate) no_shrink: bool,
+    /// Run this part of the seed's run alone, as reproduce lines of minimised violations name it; with --seeds 1
+    #[arg(long, value_name = "PART", requires = "seeds", conflicts_with_all = ["matrix", "max_violations"])]
+    pub(crate) only: Option<Reduction>,
     /// Print every violation in full, with its events and scenario, not only the first
     #[arg(long, short)]
     pub(crate) verbose: bool,

@@ -2,6 +2,7 @@
 
 use crate::args::{BaseChoice, CrashArgs, Which};
 use crate::command::{quoted, set_words};
+use nandscape_crash::Reduction;
 use nandscape_crash::composition::Composition;
 
 /// The command of a campaign.
@@ -15,13 +16,20 @@ pub(super) fn campaign(args: &CrashArgs) -> String {
     words.extend(args.seeds.map(|seeds| format!("--seeds {seeds}")));
     words.extend(args.cuts.map(|cuts| format!("--cuts {cuts}")));
     words.extend(args.max_violations.map(|most| format!("--max-violations {most}")));
+    words.extend(args.only.as_ref().map(|only| format!("--only {}", quoted(&only.to_string()))));
     words.join(" ")
 }
 
-/// The command that runs one seed of a campaign, of a matrix with the composition that the seed ran.
-pub(super) fn seed(args: &CrashArgs, composition: Option<&Composition>, seed: u64) -> String {
+/// The command that runs one seed of a campaign or a part of it, of a matrix with the composition that the seed ran.
+pub(super) fn seed(
+    args: &CrashArgs,
+    composition: Option<&Composition>,
+    seed: u64,
+    only: Option<&Reduction>,
+) -> String {
     let mut words = choices(args, composition);
     words.push(format!("--first {seed} --seeds 1"));
+    words.extend(only.map(|only| format!("--only {}", quoted(&only.to_string()))));
     words.join(" ")
 }
 

@@ -6,7 +6,7 @@ use crate::command::COMMIT;
 use crate::output::Failure;
 use anyhow::anyhow;
 use nandscape_crash::composition::Composition;
-use nandscape_crash::{Violation, verdict};
+use nandscape_crash::{Minimised, Violation, verdict};
 use nandscape_lab::run::VERSION;
 use nandscape_rt::words::{counted, grouped};
 
@@ -24,8 +24,25 @@ pub(crate) enum End {
     Interrupted,
 }
 
-/// A violation, and the composition that it is of.
-pub(super) type Found<'a> = (Option<&'a Composition>, &'a Violation);
+/// A violation.
+#[derive(Clone, Debug)]
+pub(super) struct Found<'a> {
+    /// The composition that it is of.
+    pub(super) composition: Option<&'a Composition>,
+    pub(super) violation: &'a Violation,
+    /// The least part of its run, where it was searched for.
+    pub(super) minimised: Option<Minimised>,
+}
+
+impl<'a> Found<'a> {
+    /// One that is not minimised.
+    pub(super) const fn new(
+        composition: Option<&'a Composition>,
+        violation: &'a Violation,
+    ) -> Self {
+        Self { composition, violation, minimised: None }
+    }
+}
 
 /// The findings of a campaign.
 pub(super) struct Findings<'a> {
@@ -76,9 +93,14 @@ impl Findings<'_> {
     }
 
     fn in_full(&self, found: &Found<'_>) -> String {
-        let (composition, violation) = found;
-        let command = again::seed(self.args, *composition, violation.seed);
-        format!("\n{}{violation}\n  reproduce: {command}\n", prefix(*composition))
+        let Found { composition, violation, minimised } = found;
+        let command = |only| again::seed(self.args, *composition, violation.seed, only);
+        let (prefix, whole) = (prefix(*composition), command(self.args.only.as_ref()));
+        let minimised = minimised.as_ref().map_or_else(String::new, |minimised| {
+            let command = command(Some(&minimised.reduction));
+            format!("{prefix}seed {}, {minimised}\n  reproduce: {command}\n", violation.seed)
+        });
+        format!("\n{prefix}{violation}\n  reproduce: {whole}\n{minimised}")
     }
 
     fn in_short(&self, others: &[Found<'_>]) -> String {
@@ -86,7 +108,7 @@ impl Findings<'_> {
             return String::new();
         }
         let count = counted(others.len() as u64, ["other failing seed", "other failing seeds"]);
-        let lines = others.iter().map(|(composition, violation)| {
+        let lines = others.iter().map(|Found { composition, violation, .. }| {
             format!("  {}{}\n", prefix(*composition), violation.summary())
         });
         format!("\n{count} (--verbose prints each in full):\n{}", lines.collect::<String>())

@@ -3,15 +3,15 @@
 use super::findings::{End, SEEDS};
 use super::ground::{DRAWN, Ground};
 use super::write_report;
-use super::{ON_SIGNAL, Ran, end_of, is_of_fs, json, key_of, omit, oracle, violations_max};
+use super::{ON_SIGNAL, Ran, check_only, end_of, is_of_fs, json, key_of, omit, oracle, violations_max};
 use crate::args::{BaseChoice, CrashArgs};
 use crate::interrupt::Interrupt;
 use crate::output::Failure;
 use crate::pool::{spread, threads};
 use crate::progress::Progress;
 use anyhow::anyhow;
-use nandscape_crash::fs::{Base, FsOptions, run_fs_seed};
-use nandscape_crash::{CampaignReport, FaultRates, Options, SeedOutcome};
+use nandscape_crash::fs::{Base, FsOptions, Oracle, run_fs_seed, shrink_fs_seed};
+use nandscape_crash::{CampaignReport, FaultRates, Options, RUNS_MAX, SeedOutcome};
 use nandscape_fs::{ConfigError, FsConfig, FsKind};
 use nandscape_rt::words::{counted, grouped};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -31,14 +31,17 @@ pub(super) fn crash(kind: FsKind, args: &CrashArgs) -> Result<(), Failure> {
         Some(seeds) => Wanted::Seeds(seeds),
         None => Wanted::Cuts(args.cuts.unwrap_or(CUTS)),
     };
-    let ran = until(args, wanted, end, &|seed| {
-        run_fs_seed(seed, &options, oracle.as_deref().map(|oracle| oracle as _))
-    });
+    options.only.clone_from(&args.only);
+    check_only(args, |only| only.check(options.rounds, true))?;
+    let oracle = || oracle.as_deref().map(|oracle| oracle as &dyn Oracle);
+    let ran = until(args, wanted, end, &|seed| run_fs_seed(seed, &options, oracle()));
     let modes = options.modes().into_iter();
     let modes = modes.map(|(key, value)| (key, value.unwrap_or(DRAWN))).collect();
     let ground = Ground { kind, modes, base: args.on_fs.base };
     let report = &ran.report;
-    let findings = ran.findings(args, wanted.finished(report));
+    let findings = ran.findings(args, wanted.finished(report), &|found, on_run| {
+        shrink_fs_seed(found.violation.seed, &options, oracle(), RUNS_MAX, on_run)
+    });
     let text = || {
         let coverage = report.coverage.to_string();
         findings.text(&format!("{ground}{}{}\n", report.totals(), coverage.trim_end()))

@@ -1,19 +1,19 @@
 //! What campaigns found, as JSON (docs/formats/crash.md).
 
 use super::again;
-use super::findings::{End, Findings};
+use super::findings::{End, Findings, Found};
 use super::ground::Ground;
 use crate::args::CrashArgs;
 use crate::command::COMMIT;
 use nandscape_crash::composition::Composition;
 use nandscape_crash::matrix::MatrixReport;
-use nandscape_crash::{CampaignReport, Counts, Setting, Settings, Violation, lines};
+use nandscape_crash::{CampaignReport, Counts, Minimised, Setting, Settings, lines};
 use nandscape_lab::run::VERSION;
 use serde_json::{Map, Value, json};
 
 /// A campaign on devices.
 pub(super) fn campaign(findings: &Findings<'_>, report: &CampaignReport) -> Value {
-    joined(head(findings), of_report(findings.args, None, report))
+    joined(head(findings), of_report(findings, None, report))
 }
 
 /// A campaign on a file system.
@@ -47,7 +47,7 @@ pub(super) fn matrix(findings: &Findings<'_>, report: &MatrixReport<'_>) -> Valu
     let of_one = |(composition, report): (&Composition, &CampaignReport)| {
         joined(
             json!({ "composition": composition.to_string() }),
-            of_report(findings.args, Some(composition), report),
+            of_report(findings, Some(composition), report),
         )
     };
     let matrix = report.matrix();
@@ -75,11 +75,12 @@ fn head(findings: &Findings<'_>) -> Value {
 
 /// What some seeds found.
 fn of_report(
-    args: &CrashArgs,
+    findings: &Findings<'_>,
     composition: Option<&Composition>,
     report: &CampaignReport,
 ) -> Value {
-    let violations = report.violations.iter().map(|it| violation(args, composition, it));
+    let found = findings.violations.iter().filter(|found| found.composition == composition);
+    let violations = found.map(|found| violation(findings.args, found));
     json!({
         "seeds": report.seeds,
         "counts": counts(&report.counts),
@@ -95,8 +96,26 @@ fn joined(mut first: Value, rest: Value) -> Value {
     first
 }
 
-fn violation(args: &CrashArgs, composition: Option<&Composition>, violation: &Violation) -> Value {
-    json!({
+fn violation(args: &CrashArgs, found: &Found<'_>) -> Value {
+    let Found { composition, violation, minimised } = found;
+    let command = |only| again::seed(args, *composition, violation.seed, only);
+    let minimised = minimised.as_ref().map(|minimised| {
+        let Minimised { reduction, operations_before, runs, violation } = minimised;
+        json!({
+            "operations": reduction.operations(),
+            "operations_before": operations_before,
+            "rounds": reduction.rounds.len(),
+            "runs": runs,
+            "message": violation.what,
+            "lba": violation.lba.map(|lba| lba.0),
+            "expected": violation.expected,
+            "actual": violation.got,
+            "event_log": lines(&violation.event_log),
+            "only": reduction.to_string(),
+            "reproduce": command(Some(reduction)),
+        })
+    });
+    let mut value = json!({
         "seed": violation.seed,
         "round": violation.round,
         "message": violation.what,
@@ -105,8 +124,12 @@ fn violation(args: &CrashArgs, composition: Option<&Composition>, violation: &Vi
         "actual": violation.got,
         "event_log": lines(&violation.event_log),
         "scenario": table(&violation.scenario),
-        "reproduce": again::seed(args, composition, violation.seed),
-    })
+        "reproduce": command(args.only.as_ref()),
+    });
+    if let Some(keys) = value.as_object_mut() {
+        keys.extend(minimised.map(|minimised| ("minimised".to_owned(), minimised)));
+    }
+    value
 }
 
 /// Keys and values of a scenario.

@@ -143,9 +143,9 @@ impl<'a> LoadSource<'a> {
         self.issued >= self.keep.last(self.load.ops)
     }
 
-    /// The requests that were sent.
+    /// The requests that were sent, and the next one: what comes before it may have begun.
     pub(crate) fn sent(&self) -> Numbers {
-        self.keep.up_to(self.issued)
+        self.keep.up_to((self.issued + 1).min(self.load.ops))
     }
 
     fn pause(&self, rng: &mut Stream) -> Option<Nanos> {

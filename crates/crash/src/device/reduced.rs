@@ -12,7 +12,7 @@ use crate::draw::plan::Plan;
 use crate::event::{LogEvent, lines};
 use crate::outcome::{Counts, SeedOutcome, Violation};
 use crate::settings::Settings;
-use crate::shrink::minimised::Minimised;
+use crate::shrink::minimised::{Minimised, OnRun};
 use crate::shrink::reduction::{Cut, Reduction};
 use crate::shrink::search::{Failing, shrink};
 use std::collections::BTreeMap;
@@ -61,13 +61,15 @@ impl<S: DeviceUnderTest> Repeated<'_, S> {
         SeedOutcome { seed, scenario, counts, coverage: Coverage::default(), violation }
     }
 
-    /// Shrinks the violation of the seed, if it has one. `on_run` hears of each run.
-    pub fn shrink(&mut self, runs_max: u32, on_run: &mut dyn FnMut()) -> Option<Minimised> {
+    /// Shrinks the violation of the seed, if it has one. `on_run` hears of each run, and says whether to go on.
+    pub fn shrink(&mut self, runs_max: u32, on_run: &mut OnRun<'_>) -> Option<Minimised> {
         let whole = self.record()?;
         let wanted = whole.violation?.class();
         let streams = &whole.streams;
         let shrunk = shrink(&whole.reached, runs_max, &mut |candidate| {
-            on_run();
+            if !on_run() {
+                return None;
+            }
             let ended = self.once(Left::Reduced(candidate, streams), Model::new(None))?;
             let Ended { violation, object, reached, pins, .. } = ended;
             let violation = violation.filter(|violation| violation.class() == wanted)?;

@@ -13,7 +13,7 @@ use crate::draw::scenario::{Options, Scenario};
 use crate::loss::{self, Faulty, Loss};
 use crate::outcome::{CampaignReport, Counts, Progress, SeedOutcome, Violation};
 use crate::settings::Settings;
-use crate::shrink::minimised::Minimised;
+use crate::shrink::minimised::{Minimised, OnRun};
 use nandscape_block::{
     Attention, Bio, BlockDevice, Completion, DeviceCaps, Lba, Op, SectorData, Submit, Token,
 };
@@ -72,12 +72,13 @@ pub fn run_seed(seed: u64, options: &Options) -> SeedOutcome {
     }
 }
 
-/// Shrinks the violation of a seed, if it has one, with at most so many runs; `on_run` hears of each.
+/// Shrinks the violation of a seed, if it has one, with at most so many runs; `on_run` hears
+/// of each, and says whether to go on.
 pub fn shrink_seed(
     seed: u64,
     options: &Options,
     runs_max: u32,
-    on_run: &mut dyn FnMut(),
+    on_run: &mut OnRun<'_>,
 ) -> Option<Minimised> {
     let (scenario, _) = draw_device(seed, options).ok()?;
     repeated(&scenario, options, |mut repeated| repeated.shrink(runs_max, on_run))

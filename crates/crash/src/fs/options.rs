@@ -10,6 +10,7 @@ use crate::device::target::draw_device;
 use crate::draw::append::RegionsWanted;
 use crate::draw::scenario::Options;
 use crate::settings::Settings;
+use crate::shrink::reduction::Reduction;
 use nandscape_block::{BlockDevice, DeviceCaps};
 use nandscape_fs::f2fs::{Allocation, Reclaim};
 use nandscape_fs::{ConfigError, FsConfig, FsKind, Knob, Promises};
@@ -47,6 +48,8 @@ pub struct FsOptions {
     pub oracle_every: u64,
     /// Copies of what one in so many cuts left are damaged, by a draw of the seed; 0: none.
     pub damage_every: u64,
+    /// What is left of each seed's run; `None`: all of it.
+    pub only: Option<Reduction>,
     /// What the zones of a seed's device make of its volume.
     zones: Option<ZonedVolume>,
     /// Whether that device has append-only regions.
@@ -66,6 +69,7 @@ impl FsOptions {
             rounds: 4,
             oracle_every,
             damage_every,
+            only: None,
             zones: None,
             is_appended: false,
         }

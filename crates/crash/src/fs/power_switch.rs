@@ -100,6 +100,15 @@ impl Medium {
         }
     }
 
+    /// Media commands that it has taken. The power switch counts these.
+    fn media_commands(&self) -> u64 {
+        match self {
+            Self::Flash(target) => target.media_commands(),
+            Self::Adversary(device, _) => device.steps().all(),
+            Self::Memory(_) => 0,
+        }
+    }
+
     /// What its FTL has counted since it became ready.
     pub(crate) fn report(&self) -> Option<FtlReport> {
         match self {
@@ -339,6 +348,10 @@ impl PowerSwitch {
     /// Sectors of append-only regions that hold something.
     pub(crate) fn appended_sectors(&self) -> u64 {
         self.medium.appended_sectors()
+    }
+
+    pub(crate) fn media_commands(&self) -> u64 {
+        self.medium.media_commands()
     }
 
     pub(crate) fn bios(&self) -> Bios {

@@ -3,37 +3,43 @@
 //! Each stretch between two cuts is a run of its own executor, which ends with every task in it: that
 //! is how host memory is lost. Time goes on where the stretch before it ended.
 
+use super::ballast::{self, fill, fill_between};
 use super::draw::appended::{count_collection, holds_valid_blocks};
 use super::glances::{Glanced, glances};
 use super::load::{Ended, Progress, Shared, Style, Writer};
-use super::model::{Model, Stale, show_content};
+use super::model::{Model, Stale};
+use super::plan::RoundPlan;
 use super::power_switch::{
     Bios, Device, Medium, PowerOnResult, PowerSwitch, PoweredOffMedium, cut_is_due,
 };
-use super::tree::{Fs, PAGE, Tree, check_links, read_tree};
+use super::reduced::{Left, Notes, Operations, last_operation};
+use super::tree::{Fs, Tree, check_links, read_tree};
 use super::{FsOptions, Image, LATENCY, Oracle};
 use crate::coverage::Coverage;
 use crate::device::drive::CheckFailure;
-use crate::draw::family::ScenarioFamily;
-use crate::draw::plan::{CutPlan, Trigger, draw_cut};
-use crate::draw::sample::log_uniform;
-use crate::event::LogEvent;
+use crate::draw::plan::{CutPlan, Trigger};
+use crate::event::{EventKind, LogEvent, lines};
 use crate::outcome::Counts;
 use crate::settings::Settings;
+use crate::shrink::numbers::Numbers;
+use crate::shrink::reduction::Round;
 use nandscape_block::{AsyncDevice, Lba, MemDevice, Payload, SectorData, Tag};
-use nandscape_fs::contract::{Caller, Data, FsError, Io};
+use nandscape_fs::contract::{Caller, FsError};
 use nandscape_fs::{FsConfig, MountEnv};
 use nandscape_rt::combine::{Either, join_all, select2, timeout};
 use nandscape_rt::{Executor, Handle, Host, Nanos, Stream};
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::future::Future;
+use std::pin::pin;
 use std::rc::Rc;
 
-const BALLAST: &str = "ballast";
 /// Sectors of a read or write of a whole volume.
 const WINDOW: u64 = 32;
 /// Cores of the host, for file systems whose work takes some.
 const CORES: u16 = 4;
+/// Lines of the story of a reduced run; of a longer one the end is left.
+const STORY_MAX: usize = 30;
 /// Virtual time after which a stretch counts as not terminating.
 const LIMIT: Nanos = Nanos::from_secs(100_000);
 
@@ -49,7 +55,10 @@ pub(crate) struct Run<'a> {
     pub(super) round: u32,
     pub(super) now: Nanos,
     pub(super) mounts: u64,
-    rng: Stream,
+    left: Left,
+    pub(super) notes: Rc<RefCell<Notes>>,
+    /// The power cuts so far.
+    cuts: Vec<LogEvent>,
     /// Of the writer that is at fault.
     pub(super) event_log: Vec<LogEvent>,
 }
@@ -60,7 +69,12 @@ pub(super) fn failed(what: &str) -> impl Fn(FsError) -> CheckFailure + '_ {
 }
 
 impl<'a> Run<'a> {
-    pub(crate) fn new(seed: u64, options: &'a FsOptions, oracle: Option<&'a dyn Oracle>) -> Self {
+    pub(super) fn new(
+        seed: u64,
+        options: &'a FsOptions,
+        oracle: Option<&'a dyn Oracle>,
+        left: Left,
+    ) -> Self {
         let style = Style::draw(seed, options.scatters());
         let promises = options.promises(seed);
         let (records, stale) = (promises.syncs_single_files, Stale::permitted_by(promises));
@@ -77,7 +91,9 @@ impl<'a> Run<'a> {
             round: 0,
             now: Nanos::ZERO,
             mounts: 0,
-            rng: Stream::new(seed, "fs-rounds"),
+            left,
+            notes: Rc::default(),
+            cuts: Vec::new(),
             event_log: Vec::new(),
         }
     }
@@ -103,21 +119,33 @@ impl<'a> Run<'a> {
         self.coverage.borrow().clone()
     }
 
+    /// The log of the writer at fault; of a reduced run, of all of them, with the power cuts.
     pub(crate) fn event_log(&self) -> Vec<LogEvent> {
-        self.event_log.clone()
+        if !matches!(self.left, Left::Reduced(..)) {
+            return self.event_log.clone();
+        }
+        let of_writers = self.models.iter().flat_map(|model| model.borrow().named_log());
+        let mut story: Vec<LogEvent> = of_writers.chain(self.cuts.iter().cloned()).collect();
+        story.sort_by_key(|event| event.at);
+        let dropped = (0..story.len()).find(|from| lines(&story[*from..]).len() <= STORY_MAX);
+        story.split_off(dropped.unwrap_or(0))
     }
 
-    /// Everything that a seed does.
+    /// Everything that a seed does, or what is left of it.
     pub(crate) fn rounds(&mut self, medium: Medium) -> Result<(), CheckFailure> {
         self.now = medium.ready_at();
         let mut medium = self.make(medium)?;
-        for round in 0..self.options.rounds {
+        for (round, plan) in (0..).zip(RoundPlan::draw(self.seed, self.options.rounds)) {
             self.round = round;
-            let cut = self.draw_cut();
+            let Some(RoundPlan { cut, mounts }) = self.left_of(plan) else { continue };
+            let Some(cut) = cut else { return self.end(medium) };
             let left = self.load_until(medium, &cut)?;
             medium = self.recover(left, &cut.recovery_cuts)?;
-            while self.rng.chance(0.3) {
-                let cut = self.draw_mount_cut();
+            for cut in mounts {
+                let Some(cut) = cut else {
+                    self.mounts += 1;
+                    continue;
+                };
                 let left = self.mount_until(medium, &cut)?;
                 medium = self.recover(left, &cut.recovery_cuts)?;
             }
@@ -130,35 +158,29 @@ impl<'a> Run<'a> {
         self.end(medium)
     }
 
+    /// What is left of a round's power cuts, if anything is; else its mounts are counted all the same.
+    fn left_of(&mut self, plan: RoundPlan) -> Option<RoundPlan> {
+        let Left::Reduced(left, _) = &self.left else {
+            let recovery = plan.cut.as_ref().map_or(0, |cut| cut.recovery_cuts.len() as u32);
+            let (recovery, mounts) = (Numbers::up_to(recovery), Numbers::up_to(plan.mounts.len() as u32));
+            let round = Round { recovery, mounts, ..Round::default() };
+            self.notes.borrow_mut().reached.rounds.insert(self.round, round);
+            return Some(plan);
+        };
+        let Some(round) = left.rounds.get(&self.round) else {
+            self.mounts += 1 + plan.mounts.len() as u64;
+            return None;
+        };
+        let reached = Round { operations: BTreeMap::new(), ..round.clone() };
+        self.notes.borrow_mut().reached.rounds.insert(self.round, reached);
+        Some(plan.reduced(round))
+    }
+
     fn oracle_due(&self) -> bool {
         let cut = self.seed.wrapping_mul(self.options.rounds.into()) + u64::from(self.round);
         self.oracle.is_some()
             && !self.options.is_appended()
             && cut.is_multiple_of(self.options.oracle_every.max(1))
-    }
-
-    fn draw_cut(&mut self) -> CutPlan {
-        let most = 64 << self.rng.below(9);
-        let cut = draw_cut(ScenarioFamily::Journal, most, &mut self.rng);
-        // The log has been full once.
-        let trigger = Trigger::TailMoved(1 + self.rng.below(64));
-        if self.rng.chance(0.2) { CutPlan { trigger, ..cut } } else { cut }
-    }
-
-    /// A cut while the journal is recovered, or shortly after.
-    fn draw_mount_cut(&mut self) -> CutPlan {
-        let trigger = match self.rng.below(3) {
-            0 => Trigger::Instant(Nanos(log_uniform(&mut self.rng, 1 << 27))),
-            1 => Trigger::OffAfter(log_uniform(&mut self.rng, 1 << 9)),
-            _ => Trigger::Request(log_uniform(&mut self.rng, 1 << 7)),
-        };
-        let delay = if self.rng.chance(0.5) { Nanos::ZERO } else { Nanos(self.rng.below(100_000)) };
-        let recovery_cuts = if self.rng.chance(0.2) {
-            vec![log_uniform(&mut self.rng, 1 << 10)]
-        } else {
-            Vec::new()
-        };
-        CutPlan { trigger, delay, recovery_cuts }
     }
 
     /// How the volume is made and mounted next.
@@ -252,6 +274,7 @@ impl<'a> Run<'a> {
         self.count_commands(&medium);
         self.counts.cuts += 1;
         self.now += Nanos(1);
+        self.cuts.push(LogEvent { at: self.now, what: EventKind::PowerCut });
         Ok(medium.cut(self.now))
     }
 
@@ -263,6 +286,7 @@ impl<'a> Run<'a> {
         let (config, models) = (self.next_config(), self.models.clone());
         let (seed, style, round) = (self.seed, self.style, self.round);
         let (cut, event_log) = (cut.cloned(), Rc::new(RefCell::new(Vec::new())));
+        let (left, notes) = (self.left.clone(), Rc::clone(&self.notes));
         let coverage = Rc::clone(&self.coverage);
         let events = Rc::clone(&event_log);
         let glanced = Glanced::default();
@@ -286,6 +310,8 @@ impl<'a> Run<'a> {
                 device.with(|switch| switch.glance(glances));
             }
             let progress = Rc::new(Progress::default());
+            let operations = Operations::new(&handle, &left, &notes, round);
+            operations.load_begins(last_operation(&handle, &device));
             let shared = Shared {
                 handle: handle.clone(),
                 device: device.clone(),
@@ -293,6 +319,7 @@ impl<'a> Run<'a> {
                 style,
                 coverage: Rc::clone(&coverage),
                 progress: Rc::clone(&progress),
+                operations: operations.clone(),
                 seed,
                 round,
             };
@@ -304,12 +331,11 @@ impl<'a> Run<'a> {
                 load.await?;
                 return fs.unmount().await.map_err(failed("unmount"));
             };
-            let ended = match select2(load, cut_is_due(&handle, &device, &cut)).await {
-                // What the load says when power is off is void.
-                Either::First(Err(_)) if device.with(PowerSwitch::is_off) => Ok(()),
-                Either::First(ended) => ended,
-                Either::Second(()) => Ok(()),
-            };
+            let ended = until_cut(load, &handle, &device, &cut, &operations).await;
+            if ended.is_ok() {
+                let off = device.with(PowerSwitch::is_off);
+                operations.cut_comes(last_operation(&handle, &device), off);
+            }
             note_cut(&fs, &progress, &mut coverage.borrow_mut());
             ended
         };
@@ -361,6 +387,7 @@ impl<'a> Run<'a> {
                 }
                 PowerOnResult::CutAgain(remains, at) if limit.is_some() => {
                     (left, self.now) = (remains, at);
+                    self.cuts.push(LogEvent { at, what: EventKind::PowerCutInRecovery });
                     self.counts.cuts += 1;
                     self.counts.cuts_in_recovery += 1;
                 }
@@ -462,6 +489,38 @@ pub(super) fn difference<'t>(ours: &'t Tree, theirs: &'t Tree) -> Option<&'t Str
     ours.keys().chain(theirs.keys()).find(differs)
 }
 
+/// Runs a load until power is to be cut.
+async fn until_cut(
+    load: impl Future<Output = Ended>,
+    handle: &Handle,
+    device: &Device,
+    cut: &CutPlan,
+    operations: &Operations,
+) -> Ended {
+    let cut_is_due = async {
+        let plan = |trigger| CutPlan { trigger, delay: Nanos::ZERO, ..cut.clone() };
+        let plan = match cut.trigger {
+            Trigger::LastRequest => plan(Trigger::Instant(cut.delay)),
+            Trigger::OffAfterLastRequest(n) => plan(Trigger::OffAfter(n)),
+            _ => return cut_is_due(handle, device, cut).await,
+        };
+        operations.have_begun().await;
+        cut_is_due(handle, device, &plan).await;
+    };
+    let mut cut_is_due = pin!(cut_is_due);
+    match select2(load, cut_is_due.as_mut()).await {
+        // What the load says when power is off is void.
+        Either::First(Err(_)) if device.with(PowerSwitch::is_off) => Ok(()),
+        Either::First(Ok(())) if cut.trigger == Trigger::LastRequest => {
+            operations.have_ended();
+            cut_is_due.await;
+            Ok(())
+        }
+        Either::First(ended) => ended,
+        Either::Second(()) => Ok(()),
+    }
+}
+
 /// Notes what was in progress at a cut, and what the file system had counted.
 fn note_cut(fs: &Fs, progress: &Progress, coverage: &mut Coverage) {
     coverage.state(match progress.syncs.get() {
@@ -516,52 +575,7 @@ pub(super) fn verify(
         }
     }
     check_links(tree).map_err(CheckFailure::new)?;
-    let ballast = tree.get(BALLAST).ok_or_else(|| CheckFailure::new("the ballast is gone"))?;
-    let mut pages = (1..).zip(&ballast.pages);
-    match pages.find(|(tag, page)| **page != SectorData::Tag(Tag::new(*tag))) {
-        None => Ok(()),
-        Some((tag, page)) => Err(CheckFailure::new(format!(
-            "ballast, page {}: {}, expected tag {tag:x}",
-            tag - 1,
-            show_content(page)
-        ))),
-    }
-}
-
-/// Writes the ballast: all that is free but for what the writers are to have.
-async fn fill(fs: &Fs, spare: u64) -> Result<(), FsError> {
-    let me = Caller::default();
-    let pages = fs.statfs(me).await?.free.saturating_sub(spare);
-    let file = fs.create(me, fs.root(), BALLAST.as_bytes(), 0o600).await?.ino;
-    for first in (0..pages).step_by(WINDOW as usize) {
-        let count = WINDOW.min(pages - first) as u32;
-        let data = Data::Sectors(Payload::Run(Tag::new(1 + first)), count);
-        match fs.write_all(me, file, first * PAGE, data, Io::Buffered).await {
-            Err(FsError::NoSpace) => break,
-            other => other?,
-        }
-    }
-    fs.fsync(me, file).await
-}
-
-/// Writes the ballast between pages that are void afterwards: whatever is moved of an erase unit to free it is ballast.
-async fn fill_between(fs: &Fs, spare: u64) -> Result<(), FsError> {
-    let (me, void) = (Caller::default(), "void");
-    let pages = fs.statfs(me).await?.free.saturating_sub(spare + 2 * WINDOW);
-    let file = fs.create(me, fs.root(), BALLAST.as_bytes(), 0o600).await?.ino;
-    let beside = fs.create(me, fs.root(), void.as_bytes(), 0o600).await?.ino;
-    for first in (0..pages).step_by(WINDOW as usize) {
-        let count = WINDOW.min(pages - first) as u32;
-        for (ino, at) in [(file, first), (beside, 0)] {
-            let data = Data::Sectors(Payload::Run(Tag::new(1 + first)), count);
-            match fs.write_all(me, ino, at * PAGE, data, Io::Direct).await {
-                Err(FsError::NoSpace) => break,
-                other => other?,
-            }
-        }
-    }
-    fs.unlink(me, fs.root(), void.as_bytes()).await?;
-    fs.fsync(me, file).await
+    ballast::check(tree)
 }
 
 /// Reads a whole volume.

@@ -1,10 +1,16 @@
 //! A minimised violation.
 
 use super::reduction::Reduction;
+use crate::event::lines;
 use crate::outcome::Violation;
+use nandscape_rt::words::{counted, grouped};
+use std::fmt;
 
-/// The most runs of a search, by default.
+/// A budget of a search, in runs.
 pub const RUNS_MAX: u32 = 500;
+
+/// Hears of each run of a search before it begins; with false no more run.
+pub type OnRun<'a> = dyn FnMut() -> bool + 'a;
 
 /// What is left of a violation, and its story.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -17,4 +23,21 @@ pub struct Minimised {
     pub runs: u32,
     /// The violation of the reduced run. Its log is the story: all that happened.
     pub violation: Violation,
+}
+
+/// What is left, the violation, and the events.
+impl fmt::Display for Minimised {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let operations = counted(self.operations_before as u64, ["operation", "operations"]);
+        let rounds = counted(self.reduction.rounds.len() as u64, ["round", "rounds"]);
+        let runs = counted(self.runs.into(), ["run", "runs"]);
+        let left = grouped(self.reduction.operations() as u64);
+        writeln!(f, "minimised to {left} of {operations}, in {rounds}, by {runs}:")?;
+        writeln!(f, "  {}", self.violation.what)?;
+        if let Some(mismatch) = self.violation.mismatch() {
+            writeln!(f, "  {mismatch}")?;
+        }
+        write!(f, "  events:")?;
+        lines(&self.violation.event_log).iter().try_for_each(|line| write!(f, "\n    {line}"))
+    }
 }

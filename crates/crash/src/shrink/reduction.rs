@@ -75,6 +75,29 @@ impl Round {
 }
 
 impl Reduction {
+    /// Whether it fits a seed with so many power cuts: the run after the last one has a number, too.
+    ///
+    /// # Errors
+    /// What does not.
+    pub fn check(&self, cuts: u32, on_files: bool) -> Result<(), String> {
+        if on_files && (self.faults || !self.fill.is_empty()) {
+            return Err("a campaign on a file system has no faults and no fill".into());
+        }
+        for (number, round) in &self.rounds {
+            if *number > cuts {
+                return Err(format!("round {number}: the last one of this seed is {cuts}"));
+            }
+            if !on_files && !round.mounts.is_empty() {
+                return Err(format!("round {number}: mounts: a device alone has none"));
+            }
+            if let Some(source) = round.operations.keys().find(|it| on_files == (**it == Source::Host)) {
+                let wanted = if on_files { "w0 and further writers" } else { "ops" };
+                return Err(format!("round {number}: {source}: expected {wanted}"));
+            }
+        }
+        Ok(())
+    }
+
     /// How many operations are left, those of the filling included.
     #[must_use]
     pub fn operations(&self) -> usize {

@@ -39,7 +39,7 @@ pub struct Shrunk<T> {
     pub operations_before: usize,
 }
 
-/// Runs a reduction. None: it does not fail, or in another way.
+/// Runs a reduction. None: it does not fail, or in another way, or the search is to end.
 pub type Runs<'a, T> = dyn FnMut(&Reduction) -> Option<Failing<T>> + 'a;
 
 /// Shrinks `start` with at most so many runs; none if it does not fail itself.
@@ -136,13 +136,12 @@ impl<T> Search<'_, '_, T> {
 
     fn drop_rounds(&mut self) {
         let numbers = self.numbers();
-        let Some((last, others)) = numbers.split_last() else { return };
-        let last = *last;
-        if others.is_empty() || self.attempt_with(|it| it.rounds.retain(|round, _| *round == last)) {
-            return;
-        }
-        for round in others {
-            self.attempt_with(|it| drop(it.rounds.remove(round)));
+        let Some(last) = numbers.last().filter(|_| numbers.len() > 1) else { return };
+        self.attempt_with(|it| it.rounds.retain(|round, _| round == last));
+        for round in numbers.iter().rev() {
+            if self.best.rounds.len() > 1 {
+                self.attempt_with(|it| drop(it.rounds.remove(round)));
+            }
         }
     }
 

@@ -14,6 +14,7 @@ mod syncs;
 
 use super::model::{Model, Node, ROOT, Undo, parent};
 use super::power_switch::Device;
+use super::reduced::{Operations, last_operation};
 use super::tree::{Fs, see};
 use crate::coverage::Coverage;
 use crate::device::drive::CheckFailure;
@@ -63,6 +64,7 @@ pub(crate) struct Writer {
     /// How each file was written last.
     last_io: BTreeMap<Node, Io>,
     progress: Rc<Progress>,
+    operations: Operations,
 }
 
 /// What the writers of a round are about, for what cuts power.
@@ -83,6 +85,7 @@ pub(crate) struct Shared {
     pub(crate) style: Style,
     pub(crate) coverage: Rc<RefCell<Coverage>>,
     pub(crate) progress: Rc<Progress>,
+    pub(crate) operations: Operations,
     pub(crate) seed: u64,
     pub(crate) round: u32,
 }
@@ -123,7 +126,7 @@ fn flag_names(flags: OpenFlags) -> String {
 impl Writer {
     /// The writer of a model; the round keeps its tags from being those of another round.
     pub(crate) fn new(shared: Shared, number: u16, model: &Rc<RefCell<Model>>) -> Self {
-        let Shared { handle, device, fs, style, coverage, progress, seed, round } = shared;
+        let Shared { handle, device, fs, style, coverage, progress, operations, seed, round } = shared;
         Self {
             handle,
             device,
@@ -139,6 +142,7 @@ impl Writer {
             syncs: Vec::new(),
             last_io: BTreeMap::new(),
             progress,
+            operations,
         }
     }
 
@@ -146,20 +150,28 @@ impl Writer {
     pub(crate) async fn run(mut self) -> Ended {
         let root = self.model.borrow().root().to_owned();
         self.dir = self.fs.lookup(self.caller, self.fs.root(), root.as_bytes()).await?.ino;
-        if self.rng.chance(0.3) {
+        if self.begins(0) && self.rng.chance(0.3) {
             self.grow_all().await?;
         }
-        for _ in 0..self.style.operations {
+        for number in 1..=self.style.operations as u32 {
             if self.device.with(|switch| switch.bios().sectors_written) > SECTORS_MAX {
                 break;
             }
-            self.step().await?;
-            self.call_ended();
+            if self.begins(number) {
+                self.step().await?;
+                self.call_ended();
+            }
         }
         while let Some(opened) = self.open.pop() {
             self.close(opened).await?;
         }
         self.end_syncs(0).await
+    }
+
+    /// Whether an operation is left of the run.
+    fn begins(&mut self, number: u32) -> bool {
+        let last = || last_operation(&self.handle, &self.device);
+        self.operations.begins(self.caller.thread, number, &mut self.rng, last)
     }
 
     async fn step(&mut self) -> Ended {

@@ -10,7 +10,7 @@ mod names;
 mod versions;
 
 use super::tree::{FileSnapshot, Identity, Tree, Xattrs};
-use crate::event::{EventKind, LogEvent};
+use crate::event::{EventKind, FileWrite, LogEvent};
 use file::File;
 pub(crate) use file::Stale;
 pub(crate) use file::describe as show_content;
@@ -134,6 +134,22 @@ impl Model {
 
     pub(crate) fn event_log(&self) -> Vec<LogEvent> {
         self.event_log.iter().cloned().collect()
+    }
+
+    /// The log of a writer among others: its calls and files have the name of its directory.
+    pub(crate) fn named_log(&self) -> Vec<LogEvent> {
+        let named = |LogEvent { at, what }: &LogEvent| {
+            let what = match what.clone() {
+                EventKind::Call(call) => EventKind::Call(format!("{}: {call}", self.root)),
+                EventKind::FileWrite(write) => {
+                    let name = format!("{}/{}", self.root, write.name);
+                    EventKind::FileWrite(FileWrite { name, ..write })
+                }
+                other => other,
+            };
+            LogEvent { at: *at, what }
+        };
+        self.event_log.iter().map(named).collect()
     }
 
     /// The names as the writer knows them.
