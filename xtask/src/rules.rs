@@ -2,8 +2,10 @@
 //! caught, as a Markdown table, beside what the campaigns of CI found at commit a4bee96: before media had delays and
 //! resets were watched, and before file systems stood on a hostile device under loads that use every call.
 
+mod score;
+
 use crate::repository::Repository;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// Rules to leave out, one after the other, in a campaign.
@@ -273,16 +275,22 @@ pub(crate) struct Options {
     pub(crate) cuts: u64,
     /// What the arguments of a campaign contain; others are left out.
     pub(crate) only: String,
+    /// Whether violations are minimised, and the table is about that.
+    pub(crate) shrink: bool,
+    /// The program, if it is not to be built.
+    pub(crate) binary: Option<PathBuf>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { seeds: 10_000, cuts: 100_000, only: String::new() }
+        let (only, shrink, binary) = (String::new(), false, None);
+        Self { seeds: 10_000, cuts: 100_000, only, shrink, binary }
     }
 }
 
 /// What a campaign found first.
 struct Found {
+    /// Seeds up to the one that found it, from 1 on: that is its number.
     seeds: u64,
     cuts: u64,
     what: String,
@@ -293,13 +301,24 @@ struct Found {
 /// # Errors
 /// The program cannot be built or run.
 pub(crate) fn run(repository: &Repository, options: &Options) -> Result<bool, String> {
-    let binary = repository.root().join(repository.release_binary()?);
+    let binary = match &options.binary {
+        Some(binary) => binary.clone(),
+        None => repository.root().join(repository.release_binary()?),
+    };
     let mut all = true;
     let of_group = |group: &'static Group| {
         group.rules.iter().map(|(name, before)| (group.args, *name, *before))
     };
     let groups = GROUPS.iter().filter(|group| group.args.contains(&options.only));
     let rules = groups.flat_map(of_group);
+    if options.shrink {
+        return score::run(
+            &binary,
+            repository.root(),
+            rules.map(|(args, name, _)| (args, name)),
+            options,
+        );
+    }
     println!("| Rule left out | Campaign | CI before | Seeds | Cuts | What was noticed |");
     println!("|---|---|---|---|---|---|");
     for (args, name, before) in rules {
@@ -331,7 +350,7 @@ fn first_violation(
         .current_dir(root)
         .arg("crash")
         .args(args.split_whitespace())
-        .args(["--omit", rule, "--first", "1", "--output-format", "json"])
+        .args(["--omit", rule, "--first", "1", "--no-shrink", "--output-format", "json"])
         .args(amount)
         .stderr(Stdio::null())
         .output()

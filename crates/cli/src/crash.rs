@@ -23,8 +23,8 @@ use minimise::{Shrink, minimise};
 use nandscape_crash::matrix::{Matrix, MatrixReport};
 use nandscape_crash::plan::Plan;
 use nandscape_crash::{
-    CampaignReport, FaultRates, Options, RUNS_MAX, Reduction, SeedOutcome, StackChoice,
-    has_compositions, run_seed, shrink_seed,
+    CampaignReport, FaultRates, Options, Reduction, SeedOutcome, StackChoice, has_compositions,
+    run_seed, shrink_seed,
 };
 use nandscape_lab::stack::Stack;
 use nandscape_rt::words::{counted, grouped};
@@ -64,8 +64,8 @@ pub(crate) fn crash(args: &CrashArgs) -> Result<(), Failure> {
     let ran = campaign(&options, args.first, end, threads(args.jobs.jobs));
     let report = &ran.report;
     let finished = format!("{} of {}", grouped(report.seeds), counted(seeds, SEEDS));
-    let findings = ran.findings(args, finished, &|found, on_run| {
-        shrink_seed(found.violation.seed, &options, RUNS_MAX, on_run)
+    let findings = ran.findings(args, finished, &|found, budget, on_run| {
+        shrink_seed(found.violation.seed, &options, budget, on_run)
     });
     let text = || findings.text(&report.totals());
     write_report(&text, &|| json::campaign(&findings, report), &args.output)?;
@@ -157,10 +157,10 @@ fn matrix(which: Which, args: &CrashArgs, options: &Options) -> Result<(), Failu
     let end = if signal() { End::Interrupted } else { End::Whole };
     let found = report.violations().map(|(it, violation)| Found::new(Some(it), violation));
     let mut violations: Vec<_> = found.collect();
-    minimise(&mut violations, args, end, &|found, on_run| {
+    minimise(&mut violations, args, end, &|found, budget, on_run| {
         let pins = found.composition.map_or(options.pins, |it| (*it).into());
         let options = Options { pins, ..options.clone() };
-        shrink_seed(found.violation.seed, &options, RUNS_MAX, on_run)
+        shrink_seed(found.violation.seed, &options, budget, on_run)
     });
     let findings = Findings {
         args,

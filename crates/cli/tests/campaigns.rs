@@ -128,6 +128,46 @@ fn violations_are_reproduced_by_the_command_that_names_them() {
     }
 }
 
+/// The part of a run to which a violation is minimised shows the same violation with the same events when the command that
+/// names it runs, and does not depend on the number of threads: of a campaign on devices, on a file system, and of a matrix.
+#[test]
+fn minimised_violations_are_reproduced_by_the_command_that_names_them() {
+    let folder = Folder::new("crash-minimised");
+    let json = |args: &[&str]| -> Value {
+        let said = folder.run(&[args, &["--output-format", "json"]].concat());
+        assert_eq!(said.status.code(), Some(1), "{args:?}: {}", err(&said));
+        serde_json::from_str(&out(&said)).unwrap()
+    };
+    let on_fs = ["--fs", "ext4", "--base", "adversary", "--omit", "commit-fua"];
+    let composition = "single/*/device/data/resident";
+    let of_matrix =
+        ["--matrix", "all", "--composition", composition, "--omit", "lost-trims", "--cuts", "40"];
+    for args in [&["--omit", "lost-trims"][..], &on_fs, &of_matrix] {
+        let violations = |jobs| {
+            let report = json(&[&["crash"], args, &["--jobs", jobs]].concat());
+            let parts = report["compositions"].as_array().cloned().unwrap_or(vec![report]);
+            let all = parts.iter().flat_map(|part| part["violations"].as_array().unwrap().clone());
+            all.collect::<Vec<Value>>()
+        };
+        let all = violations("3");
+        assert_eq!(all, violations("1"), "{args:?}");
+        let minimised = &all[0]["minimised"];
+        let count = |key: &str| minimised[key].as_u64().unwrap();
+        assert!(count("operations") * 2 < count("operations_before"), "{minimised}");
+        assert!(all.iter().skip(1).all(|other| other["minimised"].is_null()), "{all:?}");
+        let command = minimised["reproduce"].as_str().unwrap();
+        assert!(command.contains(minimised["only"].as_str().unwrap()), "{minimised}");
+        let words: Vec<&str> =
+            command.split(' ').skip(1).map(|word| word.trim_matches('\'')).collect();
+        let again = &json(&words)["violations"][0];
+        for key in ["message", "lba", "expected", "actual", "event_log"] {
+            assert_eq!(again[key], minimised[key], "{key}: {command}");
+        }
+        assert_eq!(again["reproduce"], minimised["reproduce"]);
+        assert!(again["minimised"].is_null(), "{again}");
+    }
+}
+
 /// The first violation is printed in full and the others on a line each; --verbose prints all in full. Words are those
 /// of people, and the scenario is keys and values.
 #[test]
@@ -137,7 +177,10 @@ fn violations_are_told_in_words() {
     let text = out(&folder.run(&[&crash[..], &["--jobs", "3"]].concat()));
     assert!(text.contains("; stopped after 3 failing seeds (--max-violations)\n"), "{text}");
     assert!(text.contains("\n2 other failing seeds (--verbose prints each in full):\n"), "{text}");
-    assert_eq!(text.matches("  reproduce: nandscape crash ").count(), 1, "{text}");
+    assert_eq!(text.matches("  reproduce: nandscape crash ").count(), 2, "{text}");
+    assert_eq!(text.matches(" minimised to ").count(), 1, "{text}");
+    let whole = out(&folder.run(&[&crash[..], &["--no-shrink"]].concat()));
+    assert_eq!(whole.matches("  reproduce: nandscape crash ").count(), 1, "{whole}");
     assert!(text.contains("\n    t="), "{text}");
     for debug in ["Some(", "None", "Ok(", "Tag(", "Lba(", "Flags(", " { owner", "=No"] {
         assert!(!text.contains(debug), "{debug}: {text}");
@@ -149,7 +192,7 @@ fn violations_are_told_in_words() {
     let full = out(&folder.run(&[&crash[..], &["-v", "--jobs", "1"]].concat()));
     let (first, _) = text.split_once("2 other failing seeds").unwrap();
     assert!(full.starts_with(first), "the number of threads changes nothing: {full}");
-    assert_eq!(full.matches("  reproduce: nandscape crash ").count(), 3, "{full}");
+    assert_eq!(full.matches("  reproduce: nandscape crash ").count(), 6, "{full}");
     let json = folder.run(&[&crash[..], &["--output-format", "json"]].concat());
     let json: Value = serde_json::from_str(&out(&json)).unwrap();
     assert_eq!((&json["stopped"], &json["interrupted"]), (&true.into(), &false.into()));
@@ -181,7 +224,7 @@ fn sectors_are_lost_as_often_as_configured() {
 #[test]
 fn options_without_effect_are_refused() {
     let folder = Folder::new("crash-options");
-    let cases: [(&[&str], &str); 16] = [
+    let cases: [(&[&str], &str); 23] = [
         (&["--oracle-every", "5"], "--fs"),
         (&["--data", "journal"], "--fs"),
         (&["--commit", "ijournal"], "--fs"),
@@ -198,6 +241,13 @@ fn options_without_effect_are_refused() {
         (&["--fs", "ext4", "--edge-cases"], "--edge-cases"),
         (&["--fs", "ext4", "--unreadable", "9"], "--unreadable"),
         (&["--faults", "9", "--edge-cases"], "--edge-cases"),
+        (&["--only", "0:ops=1"], "--seeds"),
+        (&["--only", "0:ops=1", "--seeds", "2"], "--only: a part of one seed"),
+        (&["--only", "0:ops=x", "--seeds", "1"], "round 0: ops: 'x'"),
+        (&["--only", "99:ops=1", "--seeds", "1"], "--only: round 99: the last one of this seed is"),
+        (&["--only", "0:w0=1", "--seeds", "1"], "--only: round 0: w0: expected ops"),
+        (&["--fs", "ext4", "--only", "0:ops=1", "--seeds", "1"], "round 0: ops: expected w0"),
+        (&["--fs", "ext4", "--only", "faults/0:w0=1", "--seeds", "1"], "--only: a campaign on a"),
     ];
     for (args, named) in cases {
         let output = folder.command(&["crash"]).args(args).output().unwrap();

@@ -98,7 +98,7 @@ impl Findings<'_> {
         let (prefix, whole) = (prefix(*composition), command(self.args.only.as_ref()));
         let minimised = minimised.as_ref().map_or_else(String::new, |minimised| {
             let command = command(Some(&minimised.reduction));
-            format!("{prefix}seed {}, {minimised}\n  reproduce: {command}\n", violation.seed)
+            format!("\n{prefix}seed {}, {minimised}\n  reproduce: {command}\n", violation.seed)
         });
         format!("\n{prefix}{violation}\n  reproduce: {whole}\n{minimised}")
     }

@@ -3,7 +3,9 @@
 use super::findings::{End, SEEDS};
 use super::ground::{DRAWN, Ground};
 use super::write_report;
-use super::{ON_SIGNAL, Ran, check_only, end_of, is_of_fs, json, key_of, omit, oracle, violations_max};
+use super::{
+    ON_SIGNAL, Ran, check_only, end_of, is_of_fs, json, key_of, omit, oracle, violations_max,
+};
 use crate::args::{BaseChoice, CrashArgs};
 use crate::interrupt::Interrupt;
 use crate::output::Failure;
@@ -11,7 +13,7 @@ use crate::pool::{spread, threads};
 use crate::progress::Progress;
 use anyhow::anyhow;
 use nandscape_crash::fs::{Base, FsOptions, Oracle, run_fs_seed, shrink_fs_seed};
-use nandscape_crash::{CampaignReport, FaultRates, Options, RUNS_MAX, SeedOutcome};
+use nandscape_crash::{CampaignReport, FaultRates, Options, SeedOutcome};
 use nandscape_fs::{ConfigError, FsConfig, FsKind};
 use nandscape_rt::words::{counted, grouped};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -39,8 +41,8 @@ pub(super) fn crash(kind: FsKind, args: &CrashArgs) -> Result<(), Failure> {
     let modes = modes.map(|(key, value)| (key, value.unwrap_or(DRAWN))).collect();
     let ground = Ground { kind, modes, base: args.on_fs.base };
     let report = &ran.report;
-    let findings = ran.findings(args, wanted.finished(report), &|found, on_run| {
-        shrink_fs_seed(found.violation.seed, &options, oracle(), RUNS_MAX, on_run)
+    let findings = ran.findings(args, wanted.finished(report), &|found, budget, on_run| {
+        shrink_fs_seed(found.violation.seed, &options, oracle(), budget, on_run)
     });
     let text = || {
         let coverage = report.coverage.to_string();

@@ -7,7 +7,7 @@ mod history;
 pub(crate) mod host;
 pub mod load;
 pub mod model;
-pub mod reduced;
+pub(crate) mod reduced;
 pub mod request;
 pub mod resets;
 pub mod streams;

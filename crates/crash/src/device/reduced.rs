@@ -5,16 +5,16 @@
 
 use crate::coverage::Coverage;
 use crate::device::campaign::{Left, LoadStreams, Run};
+use crate::device::drive::CheckFailure;
 use crate::device::model::{Model, Object};
 use crate::device::subject::DeviceUnderTest;
-use crate::device::drive::CheckFailure;
 use crate::draw::plan::Plan;
 use crate::event::{LogEvent, lines};
 use crate::outcome::{Counts, SeedOutcome, Violation};
 use crate::settings::Settings;
 use crate::shrink::minimised::{Minimised, OnRun};
 use crate::shrink::reduction::{Cut, Reduction};
-use crate::shrink::search::{Failing, shrink};
+use crate::shrink::search::{Budget, Failing, shrink};
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -22,15 +22,15 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 const STORY_MAX: usize = 30;
 
 /// A seed whose device can be made as often as it is wanted.
-pub struct Repeated<'a, S> {
+pub(crate) struct Repeated<'a, S> {
     /// The seed.
-    pub seed: u64,
+    pub(crate) seed: u64,
     /// Its load, cuts and checks.
-    pub plan: &'a Plan,
+    pub(crate) plan: &'a Plan,
     /// What it chose.
-    pub scenario: &'a Settings,
+    pub(crate) scenario: &'a Settings,
     /// Makes a device, whose media commands fail or not.
-    pub make: &'a mut dyn FnMut(bool) -> Option<S>,
+    pub(crate) make: &'a mut dyn FnMut(bool) -> Option<S>,
 }
 
 /// How a run ended.
@@ -46,7 +46,7 @@ struct Ended {
 
 impl<S: DeviceUnderTest> Repeated<'_, S> {
     /// Runs what is left of the seed, with the story of a violation.
-    pub fn run(&mut self, only: &Reduction) -> SeedOutcome {
+    pub(crate) fn run(&mut self, only: &Reduction) -> SeedOutcome {
         let streams = self.record().map(|whole| whole.streams).unwrap_or_default();
         let ended = self.once(Left::Reduced(only, &streams), Model::new(None));
         let (counts, violation) = match ended {
@@ -62,11 +62,11 @@ impl<S: DeviceUnderTest> Repeated<'_, S> {
     }
 
     /// Shrinks the violation of the seed, if it has one. `on_run` hears of each run, and says whether to go on.
-    pub fn shrink(&mut self, runs_max: u32, on_run: &mut OnRun<'_>) -> Option<Minimised> {
+    pub(crate) fn shrink(&mut self, budget: Budget, on_run: &mut OnRun<'_>) -> Option<Minimised> {
         let whole = self.record()?;
         let wanted = whole.violation?.class();
         let streams = &whole.streams;
-        let shrunk = shrink(&whole.reached, runs_max, &mut |candidate| {
+        let shrunk = shrink(&whole.reached, budget, &mut |candidate| {
             if !on_run() {
                 return None;
             }

@@ -14,6 +14,7 @@ use crate::loss::{self, Faulty, Loss};
 use crate::outcome::{CampaignReport, Counts, Progress, SeedOutcome, Violation};
 use crate::settings::Settings;
 use crate::shrink::minimised::{Minimised, OnRun};
+use crate::shrink::search::Budget;
 use nandscape_block::{
     Attention, Bio, BlockDevice, Completion, DeviceCaps, Lba, Op, SectorData, Submit, Token,
 };
@@ -72,16 +73,16 @@ pub fn run_seed(seed: u64, options: &Options) -> SeedOutcome {
     }
 }
 
-/// Shrinks the violation of a seed, if it has one, with at most so many runs; `on_run` hears
+/// Shrinks the violation of a seed, if it has one, within a budget; `on_run` hears
 /// of each, and says whether to go on.
 pub fn shrink_seed(
     seed: u64,
     options: &Options,
-    runs_max: u32,
+    budget: Budget,
     on_run: &mut OnRun<'_>,
 ) -> Option<Minimised> {
     let (scenario, _) = draw_device(seed, options).ok()?;
-    repeated(&scenario, options, |mut repeated| repeated.shrink(runs_max, on_run))
+    repeated(&scenario, options, |mut repeated| repeated.shrink(budget, on_run))
 }
 
 /// A scenario that is run several times.

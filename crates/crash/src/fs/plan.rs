@@ -34,10 +34,7 @@ impl RoundPlan {
     pub(super) fn reduced(&self, round: &Round) -> Self {
         let mounts = (1..).zip(&self.mounts);
         let mounts = mounts.map(|(number, cut)| cut.clone().filter(|_| round.mounts.has(number)));
-        Self {
-            cut: self.cut.as_ref().and_then(|cut| cut.reduced(round)),
-            mounts: mounts.collect(),
-        }
+        Self { cut: self.cut.as_ref().and_then(|cut| cut.reduced(round)), mounts: mounts.collect() }
     }
 }
 
@@ -57,7 +54,6 @@ fn draw_mount_cut(rng: &mut Stream) -> CutPlan {
         _ => Trigger::Request(log_uniform(rng, 1 << 7)),
     };
     let delay = if rng.chance(0.5) { Nanos::ZERO } else { Nanos(rng.below(100_000)) };
-    let recovery_cuts =
-        if rng.chance(0.2) { vec![log_uniform(rng, 1 << 10)] } else { Vec::new() };
+    let recovery_cuts = if rng.chance(0.2) { vec![log_uniform(rng, 1 << 10)] } else { Vec::new() };
     CutPlan { trigger, delay, recovery_cuts }
 }

@@ -162,7 +162,8 @@ impl<'a> Run<'a> {
     fn left_of(&mut self, plan: RoundPlan) -> Option<RoundPlan> {
         let Left::Reduced(left, _) = &self.left else {
             let recovery = plan.cut.as_ref().map_or(0, |cut| cut.recovery_cuts.len() as u32);
-            let (recovery, mounts) = (Numbers::up_to(recovery), Numbers::up_to(plan.mounts.len() as u32));
+            let (recovery, mounts) =
+                (Numbers::up_to(recovery), Numbers::up_to(plan.mounts.len() as u32));
             let round = Round { recovery, mounts, ..Round::default() };
             self.notes.borrow_mut().reached.rounds.insert(self.round, round);
             return Some(plan);

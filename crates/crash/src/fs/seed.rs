@@ -11,7 +11,7 @@ use crate::outcome::{SeedOutcome, Violation};
 use crate::settings::Settings;
 use crate::shrink::minimised::{Minimised, OnRun};
 use crate::shrink::reduction::{Cut, Reduction};
-use crate::shrink::search::{Failing, shrink};
+use crate::shrink::search::{Budget, Failing, shrink};
 use nandscape_block::{AdversaryDevice, Region, RegionKind};
 use nandscape_rt::Stream;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -26,19 +26,19 @@ pub fn run_fs_seed(seed: u64, options: &FsOptions, oracle: Option<&dyn Oracle>) 
     once(seed, options, oracle, left).0
 }
 
-/// Shrinks the violation of a seed, if it has one, with at most so many runs; `on_run` hears
+/// Shrinks the violation of a seed, if it has one, within a budget; `on_run` hears
 /// of each, and says whether to go on.
 pub fn shrink_fs_seed(
     seed: u64,
     options: &FsOptions,
     oracle: Option<&dyn Oracle>,
-    runs_max: u32,
+    budget: Budget,
     on_run: &mut OnRun<'_>,
 ) -> Option<Minimised> {
     let (outcome, whole) = once(seed, options, oracle, Left::Noted);
     let wanted = outcome.violation?.class();
     let draws = Rc::new(whole.draws);
-    let shrunk = shrink(&whole.reached, runs_max, &mut |candidate: &Reduction| {
+    let shrunk = shrink(&whole.reached, budget, &mut |candidate: &Reduction| {
         if !on_run() {
             return None;
         }

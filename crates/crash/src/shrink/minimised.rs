@@ -6,9 +6,6 @@ use crate::outcome::Violation;
 use nandscape_rt::words::{counted, grouped};
 use std::fmt;
 
-/// A budget of a search, in runs.
-pub const RUNS_MAX: u32 = 500;
-
 /// Hears of each run of a search before it begins; with false no more run.
 pub type OnRun<'a> = dyn FnMut() -> bool + 'a;
 
@@ -32,7 +29,8 @@ impl fmt::Display for Minimised {
         let rounds = counted(self.reduction.rounds.len() as u64, ["round", "rounds"]);
         let runs = counted(self.runs.into(), ["run", "runs"]);
         let left = grouped(self.reduction.operations() as u64);
-        writeln!(f, "minimised to {left} of {operations}, in {rounds}, by {runs}:")?;
+        let faults = if self.reduction.faults { ", with injected faults" } else { "" };
+        writeln!(f, "minimised to {left} of {operations}, in {rounds}{faults}, by {runs}:")?;
         writeln!(f, "  {}", self.violation.what)?;
         if let Some(mismatch) = self.violation.mismatch() {
             writeln!(f, "  {mismatch}")?;

@@ -7,6 +7,6 @@
 pub(crate) mod keep;
 pub mod minimised;
 pub mod numbers;
-pub mod reduction;
 mod read;
+pub mod reduction;
 pub mod search;

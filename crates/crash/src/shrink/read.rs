@@ -121,7 +121,10 @@ mod tests {
             ("0:ops=3-1", "round 0: ops: 3-1: the range ends before it begins"),
             ("0:ops", "round 0: ops: '': expected a number up to 16777216"),
             ("0:cut=5", "round 0: cut=5: expected none, 1500ns or 12commands"),
-            ("0:wx=5", "round 0: 'wx': expected ops, w0 and further writers, cut, recovery or mounts"),
+            (
+                "0:wx=5",
+                "round 0: 'wx': expected ops, w0 and further writers, cut, recovery or mounts",
+            ),
             ("one:ops=5", "'one:ops=5': expected fill=NUMBERS, faults, or ROUND:ITEMS"),
         ] {
             assert_eq!(text.parse::<Reduction>().unwrap_err(), error, "{text}");

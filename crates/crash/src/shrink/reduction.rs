@@ -90,7 +90,9 @@ impl Reduction {
             if !on_files && !round.mounts.is_empty() {
                 return Err(format!("round {number}: mounts: a device alone has none"));
             }
-            if let Some(source) = round.operations.keys().find(|it| on_files == (**it == Source::Host)) {
+            if let Some(source) =
+                round.operations.keys().find(|it| on_files == (**it == Source::Host))
+            {
                 let wanted = if on_files { "w0 and further writers" } else { "ops" };
                 return Err(format!("round {number}: {source}: expected {wanted}"));
             }
@@ -121,7 +123,8 @@ impl fmt::Display for Reduction {
 
 impl fmt::Display for Round {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let operations = self.operations.iter().map(|(source, numbers)| (source.to_string(), numbers));
+        let operations =
+            self.operations.iter().map(|(source, numbers)| (source.to_string(), numbers));
         let others = [("recovery", &self.recovery), ("mounts", &self.mounts)];
         let others = others.map(|(key, numbers)| (key.to_owned(), numbers));
         let some = |(_, numbers): &(String, &Numbers)| !numbers.is_empty();

@@ -2,7 +2,7 @@
 //! single operations, until none can be left out alone; at last, earlier power cuts.
 //!
 //! The search is a function of the start and of what the runs return, so that it ends in the same way everywhere. Its
-//! budget is a number of runs.
+//! budget counts runs and operations, not time.
 
 use super::numbers::Numbers;
 use super::reduction::{Cut, Reduction, Round, Source};
@@ -14,6 +14,22 @@ const SETTLED: Nanos = Nanos::from_secs(1);
 /// Delays of power cuts that are tried, shortest first.
 const DELAYS: [Nanos; 5] =
     [Nanos(0), Nanos::from_us(10), Nanos::from_us(100), Nanos::from_ms(1), Nanos::from_ms(10)];
+
+/// What a search may cost.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Budget {
+    /// Runs.
+    pub runs: u32,
+    /// Operations of all runs.
+    pub operations: usize,
+}
+
+impl Budget {
+    /// Of a search on a device: some seconds at most.
+    pub const DEVICE: Self = Self { runs: 2_000, operations: 1_500_000 };
+    /// Of a search on a file system, whose operations take ten times as long.
+    pub const FILES: Self = Self { runs: 1_000, operations: 150_000 };
+}
 
 /// A run that failed as it is wanted.
 #[derive(Clone, Debug)]
@@ -42,13 +58,14 @@ pub struct Shrunk<T> {
 /// Runs a reduction. None: it does not fail, or in another way, or the search is to end.
 pub type Runs<'a, T> = dyn FnMut(&Reduction) -> Option<Failing<T>> + 'a;
 
-/// Shrinks `start` with at most so many runs; none if it does not fail itself.
-pub fn shrink<T>(start: &Reduction, runs_max: u32, run: &mut Runs<'_, T>) -> Option<Shrunk<T>> {
+/// Shrinks `start` within a budget; none if it does not fail itself.
+pub fn shrink<T>(start: &Reduction, budget: Budget, run: &mut Runs<'_, T>) -> Option<Shrunk<T>> {
     let first = run(start)?;
     let operations_before = first.reached.operations();
     let (reached, best) = (first.reached.clone(), start.clone());
     let tried = BTreeSet::from([best.clone()]);
-    let mut search = Search { run, runs: 1, runs_max, tried, best, failing: first };
+    let mut search =
+        Search { run, runs: 1, operations: operations_before, budget, tried, best, failing: first };
     search.attempt(reached);
     search.pin_cuts();
     loop {
@@ -58,7 +75,7 @@ pub fn shrink<T>(start: &Reduction, runs_max: u32, run: &mut Runs<'_, T>) -> Opt
         search.drop_extras();
         search.drop_operations();
         search.hasten_cuts();
-        if search.best == before || search.runs >= runs_max {
+        if search.best == before || search.is_over() {
             break;
         }
     }
@@ -70,7 +87,8 @@ pub fn shrink<T>(start: &Reduction, runs_max: u32, run: &mut Runs<'_, T>) -> Opt
 struct Search<'a, 'r, T> {
     run: &'a mut Runs<'r, T>,
     runs: u32,
-    runs_max: u32,
+    operations: usize,
+    budget: Budget,
     tried: BTreeSet<Reduction>,
     /// The least reduction so far, and its run.
     best: Reduction,
@@ -78,12 +96,18 @@ struct Search<'a, 'r, T> {
 }
 
 impl<T> Search<'_, '_, T> {
+    /// Whether the budget is used up.
+    const fn is_over(&self) -> bool {
+        self.runs >= self.budget.runs || self.operations >= self.budget.operations
+    }
+
     /// Takes a candidate if it fails, and then the part of it that its run has reached. Whether it fails.
     fn attempt(&mut self, candidate: Reduction) -> bool {
-        if self.runs >= self.runs_max || !self.tried.insert(candidate.clone()) {
+        if self.is_over() || !self.tried.insert(candidate.clone()) {
             return false;
         }
         self.runs += 1;
+        self.operations += candidate.operations();
         let Some(failing) = (self.run)(&candidate) else { return false };
         let reached = failing.reached.clone();
         (self.best, self.failing) = (candidate, failing);
@@ -185,7 +209,7 @@ impl<T> Search<'_, '_, T> {
                 (1, true) => {}
                 _ => size = size.div_ceil(2),
             }
-            if self.runs >= self.runs_max {
+            if self.is_over() {
                 return;
             }
         }
@@ -254,10 +278,13 @@ mod tests {
         move |reduction| {
             let left = operations(reduction);
             let pins = reduction.rounds.keys().map(|round| (*round, Cut::After(Nanos(700))));
-            let failing =
-                Failing { reached: reduction.clone(), pins: pins.collect(), found: () };
+            let failing = Failing { reached: reduction.clone(), pins: pins.collect(), found: () };
             needed.iter().all(|one| left.contains(one)).then_some(failing)
         }
+    }
+
+    fn budget(runs: u32) -> Budget {
+        Budget { runs, operations: usize::MAX }
     }
 
     fn place(index: usize) -> Option<(u32, Source)> {
@@ -273,7 +300,7 @@ mod tests {
             let needed: Vec<Operation> =
                 needed.into_iter().map(|(index, number)| (place(index), number)).collect();
             let fails = fails(&needed);
-            let shrunk = shrink(&start(), 10_000, &mut |it| fails(it)).unwrap();
+            let shrunk = shrink(&start(), budget(10_000), &mut |it| fails(it)).unwrap();
             prop_assert_eq!(shrunk.operations_before, 160);
             let mut left = operations(&shrunk.reduction);
             left.sort_unstable();
@@ -292,7 +319,7 @@ mod tests {
             let needed = [(place(2), number), (place(0), 3)];
             let fails = fails(&needed);
             let mut runs = 0;
-            let shrunk = shrink(&start(), runs_max, &mut |it| {
+            let shrunk = shrink(&start(), budget(runs_max), &mut |it| {
                 runs += 1;
                 fails(it)
             })
@@ -305,7 +332,7 @@ mod tests {
     /// A start that does not fail is not shrunk.
     #[test]
     fn what_passes_is_not_shrunk() {
-        assert!(shrink::<()>(&start(), 100, &mut |_| None).is_none());
+        assert!(shrink::<()>(&start(), budget(100), &mut |_| None).is_none());
     }
 
     /// What a run does not reach is left out.
@@ -317,7 +344,7 @@ mod tests {
             let needed = reduction.rounds.get(&0)?.of(Source::Host).has(7);
             needed.then_some(Failing { reached, pins: BTreeMap::new(), found: () })
         };
-        let shrunk = shrink(&start(), 3, &mut run).unwrap();
+        let shrunk = shrink(&start(), budget(3), &mut run).unwrap();
         assert_eq!(shrunk.reduction.rounds.len(), 1);
     }
 }

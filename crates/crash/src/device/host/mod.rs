@@ -112,7 +112,11 @@ pub(crate) fn host_of<'a>(seed: u64, plan: &'a Plan, caps: &DeviceCaps) -> Box<d
 pub(crate) enum Requests<'a> {
     Listed(vec::IntoIter<Request>),
     /// The writes that are left, and a flush.
-    Filling { requests: vec::IntoIter<Request>, writes: usize, keep: Keep },
+    Filling {
+        requests: vec::IntoIter<Request>,
+        writes: usize,
+        keep: Keep,
+    },
     Drawn(LoadSource<'a>),
 }
 
@@ -149,7 +153,9 @@ impl Requests<'_> {
     pub(crate) fn sent(&self) -> Numbers {
         match self {
             Self::Listed(_) => Numbers::default(),
-            Self::Filling { requests, writes, keep } => keep.first((writes + 1 - requests.len()).min(*writes)),
+            Self::Filling { requests, writes, keep } => {
+                keep.first((writes + 1 - requests.len()).min(*writes))
+            }
             Self::Drawn(load) => load.sent(),
         }
     }

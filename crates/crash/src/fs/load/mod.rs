@@ -126,7 +126,8 @@ fn flag_names(flags: OpenFlags) -> String {
 impl Writer {
     /// The writer of a model; the round keeps its tags from being those of another round.
     pub(crate) fn new(shared: Shared, number: u16, model: &Rc<RefCell<Model>>) -> Self {
-        let Shared { handle, device, fs, style, coverage, progress, operations, seed, round } = shared;
+        let Shared { handle, device, fs, style, coverage, progress, operations, seed, round } =
+            shared;
         Self {
             handle,
             device,
