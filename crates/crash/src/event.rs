@@ -8,6 +8,9 @@ use std::fmt;
 /// Low bits of a tag: the object that the content was written for. Above are those of the write's number.
 pub(crate) const OBJECT_BITS: u32 = 32;
 
+/// Lines of the story of a minimised run.
+const STORY_LINES_MAX: usize = 30;
+
 /// One event of a log.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LogEvent {
@@ -69,6 +72,16 @@ pub fn lines(events: &[LogEvent]) -> Vec<String> {
         rest = &rest[further + 1..];
     }
     lines
+}
+
+/// The last of the events that are a story of a minimised run: so many that they are no more than its lines.
+#[must_use]
+pub(crate) fn story(events: &[LogEvent]) -> &[LogEvent] {
+    let mut from = events.len();
+    while from > 0 && lines(&events[from - 1..]).len() <= STORY_LINES_MAX {
+        from -= 1;
+    }
+    &events[from..]
 }
 
 fn file_write(event: &LogEvent) -> Option<&FileWrite> {
@@ -201,6 +214,8 @@ mod tests {
         assert_eq!(lines(&steps(2)).len(), 2);
         assert_eq!(lines(&[steps(3), vec![write("f", 0), write("g", 8)]].concat()).len(), 3);
         assert!(lines(&[]).is_empty());
+        let many = [steps(4), vec![call(); 29]].concat();
+        assert_eq!((story(&many).len(), story(&vec![call(); 40]).len()), (33, 30));
     }
 
     /// Events are lines in the words of the field: ranges, decoded flags, numbers of requests, errors in words.

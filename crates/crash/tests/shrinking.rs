@@ -79,9 +79,9 @@ fn what_is_left_is_needed() {
     }
 }
 
-/// A search ends when it is told so, with what it has.
+/// A search that is to end returns what it has.
 #[test]
-fn a_search_ends_when_it_is_told_so() {
+fn a_search_that_is_to_end_returns_what_it_has() {
     let options = without(FtlKind::Pblk, "lost-trims");
     let mut runs = 0;
     let mut on_run = || {

@@ -9,7 +9,7 @@ use crate::device::drive::CheckFailure;
 use crate::device::model::{Model, Object};
 use crate::device::subject::DeviceUnderTest;
 use crate::draw::plan::Plan;
-use crate::event::{LogEvent, lines};
+use crate::event::{LogEvent, story};
 use crate::outcome::{Counts, SeedOutcome, Violation};
 use crate::settings::Settings;
 use crate::shrink::minimised::{Minimised, OnRun};
@@ -17,9 +17,6 @@ use crate::shrink::reduction::{Cut, Reduction};
 use crate::shrink::search::{Budget, Failing, shrink};
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-
-/// Lines of a story of all requests. A longer one is that of the sector at fault, and of that the end.
-const STORY_MAX: usize = 30;
 
 /// A seed whose device can be made as often as it is wanted.
 pub(crate) struct Repeated<'a, S> {
@@ -100,11 +97,12 @@ impl<S: DeviceUnderTest> Repeated<'_, S> {
         let left = Left::Reduced(only, streams);
         let mut log = |model| self.once(left, model).map(|ended| ended.log).unwrap_or_default();
         let all = log(Model::with_story(object));
-        let told = match object {
-            Some(object) if lines(&all).len() > STORY_MAX => log(Model::new(Some(object))),
-            _ => all,
-        };
-        told[told.len().saturating_sub(STORY_MAX)..].to_vec()
+        match object {
+            Some(object) if story(&all).len() < all.len() => {
+                story(&log(Model::new(Some(object)))).to_vec()
+            }
+            _ => story(&all).to_vec(),
+        }
     }
 
     /// One run. A panic is a violation like any other.

@@ -3,12 +3,16 @@
 //! An operation of a writer draws what it is about, and what is there decides what it can be. So that an operation is the
 //! same whatever is left out before it, each begins where its draws began in the whole run, which is recorded first.
 
-use super::power_switch::Device;
+use super::power_switch::{Device, PowerSwitch, cut_is_due};
+use crate::device::drive::CheckFailure;
+use crate::draw::plan::{CutPlan, Trigger};
 use crate::shrink::reduction::{Cut, Reduction, Source};
+use nandscape_rt::combine::{Either, select2};
 use nandscape_rt::sync::Notify;
 use nandscape_rt::{Handle, Nanos, Stream};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
+use std::pin::pin;
 use std::rc::Rc;
 
 /// A writer in a round.
@@ -144,5 +148,37 @@ impl Operations {
         if self.waiting.get() > 0 {
             self.all_began.notified().await;
         }
+    }
+}
+
+/// Runs a load until power is to be cut.
+pub(super) async fn until_cut(
+    load: impl Future<Output = Result<(), CheckFailure>>,
+    handle: &Handle,
+    device: &Device,
+    cut: &CutPlan,
+    operations: &Operations,
+) -> Result<(), CheckFailure> {
+    let cut_is_due = async {
+        let plan = |trigger| CutPlan { trigger, delay: Nanos::ZERO, ..cut.clone() };
+        let plan = match cut.trigger {
+            Trigger::LastRequest => plan(Trigger::Instant(cut.delay)),
+            Trigger::OffAfterLastRequest(n) => plan(Trigger::OffAfter(n)),
+            _ => return cut_is_due(handle, device, cut).await,
+        };
+        operations.have_begun().await;
+        cut_is_due(handle, device, &plan).await;
+    };
+    let mut cut_is_due = pin!(cut_is_due);
+    match select2(load, cut_is_due.as_mut()).await {
+        // What the load says when power is off is void.
+        Either::First(Err(_)) if device.with(PowerSwitch::is_off) => Ok(()),
+        Either::First(Ok(())) if cut.trigger == Trigger::LastRequest => {
+            operations.have_ended();
+            cut_is_due.await;
+            Ok(())
+        }
+        Either::First(ended) => ended,
+        Either::Second(()) => Ok(()),
     }
 }

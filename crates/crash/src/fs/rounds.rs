@@ -12,13 +12,13 @@ use super::plan::RoundPlan;
 use super::power_switch::{
     Bios, Device, Medium, PowerOnResult, PowerSwitch, PoweredOffMedium, cut_is_due,
 };
-use super::reduced::{Left, Notes, Operations, last_operation};
+use super::reduced::{Left, Notes, Operations, last_operation, until_cut};
 use super::tree::{Fs, Tree, check_links, read_tree};
 use super::{FsOptions, Image, LATENCY, Oracle};
 use crate::coverage::Coverage;
 use crate::device::drive::CheckFailure;
-use crate::draw::plan::{CutPlan, Trigger};
-use crate::event::{EventKind, LogEvent, lines};
+use crate::draw::plan::CutPlan;
+use crate::event::{EventKind, LogEvent, story};
 use crate::outcome::Counts;
 use crate::settings::Settings;
 use crate::shrink::numbers::Numbers;
@@ -31,15 +31,12 @@ use nandscape_rt::{Executor, Handle, Host, Nanos, Stream};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::future::Future;
-use std::pin::pin;
 use std::rc::Rc;
 
 /// Sectors of a read or write of a whole volume.
 const WINDOW: u64 = 32;
 /// Cores of the host, for file systems whose work takes some.
 const CORES: u16 = 4;
-/// Lines of the story of a reduced run; of a longer one the end is left.
-const STORY_MAX: usize = 30;
 /// Virtual time after which a stretch counts as not terminating.
 const LIMIT: Nanos = Nanos::from_secs(100_000);
 
@@ -125,10 +122,9 @@ impl<'a> Run<'a> {
             return self.event_log.clone();
         }
         let of_writers = self.models.iter().flat_map(|model| model.borrow().named_log());
-        let mut story: Vec<LogEvent> = of_writers.chain(self.cuts.iter().cloned()).collect();
-        story.sort_by_key(|event| event.at);
-        let dropped = (0..story.len()).find(|from| lines(&story[*from..]).len() <= STORY_MAX);
-        story.split_off(dropped.unwrap_or(0))
+        let mut all: Vec<LogEvent> = of_writers.chain(self.cuts.iter().cloned()).collect();
+        all.sort_by_key(|event| event.at);
+        story(&all).to_vec()
     }
 
     /// Everything that a seed does, or what is left of it.
@@ -488,38 +484,6 @@ pub(super) fn mount_env(rt: &Handle, device: &Device) -> MountEnv {
 pub(super) fn difference<'t>(ours: &'t Tree, theirs: &'t Tree) -> Option<&'t String> {
     let differs = |path: &&String| ours.get(*path) != theirs.get(*path);
     ours.keys().chain(theirs.keys()).find(differs)
-}
-
-/// Runs a load until power is to be cut.
-async fn until_cut(
-    load: impl Future<Output = Ended>,
-    handle: &Handle,
-    device: &Device,
-    cut: &CutPlan,
-    operations: &Operations,
-) -> Ended {
-    let cut_is_due = async {
-        let plan = |trigger| CutPlan { trigger, delay: Nanos::ZERO, ..cut.clone() };
-        let plan = match cut.trigger {
-            Trigger::LastRequest => plan(Trigger::Instant(cut.delay)),
-            Trigger::OffAfterLastRequest(n) => plan(Trigger::OffAfter(n)),
-            _ => return cut_is_due(handle, device, cut).await,
-        };
-        operations.have_begun().await;
-        cut_is_due(handle, device, &plan).await;
-    };
-    let mut cut_is_due = pin!(cut_is_due);
-    match select2(load, cut_is_due.as_mut()).await {
-        // What the load says when power is off is void.
-        Either::First(Err(_)) if device.with(PowerSwitch::is_off) => Ok(()),
-        Either::First(Ok(())) if cut.trigger == Trigger::LastRequest => {
-            operations.have_ended();
-            cut_is_due.await;
-            Ok(())
-        }
-        Either::First(ended) => ended,
-        Either::Second(()) => Ok(()),
-    }
 }
 
 /// Notes what was in progress at a cut, and what the file system had counted.
