@@ -139,9 +139,7 @@ impl<'a, S: DeviceUnderTest> Run<'a, S> {
 
     /// Everything that the seed does, or what is left of it.
     pub(crate) fn rounds(&mut self) -> Result<(), CheckFailure> {
-        if !matches!(self.left, Left::Reduced(left, _) if left.fill.is_empty()) {
-            self.drive(Phase::Fill, |driver| driver.run(None))?;
-        }
+        self.drive(Phase::Fill, |driver| driver.run(None))?;
         for round in 0..=self.plan.cuts.len() as u32 {
             self.round = round;
             match self.ending() {
