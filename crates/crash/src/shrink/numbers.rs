@@ -5,7 +5,7 @@ use std::fmt;
 use std::str::FromStr;
 
 /// The largest number: no load draws more requests.
-const LARGEST: u32 = 1 << 24;
+const LARGEST: u32 = 1 << 20;
 
 /// Numbers in order.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Default, Debug)]

@@ -5,6 +5,9 @@ use super::reduction::{Cut, Reduction, Round, Source};
 use nandscape_rt::Nanos;
 use std::str::FromStr;
 
+/// The largest number of a power cut: 19 hours, in nanoseconds.
+const LATEST: u64 = 1 << 46;
+
 impl FromStr for Reduction {
     type Err = String;
 
@@ -80,12 +83,17 @@ impl FromStr for Cut {
     type Err = String;
 
     fn from_str(value: &str) -> Result<Self, String> {
-        let counted = |unit: &str| value.strip_suffix(unit)?.parse().ok();
+        let counted = |unit: &str| {
+            let count: u64 = value.strip_suffix(unit)?.parse().ok()?;
+            (count <= LATEST).then_some(count)
+        };
         match (value, counted("ns"), counted("commands")) {
             ("none", ..) => Ok(Self::None),
             (_, Some(after), _) => Ok(Self::After(Nanos(after))),
             (_, _, Some(count)) => Ok(Self::AfterCommands(count)),
-            _ => Err(format!("cut={value}: expected none, 1500ns or 12commands")),
+            _ => Err(format!(
+                "cut={value}: expected none, 1500ns or 12commands, with a number up to {LATEST}"
+            )),
         }
     }
 }
@@ -116,11 +124,15 @@ mod tests {
         for (text, error) in [
             ("", "'': expected fill=NUMBERS, faults, or ROUND:ITEMS"),
             ("faults", "no round is left"),
-            ("fill=x/0", "fill: 'x': expected a number up to 16777216"),
+            ("fill=x/0", "fill: 'x': expected a number up to 1048576"),
             ("0:ops=1/0:ops=2", "round 0 is given twice"),
             ("0:ops=3-1", "round 0: ops: 3-1: the range ends before it begins"),
-            ("0:ops", "round 0: ops: '': expected a number up to 16777216"),
-            ("0:cut=5", "round 0: cut=5: expected none, 1500ns or 12commands"),
+            ("0:ops", "round 0: ops: '': expected a number up to 1048576"),
+            (
+                "0:cut=5",
+                "round 0: cut=5: expected none, 1500ns or 12commands, with a number up to \
+                 70368744177664",
+            ),
             (
                 "0:wx=5",
                 "round 0: 'wx': expected ops, w0 and further writers, cut, recovery or mounts",
