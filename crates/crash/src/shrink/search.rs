@@ -26,7 +26,7 @@ pub struct Budget {
 
 impl Budget {
     /// Of a search on a device: some seconds at most.
-    pub const DEVICE: Self = Self { runs: 2_000, operations: 1_500_000 };
+    pub const DEVICE: Self = Self { runs: 2_000, operations: 600_000 };
     /// Of a search on a file system, whose operations take ten times as long.
     pub const FILES: Self = Self { runs: 1_000, operations: 150_000 };
 }
