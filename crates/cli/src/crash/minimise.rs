@@ -16,7 +16,8 @@ const ON_SIGNAL: &str = "the search for a smaller run ends";
 
 /// Minimises what is printed in full, unless the campaign was interrupted or runs a part of a seed already.
 pub(super) fn minimise(found: &mut [Found<'_>], args: &CrashArgs, end: End, shrink: &Shrink<'_>) {
-    if args.no_shrink || args.only.is_some() || end == End::Interrupted {
+    let is_wanted = !args.no_shrink && args.only.is_none() && end != End::Interrupted;
+    if found.is_empty() || !is_wanted {
         return;
     }
     let budget = if args.on_fs.fs.is_some() { Budget::FILES } else { Budget::DEVICE };
