@@ -54,11 +54,19 @@ pub struct FileWrite {
     pub tag: u64,
 }
 
-/// The events as lines: runs of writes to a file that go on in equal steps are one line.
+/// The events as lines: runs of writes to a file that go on in equal steps are one line, and so are requests that
+/// complete together.
 #[must_use]
 pub fn lines(events: &[LogEvent]) -> Vec<String> {
     let (mut lines, mut rest) = (Vec::new(), events);
     while let Some(first) = rest.first() {
+        let together: Vec<String> = rest.iter().map_while(|it| completed_with(first, it)).collect();
+        if together.len() > 1 {
+            let what = EventKind::Call(together.join(", ") + " completed OK");
+            lines.push(LogEvent { at: first.at, what }.to_string());
+            rest = &rest[together.len()..];
+            continue;
+        }
         let further = match rest.windows(3).take_while(|three| goes_on(three)).count() {
             0 => 0,
             windows => windows + 1,
@@ -82,6 +90,16 @@ pub(crate) fn story(events: &[LogEvent]) -> &[LogEvent] {
         from -= 1;
     }
     &events[from..]
+}
+
+/// The request of an event, if it completed without an error, at the same instant as that of the first.
+fn completed_with(first: &LogEvent, event: &LogEvent) -> Option<String> {
+    match &event.what {
+        EventKind::Completed(number, request, Ok(None)) if event.at == first.at => {
+            Some(format!("{} #{number}", request.name()))
+        }
+        _ => None,
+    }
 }
 
 fn file_write(event: &LogEvent) -> Option<&FileWrite> {
@@ -214,8 +232,25 @@ mod tests {
         assert_eq!(lines(&steps(2)).len(), 2);
         assert_eq!(lines(&[steps(3), vec![write("f", 0), write("g", 8)]].concat()).len(), 3);
         assert!(lines(&[]).is_empty());
-        let many = [steps(4), vec![call(); 29]].concat();
-        assert_eq!((story(&many).len(), story(&vec![call(); 40]).len()), (33, 30));
+        // The last 30 lines, of which one is four writes.
+        let many = [vec![call(); 40], steps(4)].concat();
+        assert_eq!((story(&many).len(), story(&many[..40]).len()), (33, 30));
+    }
+
+    /// Requests that complete together are one line; what a read returned, errors and other instants are not.
+    #[test]
+    fn requests_that_complete_together_are_one_line() {
+        let event = |at, what| LogEvent { at: Nanos(at), what };
+        let write = |at, number| {
+            event(at, EventKind::Completed(number, Request::Flush(Sender::ANONYMOUS), Ok(None)))
+        };
+        let read = Request::Read(Lba(8), 1);
+        let read = event(5, EventKind::Completed(9, read, Ok(Some((Lba(8), Content::Zeroes)))));
+        let all = [write(5, 1), write(5, 2), write(6, 3), write(5, 4), read.clone(), write(5, 5)];
+        let together = "t=5 ns      flush #1, flush #2 completed OK";
+        let alone = |it: &LogEvent| it.to_string();
+        let expected = [together.to_owned()].into_iter().chain(all[2..].iter().map(alone));
+        assert_eq!(lines(&all), expected.collect::<Vec<_>>());
     }
 
     /// Events are lines in the words of the field: ranges, decoded flags, numbers of requests, errors in words.
