@@ -107,6 +107,7 @@ fn violations_under_file_systems_shrink() {
         let Minimised { reduction, operations_before, violation, .. } = least;
         let operations = reduction.operations();
         assert!(operations <= most && most < operations_before, "{rule}: {reduction}");
+        assert!(has_power_cut(&violation.event_log), "{rule}: {:?}", violation.event_log);
         options.only = Some(reduction.clone());
         let again = run_fs_seed(seed, &options, None).violation;
         assert_eq!(again.as_deref(), Some(&violation), "{rule}: {reduction}");

@@ -267,11 +267,11 @@ impl<'a> Run<'a> {
     }
 
     fn cut(&mut self, medium: Medium) -> Result<PoweredOffMedium, CheckFailure> {
+        self.cuts.push(LogEvent { at: self.now + Nanos(1), what: EventKind::PowerCut });
         self.verify_other_cuts(&medium)?;
         self.count_commands(&medium);
         self.counts.cuts += 1;
         self.now += Nanos(1);
-        self.cuts.push(LogEvent { at: self.now, what: EventKind::PowerCut });
         Ok(medium.cut(self.now))
     }
 
