@@ -4,6 +4,7 @@
 use super::schema::CHOICE;
 use super::table::Mutant;
 use crate::ci::{self, Campaign};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -47,14 +48,22 @@ pub(super) struct Built {
     pub(super) tests: Vec<TestProgram>,
 }
 
+/// Where a campaign found a violation.
+#[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Debug)]
+pub(super) struct Place {
+    pub(super) seed: u64,
+    /// Operations of that seed's run up to the violation, and of the part of it that the search left.
+    pub(super) operations: Option<[u64; 2]>,
+}
+
 /// How a check ended.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum End {
     Passed,
-    /// What it found, and the seed of a campaign.
+    /// What it found, and the place in a campaign.
     Caught {
         what: String,
-        seed: Option<u64>,
+        place: Option<Place>,
     },
 }
 
@@ -166,7 +175,7 @@ pub(super) fn run(
     let text = String::from_utf8_lossy(&output.stdout);
     let errors = String::from_utf8_lossy(&output.stderr);
     Ok(match (output.status.code(), check) {
-        (Some(124 | 137), _) => End::Caught { what: "it does not end".into(), seed: None },
+        (Some(124 | 137), _) => End::Caught { what: "it does not end".into(), place: None },
         (_, Check::Campaign(_)) => violation(&text).unwrap_or_else(|| ended(&errors)),
         (_, Check::Test { .. }) => failed_test(&text).unwrap_or_else(|| ended(&errors)),
     })
@@ -177,21 +186,24 @@ fn violation(report: &str) -> Option<End> {
     let report: Value = serde_json::from_str(report).ok()?;
     let first = report["violations"].as_array()?.first()?;
     let what = first["message"].as_str().unwrap_or("a violation").to_owned();
-    Some(End::Caught { what, seed: first["seed"].as_u64() })
+    let left = &first["minimised"];
+    let counts = || Some([left["operations_before"].as_u64()?, left["operations"].as_u64()?]);
+    let place = first["seed"].as_u64().map(|seed| Place { seed, operations: counts() });
+    Some(End::Caught { what, place })
 }
 
 /// The first test that failed.
 fn failed_test(text: &str) -> Option<End> {
     let name =
         text.lines().find_map(|line| line.strip_prefix("test ")?.strip_suffix(" ... FAILED"))?;
-    Some(End::Caught { what: format!("`{name}`"), seed: None })
+    Some(End::Caught { what: format!("`{name}`"), place: None })
 }
 
 /// Of a program that reports neither: the last line of its errors.
 fn ended(errors: &str) -> End {
     let last =
         errors.lines().rev().find(|line| !line.trim().is_empty() && !line.starts_with("note:"));
-    End::Caught { what: last.unwrap_or("it ends without a report").trim().to_owned(), seed: None }
+    End::Caught { what: last.unwrap_or("it ends without a report").trim().to_owned(), place: None }
 }
 
 /// The test programs in what `cargo test --no-run --message-format=json` printed.
@@ -230,11 +242,17 @@ mod tests {
     #[test]
     fn reports_name_what_was_caught() {
         let report = r#"{"violations": [{"seed": 7, "message": "lba 3 shows zeroes"}]}"#;
-        let caught = End::Caught { what: "lba 3 shows zeroes".into(), seed: Some(7) };
-        assert_eq!(violation(report), Some(caught));
+        let caught = |operations| End::Caught {
+            what: "lba 3 shows zeroes".into(),
+            place: Some(Place { seed: 7, operations }),
+        };
+        assert_eq!(violation(report), Some(caught(None)));
+        let minimised = r#""minimised": {"operations": 4, "operations_before": 90}, "seed""#;
+        let report = report.replace("\"seed\"", minimised);
+        assert_eq!(violation(&report), Some(caught(Some([90, 4]))));
         assert_eq!(violation(r#"{"violations": []}"#), None);
         let text = "running 2 tests\ntest a ... ok\ntest b::c ... FAILED\n";
-        let caught = End::Caught { what: "`b::c`".into(), seed: None };
+        let caught = End::Caught { what: "`b::c`".into(), place: None };
         assert_eq!(failed_test(text), Some(caught));
     }
 

@@ -199,7 +199,7 @@ impl Runner {
             replace: mutant.replace.clone(),
             check: None,
             what: None,
-            seed: None,
+            place: None,
             seconds: 0.0,
             checks: 0,
             long: false,

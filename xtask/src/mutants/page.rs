@@ -43,7 +43,7 @@ impl<'a> Page<'a> {
     }
 
     pub(super) fn text(&self) -> String {
-        HEAD.to_owned() + &self.scores() + &self.promises() + &self.list()
+        HEAD.to_owned() + &self.scores() + &self.operations() + &self.promises() + &self.list()
     }
 
     /// # Errors
@@ -81,6 +81,23 @@ impl<'a> Page<'a> {
         text + "\n"
     }
 
+    /// How small violations become that campaigns found.
+    fn operations(&self) -> String {
+        let found = self.rows.iter().filter_map(|(_, record)| (*record)?.place?.operations);
+        let found: Vec<[u64; 2]> = found.collect();
+        let median = |index: usize| {
+            let mut counts: Vec<u64> = found.iter().map(|counts| counts[index]).collect();
+            counts.sort_unstable();
+            counts.get(counts.len() / 2).copied().unwrap_or_default()
+        };
+        format!(
+            "Campaigns minimised the violations of {} mutants: the median run of {} operations has {} left.\n\n",
+            found.len(),
+            median(0),
+            median(1)
+        )
+    }
+
     fn promises(&self) -> String {
         let mut promises: BTreeMap<&str, [usize; 2]> = BTreeMap::new();
         for (mutant, record) in self.rows.iter().filter(|(mutant, _)| mutant.equivalent.is_none()) {
@@ -99,18 +116,20 @@ impl<'a> Page<'a> {
 
     fn list(&self) -> String {
         let mut text =
-            "| Mutant | What it breaks | Promise | Caught by | Seed | What is reported |\n\
-                        |---|---|---|---|---|---|\n"
+            "| Mutant | What it breaks | Promise | Caught by | Seed | Operations, minimised | What is reported |\n\
+                        |---|---|---|---|---|---|---|\n"
                 .to_owned();
         for (mutant, record) in &self.rows {
             let caught = match (&mutant.equivalent, record) {
-                (Some(why), _) => format!("equivalent: {why} | | "),
-                (None, Some(Record { check: Some(check), what, seed, .. })) => {
-                    let seed = seed.map(|seed| seed.to_string()).unwrap_or_default();
+                (Some(why), _) => format!("equivalent: {why} | | | "),
+                (None, Some(Record { check: Some(check), what, place, .. })) => {
+                    let seed = place.map(|place| place.seed.to_string()).unwrap_or_default();
+                    let left = place.and_then(|place| place.operations);
+                    let left = left.map(|[_, left]| left.to_string()).unwrap_or_default();
                     let what = shortened(what.as_deref().unwrap_or_default());
-                    format!("`{}` | {seed} | {what}", check.trim())
+                    format!("`{}` | {seed} | {left} | {what}", check.trim())
                 }
-                _ => "survives | | ".to_owned(),
+                _ => "survives | | | ".to_owned(),
             };
             let Mutant { id, breaks, promise, .. } = mutant;
             let _ = writeln!(text, "| `{id}` | {breaks} | {} | {caught} |", promise.join(", "));
@@ -121,8 +140,8 @@ impl<'a> Page<'a> {
 
 /// What became of one mutant, for a terminal.
 pub(super) fn line(record: &Record) -> String {
-    let Record { id, check, what, seed, seconds, .. } = record;
-    let seed = seed.map(|seed| format!(", seed {seed}")).unwrap_or_default();
+    let Record { id, check, what, place, seconds, .. } = record;
+    let seed = place.map(|place| format!(", seed {}", place.seed)).unwrap_or_default();
     match check {
         Some(check) => {
             let what = shortened(what.as_deref().unwrap_or_default());

@@ -2,7 +2,7 @@
 //! interrupted run resumes. A mutant that was caught stays caught when the sources change, as tests and campaigns are added and not
 //! taken away; a survivor is run again.
 
-use super::checks::End;
+use super::checks::{End, Place};
 use super::table::Mutant;
 use serde::{Deserialize, Serialize};
 use std::fs::OpenOptions;
@@ -21,8 +21,8 @@ pub(super) struct Record {
     pub(super) check: Option<String>,
     /// What that check reports.
     pub(super) what: Option<String>,
-    /// The seed of a campaign.
-    pub(super) seed: Option<u64>,
+    /// Where a campaign found it.
+    pub(super) place: Option<Place>,
     /// Of all checks up to that one.
     pub(super) seconds: f64,
     /// Checks that ran.
@@ -34,10 +34,10 @@ pub(super) struct Record {
 impl Record {
     /// Notes how its last check ended.
     pub(super) fn note(&mut self, check: &str, end: End) {
-        if let End::Caught { what, seed } = end {
+        if let End::Caught { what, place } = end {
             self.check = Some(check.to_owned());
             self.what = Some(what);
-            self.seed = seed;
+            self.place = place;
         }
     }
 
@@ -113,7 +113,7 @@ mod tests {
             replace: "true".into(),
             check: Some("crash".into()),
             what: None,
-            seed: Some(3),
+            place: Some(Place { seed: 3, operations: Some([90, 4]) }),
             seconds: 1.5,
             checks: 1,
             long: false,
