@@ -1,7 +1,8 @@
 //! The crash campaigns that CI runs, in groups that are its steps. `cargo xtask mutants` runs them, too: they are what
 //! has to catch a mutant.
 
-use crate::repository::Repository;
+use crate::files::{listed, text};
+use crate::repository::{Repository, cores};
 use std::path::Path;
 use std::process::Command;
 
@@ -98,14 +99,9 @@ pub(crate) fn campaigns(root: &Path) -> Result<Vec<Campaign>, String> {
 
 /// The stacks that ship without a file system.
 fn stacks(root: &Path) -> Result<Vec<String>, String> {
-    let folder = root.join("crates/lab/stacks");
-    let shown = |e: std::io::Error| format!("{}: {e}", folder.display());
     let mut names = Vec::new();
-    for entry in std::fs::read_dir(&folder).map_err(shown)? {
-        let file = entry.map_err(shown)?.path();
-        let text =
-            std::fs::read_to_string(&file).map_err(|e| format!("{}: {e}", file.display()))?;
-        if !text.lines().any(|line| line.starts_with("[fs")) {
+    for file in listed(&root.join("crates/lab/stacks"))? {
+        if !text(&file)?.lines().any(|line| line.starts_with("[fs")) {
             names.push(file.file_stem().unwrap_or_default().to_string_lossy().into_owned());
         }
     }
@@ -135,14 +131,13 @@ pub(crate) fn run(repository: &Repository, group: &str) -> Result<bool, String> 
         return Err(format!("no campaigns {group:?}: expected one of {}", groups.join(", ")));
     }
     let binary = repository.root().join(repository.release_binary()?);
-    let jobs = std::thread::available_parallelism().map_or(1, usize::from);
     for campaign in wanted {
         println!("crash {}", campaign.args);
         let status = Command::new(&binary)
             .current_dir(repository.root())
             .arg("crash")
             .args(campaign.args.split(' '))
-            .args(["--jobs", &jobs.to_string()])
+            .args(["--jobs", &cores().to_string()])
             .status();
         if !status.map_err(|e| format!("{}: {e}", binary.display()))?.success() {
             return Ok(false);

@@ -8,6 +8,7 @@
 mod acceptance;
 mod campaign;
 mod ci;
+mod files;
 mod fuzz;
 mod mutants;
 mod perf;

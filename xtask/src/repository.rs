@@ -3,6 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+/// Cores of this machine.
+pub(crate) fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
 /// The repository that cargo runs this program for. The one that it was built from may differ if two share a
 /// build directory.
 pub(crate) struct Repository {

@@ -4,6 +4,8 @@
 
 mod score;
 
+pub(crate) use score::median;
+
 use crate::repository::Repository;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};

@@ -6,6 +6,7 @@ mod page;
 mod rows;
 mod state;
 
+use crate::files;
 use crate::repository::Repository;
 use rows::{Amount, GROUPS, ROWS, Row};
 use state::{Batch, Found};
@@ -50,8 +51,8 @@ fn run_row(
     options: &Options,
 ) -> Result<bool, String> {
     let state = repository.target().join("campaigns").join(format!("{}.jsonl", row.name));
-    if options.restart && state.exists() {
-        std::fs::remove_file(&state).map_err(|e| format!("{}: {e}", state.display()))?;
+    if options.restart {
+        files::restart(&state)?;
     }
     let mut done = Done::of(state::read(&state)?)?;
     while let Some((first, amount)) = next(row, &done.found) {

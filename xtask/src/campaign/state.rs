@@ -1,9 +1,8 @@
 //! How far a campaign is: a file with one line per finished batch, appended when the batch has ended. What
 //! was interrupted goes on after the last whole line.
 
+use crate::files;
 use serde_json::{Value, json};
-use std::fs::OpenOptions;
-use std::io::Write;
 use std::ops::AddAssign;
 use std::path::Path;
 
@@ -61,7 +60,7 @@ impl Batch {
             "cuts_in_recovery": cuts_in_recovery,
             "violations": violations,
         });
-        format!("{json}\n")
+        json.to_string()
     }
 
     fn of_line(line: &str) -> Option<Self> {
@@ -82,11 +81,8 @@ impl Batch {
 
 /// The finished batches of a campaign, if it was begun.
 pub(super) fn read(file: &Path) -> Result<Vec<Batch>, String> {
-    if !file.exists() {
-        return Ok(Vec::new());
-    }
-    let text = std::fs::read_to_string(file).map_err(|e| format!("{}: {e}", file.display()))?;
-    parse(&text).ok_or_else(|| format!("{}: not the state of a campaign", file.display()))
+    parse(&files::log(file)?)
+        .ok_or_else(|| format!("{}: not the state of a campaign", file.display()))
 }
 
 /// Lines that ended; one that was interrupted does not count.
@@ -97,12 +93,7 @@ fn parse(text: &str) -> Option<Vec<Batch>> {
 
 /// Adds a batch to the state.
 pub(super) fn append(file: &Path, batch: &Batch) -> Result<(), String> {
-    let failed = |e: std::io::Error| format!("{}: {e}", file.display());
-    if let Some(folder) = file.parent() {
-        std::fs::create_dir_all(folder).map_err(failed)?;
-    }
-    let mut log = OpenOptions::new().create(true).append(true).open(file).map_err(failed)?;
-    log.write_all(batch.line().as_bytes()).map_err(failed)
+    files::append(file, &batch.line())
 }
 
 #[cfg(test)]
@@ -117,7 +108,7 @@ mod tests {
     /// What was written is read; a line that an interruption cut is run again.
     #[test]
     fn whole_lines_count() {
-        let text = batch(1).line() + &batch(6).line();
+        let text = batch(1).line() + "\n" + &batch(6).line() + "\n";
         assert_eq!(parse(&text), Some(vec![batch(1), batch(6)]));
         assert_eq!(parse(&text[..text.len() - 4]), Some(vec![batch(1)]));
         assert_eq!(parse("{}\n"), None);

@@ -7,7 +7,8 @@
 
 mod seeds;
 
-use crate::repository::Repository;
+use crate::files::listed;
+use crate::repository::{Repository, cores};
 use std::collections::VecDeque;
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -61,7 +62,7 @@ pub(crate) fn run(repository: &Repository, options: &Options) -> Result<bool, St
 
 /// All targets, in order of their names.
 fn targets(root: &Path) -> Result<Vec<String>, String> {
-    let files = seeds::files(&root.join(TARGETS))?;
+    let files = listed(&root.join(TARGETS))?;
     Ok(files.iter().filter_map(|file| Some(file.file_stem()?.to_str()?.to_owned())).collect())
 }
 
@@ -124,7 +125,7 @@ impl Fuzzer {
     /// All these targets, as many at once as there are cores; whether they found nothing. They take as long as each other,
     /// so the one that began first is waited for.
     fn run_all(&self, targets: Vec<String>, seconds: u64) -> Result<bool, String> {
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let cores = cores();
         let (mut running, mut passed) = (VecDeque::new(), true);
         for target in targets {
             if running.len() >= cores {

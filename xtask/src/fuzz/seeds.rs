@@ -3,6 +3,7 @@
 //! Targets that read several texts take them from one input, each but the first after a line `=== NAME`
 //! (`fuzz/src/input.rs`): a text gets those files of its folder that it names.
 
+use crate::files::{listed, text};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -37,7 +38,7 @@ pub(super) fn collect(root: &Path, target: &str, folder: &Path) -> Result<(), St
         _ => (0..CHOICES).map(|choice| (format!("noise-{choice}"), noise(choice))).collect(),
     };
     let own = root.join("fuzz/seeds").join(target);
-    for file in files(&own).unwrap_or_default() {
+    for file in listed(&own).unwrap_or_default() {
         seeds.insert(name(&file), bytes(&file)?);
     }
     for (name, seed) in seeds {
@@ -73,7 +74,7 @@ fn each(
 ) -> Result<BTreeMap<String, Vec<u8>>, String> {
     let mut seeds = BTreeMap::new();
     for (at, (folder, end)) in sources.iter().enumerate() {
-        let beside = files(&root.join(folder))?;
+        let beside = listed(&root.join(folder))?;
         for file in beside.iter().filter(|file| has_end(file, end)) {
             seeds.insert(format!("{at}-{}", name(file)), make(file, &beside)?);
         }
@@ -85,30 +86,12 @@ fn has_end(file: &Path, end: &str) -> bool {
     end.is_empty() || file.extension().is_some_and(|extension| extension == end)
 }
 
-/// The files of a folder, in order of their names.
-pub(super) fn files(folder: &Path) -> Result<Vec<PathBuf>, String> {
-    let failed = |e: std::io::Error| format!("{}: {e}", folder.display());
-    let mut files = Vec::new();
-    for entry in fs::read_dir(folder).map_err(failed)? {
-        let path = entry.map_err(failed)?.path();
-        if path.is_file() {
-            files.push(path);
-        }
-    }
-    files.sort();
-    Ok(files)
-}
-
 fn name(file: &Path) -> String {
     file.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
 fn bytes(file: &Path) -> Result<Vec<u8>, String> {
     fs::read(file).map_err(|e| format!("{}: {e}", file.display()))
-}
-
-fn text(file: &Path) -> Result<String, String> {
-    fs::read_to_string(file).map_err(|e| format!("{}: {e}", file.display()))
 }
 
 /// A text with those of the files beside it that it names, and that these name.
@@ -125,7 +108,7 @@ fn with_named(file: &Path, beside: &[PathBuf]) -> Result<Vec<u8>, String> {
 /// A paper: `paper.toml`, and all other files of its folder.
 fn paper(folder: &Path) -> Result<Vec<u8>, String> {
     let mut all = text(&folder.join("paper.toml"))?;
-    for file in files(folder)?.iter().filter(|file| name(file) != "paper.toml") {
+    for file in listed(folder)?.iter().filter(|file| name(file) != "paper.toml") {
         all += &format!("\n=== {}\n{}", name(file), text(file)?);
     }
     Ok(all.into_bytes())
@@ -170,7 +153,7 @@ mod tests {
             let folder = scratch.join(&target);
             fs::create_dir_all(&folder).unwrap();
             collect(&root, &target, &folder).unwrap();
-            assert!(!files(&folder).unwrap().is_empty(), "{target}");
+            assert!(!listed(&folder).unwrap().is_empty(), "{target}");
         }
         let sweep = text(&scratch.join("sweep/2-space.toml")).unwrap();
         assert!(

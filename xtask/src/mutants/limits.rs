@@ -1,10 +1,9 @@
 //! How long each check may take with a mutant, kept in a file beside the records: five times as long as without one, and
 //! a minute for machines that do something else.
 
+use crate::files;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::fs::OpenOptions;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -28,13 +27,10 @@ impl Limits {
     /// # Errors
     /// The file cannot be read.
     pub(super) fn open(file: &Path, sources: &str, restart: bool) -> Result<Self, String> {
-        let text = match std::fs::read_to_string(file) {
-            Ok(text) if !restart => text,
-            Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
-                return Err(format!("{}: {e}", file.display()));
-            }
-            _ => String::new(),
-        };
+        if restart {
+            files::restart(file)?;
+        }
+        let text = files::log(file)?;
         let lines = text.lines().filter_map(|line| serde_json::from_str::<Line>(line).ok());
         let of_sources = lines.filter(|line| line.sources == sources);
         let seconds = of_sources.map(|line| (line.check, line.seconds)).collect();
@@ -55,16 +51,12 @@ impl Limits {
     /// # Errors
     /// The file cannot be written.
     pub(super) fn add(&mut self, check: &str, took: Duration) -> Result<Duration, String> {
-        let shown = |e: std::io::Error| format!("{}: {e}", self.file.display());
         let line = Line {
             sources: self.sources.clone(),
             check: check.into(),
             seconds: took.as_secs_f64(),
         };
-        let text = serde_json::to_string(&line).map_err(|e| e.to_string())? + "\n";
-        let mut log =
-            OpenOptions::new().create(true).append(true).open(&self.file).map_err(shown)?;
-        log.write_all(text.as_bytes()).map_err(shown)?;
+        files::append(&self.file, &serde_json::to_string(&line).map_err(|e| e.to_string())?)?;
         self.seconds.insert(line.check, line.seconds);
         Ok(self.find(check).unwrap_or(took))
     }

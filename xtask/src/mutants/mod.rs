@@ -9,7 +9,7 @@ mod record;
 mod schema;
 mod table;
 
-use crate::repository::Repository;
+use crate::repository::{Repository, cores};
 use checks::{Built, Check, End};
 use limits::Limits;
 use record::{Record, Records};
@@ -81,7 +81,7 @@ pub(crate) fn run(repository: &Repository, options: &Options) -> Result<bool, St
 
 fn jobs(options: &Options) -> usize {
     match options.jobs {
-        0 => std::thread::available_parallelism().map_or(1, usize::from),
+        0 => cores(),
         jobs => jobs,
     }
 }

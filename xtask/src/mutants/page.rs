@@ -2,6 +2,7 @@
 
 use super::record::{Record, Records};
 use super::table::Mutant;
+use crate::rules::median;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::Path;
@@ -86,9 +87,7 @@ impl<'a> Page<'a> {
         let found = self.rows.iter().filter_map(|(_, record)| (*record)?.place?.operations);
         let found: Vec<[u64; 2]> = found.collect();
         let median = |index: usize| {
-            let mut counts: Vec<u64> = found.iter().map(|counts| counts[index]).collect();
-            counts.sort_unstable();
-            counts.get(counts.len() / 2).copied().unwrap_or_default()
+            median(found.iter().map(|counts| counts[index] as f64)).unwrap_or_default()
         };
         format!(
             "Campaigns minimised the violations of {} mutants: the median run of {} operations has {} left.\n\n",

@@ -4,9 +4,8 @@
 
 use super::checks::{End, Place};
 use super::table::Mutant;
+use crate::files;
 use serde::{Deserialize, Serialize};
-use std::fs::OpenOptions;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// One mutant.
@@ -59,15 +58,10 @@ impl Records {
     /// # Errors
     /// The file cannot be read.
     pub(super) fn open(file: &Path, sources: &str, restart: bool) -> Result<Self, String> {
-        let shown = |e: std::io::Error| format!("{}: {e}", file.display());
-        if restart && file.exists() {
-            std::fs::remove_file(file).map_err(shown)?;
+        if restart {
+            files::restart(file)?;
         }
-        let text = if file.exists() {
-            std::fs::read_to_string(file).map_err(shown)?
-        } else {
-            String::new()
-        };
+        let text = files::log(file)?;
         Ok(Self { file: file.to_owned(), sources: sources.to_owned(), all: parse(&text) })
     }
 
@@ -84,14 +78,7 @@ impl Records {
     /// # Errors
     /// The file cannot be written.
     pub(super) fn add(&mut self, record: Record) -> Result<(), String> {
-        let shown = |e: std::io::Error| format!("{}: {e}", self.file.display());
-        if let Some(folder) = self.file.parent() {
-            std::fs::create_dir_all(folder).map_err(shown)?;
-        }
-        let mut log =
-            OpenOptions::new().create(true).append(true).open(&self.file).map_err(shown)?;
-        let line = serde_json::to_string(&record).map_err(|e| e.to_string())?;
-        log.write_all((line + "\n").as_bytes()).map_err(shown)?;
+        files::append(&self.file, &serde_json::to_string(&record).map_err(|e| e.to_string())?)?;
         self.all.push(record);
         Ok(())
     }

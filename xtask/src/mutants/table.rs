@@ -1,6 +1,7 @@
 //! The tables of mutants, `xtask/mutants/*.toml`: which expression or statements of which file a mutant replaces, and
 //! which promise it breaks. A snippet occurs exactly once in its file; the sources themselves know nothing of mutants.
 
+use crate::files::{listed, text};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -32,7 +33,7 @@ pub(super) struct Mutant {
     pub(super) form: Form,
     pub(super) find: String,
     pub(super) replace: String,
-    /// Checks to try first: `crash ARGUMENTS`, or `test PACKAGE FILTER`.
+    /// Checks to try first: `crash ARGUMENTS` of a campaign of CI, or `test CRATE PROGRAM [FILTER]`.
     #[serde(default)]
     pub(super) first: Vec<String>,
     /// Why no check can tell it from the product, if none can.
@@ -50,17 +51,11 @@ struct Table {
 /// # Errors
 /// A table cannot be read, or an id occurs twice.
 pub(super) fn load(root: &Path) -> Result<Vec<Mutant>, String> {
-    let folder = root.join("xtask/mutants");
-    let shown = |e: std::io::Error| format!("{}: {e}", folder.display());
-    let entries = std::fs::read_dir(&folder).map_err(shown)?;
-    let mut files: Vec<_> =
-        entries.map(|e| Ok(e.map_err(shown)?.path())).collect::<Result<_, String>>()?;
+    let mut files = listed(&root.join("xtask/mutants"))?;
     files.retain(|file| file.extension().is_some_and(|extension| extension == "toml"));
-    files.sort();
     let mut mutants = Vec::new();
     for file in files {
-        let text =
-            std::fs::read_to_string(&file).map_err(|e| format!("{}: {e}", file.display()))?;
+        let text = text(&file)?;
         let area = file.file_stem().unwrap_or_default().to_string_lossy();
         mutants.extend(parse(&area, &text).map_err(|e| format!("{}: {e}", file.display()))?);
     }

@@ -2,6 +2,7 @@
 
 use super::base::Base;
 use super::loads::{AGE, LOADS, Load, Place, STACK};
+use crate::repository::cores;
 use serde_json::Value;
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -82,7 +83,7 @@ impl Bench<'_> {
 
     /// Runs of so many I/Os, in this order: one per core at a time, which changes no count of instructions.
     fn run_all(&self, wanted: &[(&Load, u64)]) -> Result<Vec<Run>, String> {
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let cores = cores();
         let (mut started, mut found) = (VecDeque::new(), Vec::new());
         for &(load, ios) in wanted {
             if started.len() == cores {

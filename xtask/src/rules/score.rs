@@ -89,7 +89,7 @@ fn summarise(name: &str, scores: Vec<Score>) {
 }
 
 /// The middle one of these, or the mean of the two in the middle.
-fn median(values: impl Iterator<Item = f64>) -> Option<f64> {
+pub(crate) fn median(values: impl Iterator<Item = f64>) -> Option<f64> {
     let mut sorted: Vec<f64> = values.collect();
     sorted.sort_by(f64::total_cmp);
     let upper = *sorted.get(sorted.len() / 2)?;
