@@ -79,6 +79,11 @@ pub(crate) fn campaigns(root: &Path) -> Result<Vec<Campaign>, String> {
         all.push(of("stacks", areas_of(ssd), &power_safe));
         all.push(of("stacks", areas_of(ssd), &format!("--stack {ssd} --seeds 500 --edge-cases")));
     }
+    // Most cuts in garbage collection, mapping blocks and logs.
+    for stack in ["pblk", "dftl", "ssd", "zns", "iplfs-ssd", "d2fs-ssd"] {
+        let args = format!("--stack {stack} --seeds 500 --background-cuts");
+        all.push(of("stacks", areas_of(stack), &args));
+    }
     // On the device that does its worst, on drawn FTLs, and on those that ship; e2fsck sees one cut in ten of these.
     for mode in EXT4_MODES {
         all.push(of("ext4", EXT4, &format!("--fs ext4 --set {mode} --base adversary --cuts 850")));

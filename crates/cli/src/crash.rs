@@ -191,7 +191,15 @@ fn options(args: &CrashArgs) -> Result<Options, Failure> {
     });
     let pins = args.composition.as_ref().map(|given| given.pins).unwrap_or_default();
     let (unreadable, edge_cases) = (args.unreadable, args.edge_cases);
-    let mut options = Options { stack, faults, unreadable, pins, edge_cases, ..Options::default() };
+    let mut options = Options {
+        stack,
+        faults,
+        unreadable,
+        pins,
+        edge_cases,
+        background_cuts: args.background_cuts,
+        ..Options::default()
+    };
     if args.composition.is_some() && !has_compositions(options.kind()) {
         let kind = options.kind();
         return Err(Failure::input(anyhow!("--composition: {kind} has no compositions")));

@@ -79,6 +79,9 @@ pub(crate) struct CrashArgs {
     /// endurance, failures of up to every third program
     #[arg(long, alias = "odd", conflicts_with = "faults")]
     pub(crate) edge_cases: bool,
+    /// Cut power mostly while the device writes for itself: copies of garbage collection, mapping blocks, a log
+    #[arg(long)]
+    pub(crate) background_cuts: bool,
     /// Disable a safety rule of the FTL or the file system to validate the checker (mutation test)
     #[arg(long, alias = "broken", value_name = "RULE", value_parser = rules(),
         hide_possible_values = true)]
@@ -139,7 +142,8 @@ pub(crate) enum Which {
 
 /// What means nothing to a campaign on a file system. What needs one is refused beside these too: a
 /// requirement that conflicts with what is given is one that clap does not insist on.
-const NOT_ON_FS: [&str; 5] = ["faults", "unreadable", "edge_cases", "composition", "matrix"];
+const NOT_ON_FS: [&str; 6] =
+    ["faults", "unreadable", "edge_cases", "background_cuts", "composition", "matrix"];
 
 /// Which file system, and how it is mounted.
 #[derive(Args, Clone, Debug)]

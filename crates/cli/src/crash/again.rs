@@ -48,6 +48,7 @@ fn choices(args: &CrashArgs, composition: Option<&Composition>) -> Vec<String> {
     words.extend(args.faults.map(|one_in| format!("--faults {one_in}")));
     words.extend(args.unreadable.map(|one_in| format!("--unreadable {one_in}")));
     words.extend(args.edge_cases.then(|| "--edge-cases".to_owned()));
+    words.extend(args.background_cuts.then(|| "--background-cuts".to_owned()));
     words.extend(args.omit.as_ref().map(|rule| format!("--omit {rule}")));
     let given = || args.composition.as_ref().map(|given| given.words.clone());
     let composition = composition.map(ToString::to_string).or_else(given);

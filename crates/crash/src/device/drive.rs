@@ -81,6 +81,8 @@ struct Cut<'a> {
     requests: u64,
     submitted: u64,
     acked: u64,
+    /// What the device has written for itself, and how often that has grown.
+    background: (u64, u64),
     at: Nanos,
     last: LastRequest,
 }
@@ -94,13 +96,14 @@ struct LastRequest {
 }
 
 impl<'a> Cut<'a> {
-    fn new(plan: &'a CutPlan, began: Nanos, commands: u64) -> Self {
+    fn new(plan: &'a CutPlan, began: Nanos, device: &impl DeviceUnderTest) -> Self {
         let at = match plan.trigger {
             Trigger::Instant(after) => began + after + Nanos(1),
             _ => Nanos::MAX,
         };
-        let last = LastRequest { number: 0, at: began, commands };
-        Self { plan, requests: 0, submitted: 0, acked: 0, at, last }
+        let last = LastRequest { number: 0, at: began, commands: device.media_commands() };
+        let background = (device.background_sectors(), 0);
+        Self { plan, requests: 0, submitted: 0, acked: 0, background, at, last }
     }
 
     fn watch(&self) -> TriggerMode {
@@ -125,11 +128,17 @@ impl<'a> Cut<'a> {
     }
 
     /// Sets the instant of the cut when the trigger has come, or the load has ended without it.
-    fn update(&mut self, now: Nanos, power: Power, ended: bool) {
-        let due = match (self.plan.trigger, power) {
+    fn update(&mut self, now: Nanos, device: &impl DeviceUnderTest, ended: bool) {
+        if let Trigger::BackgroundWrite(_) = self.plan.trigger {
+            let (before, grown) = self.background;
+            let sectors = device.background_sectors();
+            self.background = (sectors, grown + u64::from(sectors > before));
+        }
+        let due = match (self.plan.trigger, device.power()) {
             (Trigger::Request(n), _) => self.requests >= n,
             (Trigger::BarrierSubmitted(n), _) => self.submitted >= n,
             (Trigger::BarrierAcked(n), _) => self.acked >= n,
+            (Trigger::BackgroundWrite(n), _) => self.background.1 >= n,
             (_, Power::Noticed(_)) => true,
             _ => false,
         };
@@ -190,8 +199,7 @@ impl<'a, 'h, S: DeviceUnderTest> Driver<'a, 'h, S> {
 
     /// Runs the host's phase until the planned cut, or to its end when none is planned.
     pub(crate) fn run(&mut self, plan: Option<&CutPlan>) -> Result<End, CheckFailure> {
-        let commands = self.device.media_commands();
-        let mut cut = plan.map(|plan| Cut::new(plan, self.now, commands));
+        let mut cut = plan.map(|plan| Cut::new(plan, self.now, &*self.device));
         self.device.watch(cut.as_ref().map_or(TriggerMode::Nothing, Cut::watch));
         let next = self.host.next();
         let depth = self.host.requests().depth();
@@ -212,7 +220,7 @@ impl<'a, 'h, S: DeviceUnderTest> Driver<'a, 'h, S> {
                 return Ok(End::Finished);
             }
             let cut_at = cut.as_mut().map_or(Nanos::MAX, |cut| {
-                cut.update(self.now, self.device.power(), ended);
+                cut.update(self.now, &*self.device, ended);
                 cut.at
             });
             let Some((at, step)) = self.next_step(&queue).filter(|(at, _)| *at < cut_at) else {

@@ -77,6 +77,11 @@ pub trait DeviceUnderTest: BlockDevice + Sized {
         0
     }
 
+    /// Sectors that the device has written for itself since it became ready: copies, mapping blocks, a log.
+    fn background_sectors(&self) -> u64 {
+        0
+    }
+
     /// Power is cut at `at`: all volatile state is gone.
     fn cut(self, at: Nanos) -> Self::PoweredOff;
 

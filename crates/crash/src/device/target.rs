@@ -18,7 +18,7 @@ use crate::shrink::search::Budget;
 use nandscape_block::{
     Attention, Bio, BlockDevice, Completion, DeviceCaps, Lba, Op, SectorData, Submit, Token,
 };
-use nandscape_ftl::{AnyFtl, Attach, Ftl, FtlConfig, FtlError, FtlReport, FtlRun};
+use nandscape_ftl::{AnyFtl, Attach, Ftl, FtlConfig, FtlError, FtlReport, FtlRun, SectorCounts};
 use nandscape_media::{
     DeviceTiming, FaultInjector, Faults, Kind, Layer, Media, MediaConfig, Tracer,
 };
@@ -341,6 +341,11 @@ impl DeviceUnderTest for Target {
 
     fn media_commands(&self) -> u64 {
         faulty(self.ftl.media()).commands()
+    }
+
+    fn background_sectors(&self) -> u64 {
+        let SectorCounts { gc, map, trim, .. } = self.ftl.sectors();
+        gc + map + trim
     }
 
     fn cut(self, at: Nanos) -> PoweredOffDevice {

@@ -30,6 +30,9 @@ pub enum Trigger {
     TailMoved(u64),
     /// The n-th media command of a kind is submitted.
     Command(CommandKind, u64),
+    /// The device has written for itself, for the n-th time: copies of garbage collection, mapping blocks, a log. Only
+    /// campaigns on devices wait for it.
+    BackgroundWrite(u64),
     /// Right behind the n-th media command.
     OffAfter(u64),
     /// The last request of the load is submitted. No seed draws this; reduced runs have it.
@@ -82,6 +85,7 @@ impl CutPlan {
             Trigger::Command(CommandKind::Write, n) => cut.with("at_media_write", n),
             Trigger::Command(CommandKind::Read, n) => cut.with("at_media_read", n),
             Trigger::Command(CommandKind::Reset, n) => cut.with("at_media_reset", n),
+            Trigger::BackgroundWrite(n) => cut.with("at_background_write", n),
             Trigger::OffAfter(n) => cut.with("after_media_commands", n),
             Trigger::LastRequest => cut.with("at_last_request", true),
             Trigger::OffAfterLastRequest(n) => cut.with("after_media_commands_of_last_request", n),
@@ -130,6 +134,18 @@ impl Plan {
         let cuts = (0..rounds).map(|_| draw_cut(family, load.ops, rng)).collect();
         let scan_percent = if rng.chance(0.75) { 100 } else { 1 + rng.below(60) as u32 };
         Self { family, load, cuts, scan_percent, faulty: false, unreadable: false }
+    }
+
+    /// The same with most cuts in what the device writes for itself, or shortly after that.
+    pub(crate) fn with_background_cuts(self, seed: u64) -> Self {
+        let rng = &mut Stream::new(seed, "background-cuts");
+        let cut = |cut: CutPlan| {
+            let trigger = Trigger::BackgroundWrite(log_uniform(rng, 256));
+            let delay =
+                if rng.chance(0.5) { Nanos::ZERO } else { Nanos(log_uniform(rng, 1 << 22)) };
+            if rng.chance(0.8) { CutPlan { trigger, delay, ..cut } } else { cut }
+        };
+        Self { cuts: self.cuts.into_iter().map(cut).collect(), ..self }
     }
 }
 

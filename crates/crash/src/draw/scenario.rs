@@ -68,6 +68,8 @@ pub struct Options {
     pub wanted: Option<RegionsWanted>,
     /// Devices at the edges of what may be.
     pub edge_cases: bool,
+    /// Most power cuts come while the device writes for itself.
+    pub background_cuts: bool,
     /// What is left of each seed's run; `None`: all of it.
     pub only: Option<Reduction>,
 }
@@ -91,6 +93,7 @@ impl Default for Options {
             media_sectors_min: 0,
             wanted: None,
             edge_cases: false,
+            background_cuts: false,
             only: None,
         }
     }
@@ -181,6 +184,9 @@ impl Scenario {
         };
         let mut drawn =
             if options.edge_cases { drawn.with_edge_cases(&*kind, edges) } else { drawn };
+        if options.background_cuts {
+            drawn.plan = drawn.plan.with_background_cuts(seed);
+        }
         drawn.plan.faulty = drawn.faults.any() || drawn.endurance_erases.is_some();
         drawn.plan.unreadable = drawn.faults.unreadable_one_in > 0;
         drawn

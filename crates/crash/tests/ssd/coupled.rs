@@ -47,6 +47,14 @@ fn assert_caught(rule: OmittedRule, power_safe: bool) {
     println!("{}: {}", rule.name(), report.violations[0].seed);
 }
 
+/// Cuts in what the device writes for itself are permitted like others, and find soon that records are not waited for.
+#[test]
+fn cuts_in_background_writes_lose_no_moves() {
+    let options = Options { background_cuts: true, ..options(false, "nvmevirt-970pro") };
+    held(&options, 0..100);
+    caught(OmittedRule::RecordJournal, options, 0..1_000);
+}
+
 /// Rules that seeds find soon. Those of moves and records that take thousands of seeds are staged in
 /// `crates/ftl/tests/coupled/rules.rs`.
 #[test]
