@@ -148,6 +148,7 @@ impl KindDraw for ConfigDraw {
                 UpcallSignal::Poll(Nanos::from_us(100)),
             ][pick(draws.rng, &[2, 1, 1, 1])],
             partition_bits: [20, self.given.partition_bits][pick(draws.rng, &[1, 1])],
+            ring_sectors: self.given.ring_sectors,
         };
         let drawn = with_spare(drawn, geometry, between(draws.rng, 1, 3));
         let least = least_op(&drawn, geometry);
@@ -163,7 +164,9 @@ impl KindDraw for ConfigDraw {
         let buffer = BufferConfig { power_safe, ..drawn.pages.buffer };
         let pages = nandscape_ftl::device::Config { buffer, ..drawn.pages };
         let spare_chunks = drawn.spare_chunks + if power_safe { between(rng, 2, 8) } else { 0 };
-        FtlConfig::Coupled(Config { pages, spare_chunks, ..drawn })
+        // A ring that is soon full: snapshots are taken, and wait for each other, in operation.
+        let ring_sectors = [0, 3, 4, 6][pick(rng, &[1, 1, 1, 1])];
+        FtlConfig::Coupled(Config { pages, spare_chunks, ring_sectors, ..drawn })
     }
 }
 
@@ -206,6 +209,7 @@ pub(crate) fn describe(config: &Config) -> Settings {
         .with("line_buffer_bytes", config.buffer_bytes)
         .with("spare_chunks", config.spare_chunks)
         .with("upcall", upcall)
-        .with("partition_bits", config.partition_bits);
+        .with("partition_bits", config.partition_bits)
+        .with("ring_sectors", config.ring_sectors);
     own.and(device::describe(&config.pages))
 }

@@ -25,7 +25,7 @@ const SECTORS_PER_FETCHED: u64 = 8;
 /// Bytes of a line in a snapshot beside its bitmap, and of a record.
 pub(super) const LINE_HEAD_BYTES: u64 = 16;
 pub(super) const RECORD_BYTES: u64 = 8;
-/// Fewest sectors of the journal's ring.
+/// Fewest sectors of the journal's ring, unless it is given.
 const RING_MIN: u64 = 64;
 /// Sectors of the head of a snapshot.
 const SNAPSHOT_HEAD: u64 = 1;
@@ -54,6 +54,8 @@ pub struct Config {
     pub upcall: UpcallSignal,
     /// Sectors of a partition of the address space, as a power of two.
     pub partition_bits: u32,
+    /// Sectors of the journal's ring; 0: as many as a snapshot without records that the host does not know.
+    pub ring_sectors: u64,
 }
 
 impl Default for Config {
@@ -69,6 +71,7 @@ impl Default for Config {
             spare_chunks: 4,
             upcall: UpcallSignal::Piggyback,
             partition_bits: PARTITION_BITS,
+            ring_sectors: 0,
         }
     }
 }
@@ -179,7 +182,7 @@ impl Config {
         let random_sectors = self.random_sectors(geometry)?;
         let line_sectors = self.dies(geometry) * geometry.sectors;
         let most = u64::from(geometry.chunks) * u64::from(instances);
-        let journal = journal(random_sectors, most, line_sectors);
+        let journal = self.journal(random_sectors, most, line_sectors);
         let flash = self.flash(geometry, random_sectors + journal.sectors());
         let flash = flash.sizes(geometry).map_err(renamed)?;
         let lines = flash.zones / instances;
@@ -255,6 +258,21 @@ impl Config {
         self.lines_open() + self.gc_lines + 2
     }
 
+    /// The journal after a region of the host, for so many lines.
+    fn journal(&self, start: u64, lines: u64, line_sectors: u32) -> JournalSizes {
+        let line = u64::from(line_sectors);
+        let fetched = lines * line / SECTORS_PER_FETCHED;
+        let records = lines * line + fetched;
+        let line_bytes = lines * (LINE_HEAD_BYTES + 8 * line.div_ceil(64));
+        let bytes = |records: u64| line_bytes + records * RECORD_BYTES;
+        let slot_of = |records: u64| SNAPSHOT_HEAD + bytes(records).div_ceil(SECTOR_BYTES);
+        let ring = match self.ring_sectors {
+            0 => slot_of(fetched).max(RING_MIN),
+            sectors => sectors,
+        };
+        JournalSizes { start, slot: slot_of(records), ring, records: records as u32 }
+    }
+
     fn check_space(&self, sizes: &Sizes) -> Result<(), FtlError> {
         let apart = self.lines_apart();
         let usable = u64::from(sizes.lines.saturating_sub(apart))
@@ -276,16 +294,4 @@ impl Config {
         }
         Ok(())
     }
-}
-
-/// The journal after a region of the host, for so many lines.
-fn journal(start: u64, lines: u64, line_sectors: u32) -> JournalSizes {
-    let line = u64::from(line_sectors);
-    let fetched = lines * line / SECTORS_PER_FETCHED;
-    let records = lines * line + fetched;
-    let line_bytes = lines * (LINE_HEAD_BYTES + 8 * line.div_ceil(64));
-    let bytes = |records: u64| line_bytes + records * RECORD_BYTES;
-    let slot_of = |records: u64| SNAPSHOT_HEAD + bytes(records).div_ceil(SECTOR_BYTES);
-    let ring = slot_of(fetched).max(RING_MIN);
-    JournalSizes { start, slot: slot_of(records), ring, records: records as u32 }
 }
