@@ -149,6 +149,7 @@ impl KindDraw for ConfigDraw {
             ][pick(draws.rng, &[2, 1, 1, 1])],
             partition_bits: [20, self.given.partition_bits][pick(draws.rng, &[1, 1])],
             ring_sectors: self.given.ring_sectors,
+            ring_entries: self.given.ring_entries,
         };
         let drawn = with_spare(drawn, geometry, between(draws.rng, 1, 3));
         let least = least_op(&drawn, geometry);
@@ -166,7 +167,8 @@ impl KindDraw for ConfigDraw {
         let spare_chunks = drawn.spare_chunks + if power_safe { between(rng, 2, 8) } else { 0 };
         // A ring that is soon full: snapshots are taken, and wait for each other, in operation.
         let ring_sectors = [0, 3, 4, 6][pick(rng, &[1, 1, 1, 1])];
-        FtlConfig::Coupled(Config { pages, spare_chunks, ring_sectors, ..drawn })
+        let ring_entries = [0, 1, 3, 16][pick(rng, &[1, 1, 1, 1])];
+        FtlConfig::Coupled(Config { pages, spare_chunks, ring_sectors, ring_entries, ..drawn })
     }
 }
 
@@ -210,6 +212,7 @@ pub(crate) fn describe(config: &Config) -> Settings {
         .with("spare_chunks", config.spare_chunks)
         .with("upcall", upcall)
         .with("partition_bits", config.partition_bits)
-        .with("ring_sectors", config.ring_sectors);
+        .with("ring_sectors", config.ring_sectors)
+        .with("ring_entries", config.ring_entries);
     own.and(device::describe(&config.pages))
 }

@@ -6,6 +6,7 @@
 //! A line has one chunk on each die of an instance; a superblock of the address space has a line of each instance. Of
 //! the lines of an instance, [`Config::lines_apart`] hold no data in the long run, and the data fit the others.
 
+use super::journal;
 use crate::device;
 use crate::error::FtlError;
 use crate::face::DeviceSize;
@@ -56,6 +57,8 @@ pub struct Config {
     pub partition_bits: u32,
     /// Sectors of the journal's ring; 0: as many as a snapshot without records that the host does not know.
     pub ring_sectors: u64,
+    /// Entries of a sector of it after which another one begins; 0: as many as it has room for.
+    pub ring_entries: u32,
 }
 
 impl Default for Config {
@@ -72,6 +75,7 @@ impl Default for Config {
             upcall: UpcallSignal::Piggyback,
             partition_bits: PARTITION_BITS,
             ring_sectors: 0,
+            ring_entries: 0,
         }
     }
 }
@@ -85,6 +89,8 @@ pub struct JournalSizes {
     pub slot: u64,
     /// Sectors of the ring.
     pub ring: u64,
+    /// Entries of each of these.
+    pub entries: usize,
     /// Records that may be open at once.
     pub records: u32,
 }
@@ -270,7 +276,11 @@ impl Config {
             0 => slot_of(fetched).max(RING_MIN),
             sectors => sectors,
         };
-        JournalSizes { start, slot: slot_of(records), ring, records: records as u32 }
+        let entries = match self.ring_entries as usize {
+            0 => journal::ENTRIES,
+            entries => entries.min(journal::ENTRIES),
+        };
+        JournalSizes { start, slot: slot_of(records), ring, entries, records: records as u32 }
     }
 
     fn check_space(&self, sizes: &Sizes) -> Result<(), FtlError> {

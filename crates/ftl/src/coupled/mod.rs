@@ -114,18 +114,19 @@ impl<M: OpenChannel> CoupledFtl<M> {
     /// Serves no more bios, and fails what waits.
     fn stop(&mut self, error: BlockError) {
         let error = named(error);
-        for token in self.abandon() {
-            self.complete(token, Done::new(self.flash.now, Err(error.clone())));
+        let now = self.flash.now;
+        let (waiting, parts) = self.persist.abandon();
+        for number in parts {
+            let ended = self.writes.piece_ended(number, now, Some(error.clone()), now);
+            ended.into_iter().for_each(|(token, done)| self.complete(token, done));
+        }
+        let mut tokens = self.writes.abandon();
+        tokens.extend(waiting);
+        tokens.extend(self.upcalls.abandon());
+        for token in tokens {
+            self.complete(token, Done::new(now, Err(error.clone())));
         }
         self.stopped.get_or_insert(error);
-    }
-
-    /// Everything of the host that waits here is dropped; its tokens.
-    fn abandon(&mut self) -> Vec<Token> {
-        let mut tokens = self.writes.abandon();
-        tokens.extend(self.persist.abandon());
-        tokens.extend(self.upcalls.abandon());
-        tokens
     }
 
     /// Hands out a completion.

@@ -107,15 +107,18 @@ impl Persist {
         self.writing == 0 && self.blocked.is_empty()
     }
 
-    /// Everything of the host that waits is dropped; its tokens.
-    pub(super) fn abandon(&mut self) -> Vec<Token> {
+    /// Everything of the host that waits is dropped: its tokens, and the numbers of writes of which parts wait.
+    pub(super) fn abandon(&mut self) -> (Vec<Token>, Vec<u32>) {
         let mut tokens: Vec<Token> = self.held.drain(..).collect();
         tokens.extend(self.flushes.drain(..).flatten().map(|flush| flush.token));
-        tokens.extend(self.waiters.drain(..).filter_map(|(_, waiter)| match waiter {
-            Waiter::Complete(token) => Some(token),
-            Waiter::Piece(_) => None,
-        }));
-        tokens
+        let mut parts = Vec::new();
+        for (_, waiter) in self.waiters.drain(..) {
+            match waiter {
+                Waiter::Complete(token) => tokens.push(token),
+                Waiter::Piece(number) => parts.push(number),
+            }
+        }
+        (tokens, parts)
     }
 
     /// Adds an entry to the journal.

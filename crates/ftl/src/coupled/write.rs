@@ -319,6 +319,9 @@ impl<M: OpenChannel> CoupledFtl<M> {
             let index = self.writes.check_order(lba, at)?;
             let position = self.writes.open[index].position;
             self.place(&waiting.bio, waiting.done, at, sectors, number)?;
+            if let Some(error) = self.stopped.clone() {
+                return Err(error.into());
+            }
             if flags.has(Flags::FUA) && !self.persist.journal.is_durable(position) {
                 self.persist.want_durable(&mut self.flash);
                 self.persist.wait_for(&mut self.flash, position, Waiter::Piece(number));
