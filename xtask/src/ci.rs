@@ -84,6 +84,8 @@ pub(crate) fn campaigns(root: &Path) -> Result<Vec<Campaign>, String> {
         let args = format!("--stack {stack} --seeds 500 --background-cuts");
         all.push(of("stacks", areas_of(stack), &args));
     }
+    // Its journal is so small that snapshots are taken all the time.
+    all.push(of("stacks", COUPLED, "--stack d2fs-ssd --seeds 1000 --edge-cases --background-cuts"));
     // On the device that does its worst, on drawn FTLs, and on those that ship; e2fsck sees one cut in ten of these.
     for mode in EXT4_MODES {
         all.push(of("ext4", EXT4, &format!("--fs ext4 --set {mode} --base adversary --cuts 850")));

@@ -480,6 +480,17 @@ mod tests {
         assert_eq!((state(&lines), lines.free_lines), ([true; 3], GEOMETRY.chunks));
     }
 
+    /// Data leave the lines alone that are kept for mapping blocks, which take no others.
+    #[test]
+    fn lines_that_are_kept_go_to_mapping_blocks() {
+        let mut lines = lines();
+        lines.kept = 2;
+        let data = std::iter::from_fn(|| lines.take_free(StripeSet::ALL, false)).count();
+        assert_eq!(data, GEOMETRY.chunks as usize - 2);
+        let blocks = std::iter::from_fn(|| lines.take_free(StripeSet::ALL, true)).count();
+        assert_eq!((blocks, lines.kept), (2, 0));
+    }
+
     /// Whatever invalidates a sector last decides when the line may be erased.
     #[test]
     fn the_gate_is_the_latest_of_all_invalidations() {

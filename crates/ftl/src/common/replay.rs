@@ -200,4 +200,15 @@ mod tests {
         let valid: Vec<u64> = (0..64).filter(|&at| lines.is_valid(Ppa(at))).collect();
         assert_eq!(valid, [2, 4, 10], "the older record hides nothing that the younger does not");
     }
+
+    /// A record hides the mapping units that it covers as a whole, and none of which it covers a part.
+    #[test]
+    fn records_hide_whole_units() {
+        let units = |lba, sectors| units_of(&TrimRecord { lba, sectors, seq: 1 }, 2, 4);
+        assert_eq!(units(4, 8), 1..3);
+        assert_eq!(units(3, 9), 1..3, "the last sector of the first unit");
+        assert_eq!(units(4, 11), 1..3, "the first sectors of the last unit");
+        assert!(units(5, 2).is_empty());
+        assert_eq!(units(8, 100), 2..4, "the table ends there");
+    }
 }

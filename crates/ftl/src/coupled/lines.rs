@@ -284,20 +284,13 @@ impl Lines {
         (best.1 != NONE).then_some(best.1)
     }
 
-    /// A logical line has no line any more: nothing in that is valid.
+    /// A logical line has no line any more, as nothing in that is valid.
     pub(super) fn unmap(&mut self, line: u32, state: LineState) {
         let logical = std::mem::replace(&mut self.lines[line as usize].logical, NONE);
         if logical != NONE {
             self.change_use(logical, |lines| lines.map[logical as usize] = NONE);
         }
-        self.clear(line);
         self.enter(line, state);
-    }
-
-    fn clear(&mut self, line: u32) {
-        let of = &mut self.lines[line as usize];
-        self.live -= u64::from(std::mem::take(&mut of.valid));
-        self.bits[line as usize * self.words..][..self.words].fill(0);
     }
 
     /// A line is erased.

@@ -453,3 +453,80 @@ impl<M: OpenChannel> CoupledFtl<M> {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::coupled::config::Config;
+    use crate::device;
+    use crate::device::config::BufferConfig;
+    use crate::kind::FtlRun;
+    use nandscape_block::{Lba, Tag};
+    use nandscape_media::{DeviceTiming, Geometry, LinkTiming, Media, MediaConfig, PayloadMode};
+
+    const GEOMETRY: Geometry = Geometry {
+        groups: 1,
+        units: 2,
+        chunks: 58,
+        sectors: 16,
+        ws_min: 2,
+        ws_opt: 4,
+        mw_cunits: 0,
+        maxoc: 0,
+        maxocpu: 0,
+    };
+
+    fn coupled() -> CoupledFtl<Media> {
+        let plain = device::Config::default();
+        let buffer = BufferConfig { size_bytes: 64 << 12, ..plain.buffer };
+        let config = Config {
+            pages: device::Config { instances: 1, op_hundredths: 5_000, buffer, ..plain },
+            random_bytes: 14 << 12,
+            op_hundredths: 5_000,
+            buffer_bytes: 16 << 12,
+            spare_chunks: 12,
+            partition_bits: 16,
+            gc_lines: 1,
+            open_max: 1,
+            ..Config::default()
+        };
+        let timing = DeviceTiming::preset("nvmevirt-970pro").expect("a preset").nand;
+        let media =
+            MediaConfig { timing, payload: PayloadMode::Tags, ..MediaConfig::new(GEOMETRY) };
+        let media = Media::new(media).expect("a device");
+        CoupledFtl::format(media, config, FtlRun::default(), LinkTiming::none()).expect("fits")
+    }
+
+    /// A snapshot says what the journal has up to the end of a sector: a mount applies none of these entries again.
+    #[test]
+    fn snapshots_are_taken_at_the_end_of_a_sector() {
+        let mut ftl = coupled();
+        let CoupledFtl { flash, lines, records, persist, .. } = &mut ftl;
+        persist.note(flash, Entry::Closed { old: Lba(1) }).expect("room");
+        let filled = persist.journal.number;
+        persist.begin_snapshot(flash, lines, records).expect("room");
+        let start = persist.snapshot.as_ref().map(|taking| taking.start);
+        assert_eq!((start, persist.journal.is_fresh()), (Some(filled + 1), true));
+    }
+
+    /// The head of a snapshot is written when what it says is durable, in the lines as well.
+    #[test]
+    fn lines_are_durable_before_the_snapshot_counts() {
+        let mut ftl = coupled();
+        let start = ftl.rules.space.start(0);
+        let write = Bio::write(start, 1, Payload::Run(Tag::new(1)));
+        ftl.submit(ftl.flash.now, write, Token(1));
+        let line = ftl.lines.of(0).expect("was opened");
+        let CoupledFtl { flash, lines, records, persist, .. } = &mut ftl;
+        assert!(!flash.zones.store.is_durable(line, 1), "it is in the buffer");
+        persist.begin_snapshot(flash, lines, records).expect("room");
+        let is_settling = |ftl: &CoupledFtl<Media>| {
+            ftl.persist.snapshot.as_ref().is_none_or(|taking| taking.head.is_some())
+        };
+        while is_settling(&ftl) {
+            ftl.flash.now = ftl.flash.zones.next_event().expect("a snapshot on its way");
+            ftl.run_round().expect("power is on");
+        }
+        assert!(ftl.flash.zones.store.is_durable(line, 1));
+    }
+}

@@ -161,10 +161,17 @@ impl Space {
 }
 
 #[cfg(test)]
+impl Space {
+    /// Of tests: 20 logical lines of 12 sectors in each region.
+    pub(super) const SMALL: Self =
+        Self { bits: 10, superblocks: 5, instances: 4, superblock_sectors: 48 };
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
 
-    const SPACE: Space = Space { bits: 10, superblocks: 5, instances: 4, superblock_sectors: 48 };
+    const SPACE: Space = Space::SMALL;
 
     /// Every address of a region has one place, which leads back to it, and neighbours go to other instances.
     #[test]

@@ -113,3 +113,34 @@ impl<M: OpenChannel> CoupledFtl<M> {
         Ok(Submit::Pending)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::coupled::space::Space;
+    use nandscape_block::Lba;
+
+    /// Where four fifths of a region are in use, the host is to fetch the first record; elsewhere a whole upcall of them.
+    #[test]
+    fn few_records_are_reported_where_addresses_run_out() {
+        let mut lines = Lines::new(Space::SMALL, 64, 12);
+        let mut records = Records::new(64, None);
+        let space = lines.space;
+        let first = space.line_of(space.owned(Class::Data).start, 0);
+        records.moved(Class::Data, Lba(1), Lba(2));
+        for line in 0..16 {
+            assert!(!wants_upcall(&lines, &records), "{line} of 20 are in use");
+            lines.refer_to(space.address(first + line, 0), true);
+        }
+        assert!(wants_upcall(&lines, &records));
+        let (id, _) = records.fetch(1).unwrap();
+        assert!(records.complete(id).is_some() && !wants_upcall(&lines, &records));
+        (0..16).for_each(|line| lines.refer_to(space.address(first + line, 0), false));
+        for record in 1..=UPCALL_RECORDS {
+            assert!(!wants_upcall(&lines, &records), "{record}");
+            let at = 10 * u64::from(record);
+            records.moved(Class::Data, Lba(at), Lba(at + 1));
+        }
+        assert!(wants_upcall(&lines, &records));
+    }
+}

@@ -147,6 +147,20 @@ fn discards_at_old_addresses_reach_the_page() {
     }
 }
 
+/// A discard follows the records of each line that it touches, whatever became of the others.
+#[test]
+fn discards_of_many_lines_reach_the_page_that_was_moved() {
+    let mut driver = Driver::new(eager());
+    driver.write_sectors(DATA, 2, DATA, Flags::NONE);
+    driver.discard(DATA + 1, 1);
+    driver.press(DATA, 1, 12, 1);
+    let live = driver.live();
+    assert_eq!(driver.tag(DATA), DATA);
+    driver.discard(DATA, 2);
+    assert_eq!((driver.tag(DATA), live - driver.live()), (0, 1));
+    driver.check();
+}
+
 /// A discard at an address to which the device has moved a page, and which no upcall has reported, changes nothing; once
 /// it was fetched, or power was cut, it reaches the page.
 #[test]

@@ -62,14 +62,17 @@ fn collected(omit: Option<OmittedRule>, sectors: u32) -> Driver {
     driver
 }
 
-/// Copies that fill no page are in the buffer when their victim could be erased.
+/// Copies that fill no page are in the buffer when their victim could be erased, and so is the last one where the others
+/// fill a page.
 #[test]
 fn copies_are_durable_before_their_victim_is_erased() {
-    assert_needed(
-        OmittedRule::CopyCompletion,
-        |omit| collected(omit, 2),
-        |driver| hold(driver, DATA, 2) && hold(driver, DATA + SUPERBLOCK, 12),
-    );
+    for sectors in [2, 10] {
+        assert_needed(
+            OmittedRule::CopyCompletion,
+            |omit| collected(omit, sectors),
+            |driver| hold(driver, DATA, sectors.into()) && hold(driver, DATA + SUPERBLOCK, 12),
+        );
+    }
 }
 
 /// Copies that fill a page are on media at once, and their records are not.
