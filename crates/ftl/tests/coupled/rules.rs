@@ -66,7 +66,7 @@ fn collected(omit: Option<OmittedRule>, sectors: u32) -> Driver {
 /// fill a page.
 #[test]
 fn copies_are_durable_before_their_victim_is_erased() {
-    for sectors in [2, 10] {
+    for sectors in [2, 6] {
         assert_needed(
             OmittedRule::CopyCompletion,
             |omit| collected(omit, sectors),
