@@ -6,7 +6,6 @@
 //! A line has one chunk on each die of an instance; a superblock of the address space has a line of each instance. Of
 //! the lines of an instance, [`Config::lines_apart`] hold no data in the long run, and the data fit the others.
 
-use super::journal;
 use crate::device;
 use crate::error::FtlError;
 use crate::face::DeviceSize;
@@ -89,8 +88,8 @@ pub struct JournalSizes {
     pub slot: u64,
     /// Sectors of the ring.
     pub ring: u64,
-    /// Entries of each of these.
-    pub entries: usize,
+    /// Entries of each of these; 0: as many as it has room for.
+    pub entries: u32,
     /// Records that may be open at once.
     pub records: u32,
 }
@@ -276,11 +275,8 @@ impl Config {
             0 => slot_of(fetched).max(RING_MIN),
             sectors => sectors,
         };
-        let entries = match self.ring_entries as usize {
-            0 => journal::ENTRIES,
-            entries => entries.min(journal::ENTRIES),
-        };
-        JournalSizes { start, slot: slot_of(records), ring, entries, records: records as u32 }
+        let (slot, records) = (slot_of(records), records as u32);
+        JournalSizes { start, slot, ring, entries: self.ring_entries, records }
     }
 
     fn check_space(&self, sizes: &Sizes) -> Result<(), FtlError> {

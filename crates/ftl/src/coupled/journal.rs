@@ -167,12 +167,18 @@ impl Journal {
         self.tail.is_empty()
     }
 
+    /// Whether the sector that is being filled takes no more.
+    const fn is_full(&self) -> bool {
+        let entries = self.sizes.entries as usize;
+        self.tail.len() == ENTRIES || entries > 0 && self.tail.len() >= entries
+    }
+
     /// Adds an entry; a sector that is full by that.
     #[must_use]
     pub(super) fn append(&mut self, entry: Entry) -> Option<JournalSector> {
         self.tail.push(entry);
         self.appended += 1;
-        (self.tail.len() == self.sizes.entries).then(|| self.turn())
+        self.is_full().then(|| self.turn())
     }
 
     /// The sector that is being filled, if it has news. It is written again with what follows.
@@ -258,7 +264,7 @@ mod tests {
     /// Full sectors are handed out once, the one that is being filled each time that it has news.
     #[test]
     fn sectors_are_handed_out() {
-        let sizes = JournalSizes { start: 100, slot: 2, ring: 4, entries: ENTRIES, records: 1 };
+        let sizes = JournalSizes { start: 100, slot: 2, ring: 4, entries: 0, records: 1 };
         let mut journal = Journal::new(sizes, 1, 6, 5);
         assert!(!journal.has_news() && journal.partial().is_none() && journal.is_durable(0));
         assert_eq!(journal.append(Entry::Closed { old: Lba(1) }), None);

@@ -52,11 +52,11 @@ pub(crate) enum Command {
 /// What was submitted.
 #[derive(Clone, Debug)]
 enum Sent {
-    Write { zone: usize, generation: usize, end: u64, fua: Option<Cover>, append: Option<Lba> },
+    Write { zone: usize, generation: usize, end: u64, fua: bool, cover: Cover, append: Option<Lba> },
     Reset { zone: usize, generation: usize },
     Finish { zone: usize, generation: usize },
     Flush(Cover),
-    Random { at: u64, tags: Vec<u64> },
+    Random { at: u64, tags: Vec<u64>, cover: Cover },
     State,
 }
 
@@ -156,21 +156,22 @@ impl Load {
             Err(error) => return Err(format!("{sent:?} failed: {error}")),
         };
         match sent {
-            Sent::Write { zone, generation, end, fua, append } => {
+            Sent::Write { zone, generation, end, fua, mut cover, append } => {
                 let expected = append.map_or(Reply::None, Reply::Appended);
                 if reply != expected {
                     return Err(format!("{reply:?} and not {expected:?}"));
                 }
                 self.model.acked(zone, generation, end);
-                if let Some(mut cover) = fua {
+                if fua {
                     cover[zone] = (generation, end, false);
-                    self.model.covered(&cover);
                 }
+                self.model.covered(&cover);
             }
             Sent::Reset { zone, generation } => self.model.reset_completed(zone, generation),
             Sent::Finish { zone, generation } => self.model.finish_completed(zone, generation),
             Sent::Flush(cover) => self.model.covered(&cover),
-            Sent::Random { at, tags } => {
+            Sent::Random { at, tags, cover } => {
+                self.model.covered(&cover);
                 if self.read_tags(Lba(at), tags.len() as u32)? != tags {
                     return Err(format!("{at}: not what was written at random"));
                 }
@@ -198,18 +199,15 @@ impl Load {
         let op = if append { Op::ZoneAppend(ZoneId(zone)) } else { Op::Write };
         let target = if append { Lba(0) } else { lba };
         let bio = Bio { payload, ..Bio::new(op, target, sectors) }.with(flags);
-        let (before, end) = (self.model.cover(), at + u64::from(sectors));
+        let (cover, end) = (self.before(flags), at + u64::from(sectors));
         let expected = self.refused(zone, |model| model.write(zone as usize, at, &tags));
         let generation = self.model.generation(zone as usize);
-        let fua = flags.has(Flags::FUA).then(|| match flags.has(Flags::PREFLUSH) {
-            true => before.clone(),
-            false => before.iter().map(|_| (0, 0, false)).collect(),
-        });
+        let fua = flags.has(Flags::FUA);
         let append = append.then_some(lba);
         self.expect(
             bio,
             expected,
-            Sent::Write { zone: zone as usize, generation, end, fua, append },
+            Sent::Write { zone: zone as usize, generation, end, fua, cover, append },
         )
     }
 
@@ -255,7 +253,7 @@ impl Load {
         let at = at % (self.first - u64::from(sectors));
         let end = at + u64::from(sectors);
         let in_flight = self.sent.values().any(|sent| match sent {
-            Sent::Random { at: other, tags } => *other < end && at < other + tags.len() as u64,
+            Sent::Random { at: other, tags, .. } => *other < end && at < other + tags.len() as u64,
             _ => false,
         });
         if in_flight {
@@ -263,7 +261,14 @@ impl Load {
         }
         let tags = self.tags(sectors);
         let bio = Bio::write(Lba(at), sectors, Payload::Run(Tag::new(tags[0]))).with(flags);
-        self.send(bio, Sent::Random { at, tags })
+        let cover = self.before(flags);
+        self.send(bio, Sent::Random { at, tags, cover })
+    }
+
+    /// What the completion of a bio with these flags makes durable beside the bio.
+    fn before(&self, flags: Flags) -> Cover {
+        let cover = self.model.cover();
+        if flags.has(Flags::PREFLUSH) { cover } else { vec![(0, 0, false); cover.len()] }
     }
 
     fn report(&mut self) -> Result<(), String> {
