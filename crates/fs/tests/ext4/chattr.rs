@@ -22,6 +22,7 @@ enum Call {
     Overwrite,
     OverwriteDirect,
     Append,
+    LeaveGap,
     Cut,
     Mode,
     Times,
@@ -41,10 +42,11 @@ enum Call {
     RemoveDir,
 }
 
-const ON_FILES: [Call; 13] = [
+const ON_FILES: [Call; 14] = [
     Call::Overwrite,
     Call::OverwriteDirect,
     Call::Append,
+    Call::LeaveGap,
     Call::Cut,
     Call::Mode,
     Call::Times,
@@ -125,6 +127,7 @@ fn by_kernel(root: &Path, call: Call, target: &str) -> io::Result<()> {
             OpenOptions::new().write(true).open(at)?.write_all_at(&[b'd'; 4096], 0)
         }
         Call::Append => OpenOptions::new().append(true).open(at)?.write_all(b"more"),
+        Call::LeaveGap => OpenOptions::new().write(true).open(at)?.write_all_at(b"far", 15_000),
         Call::Cut => OpenOptions::new().write(true).open(at)?.set_len(9_000),
         Call::Mode => fs::set_permissions(at, fs::Permissions::from_mode(0o700)),
         Call::Times => {
@@ -171,6 +174,7 @@ async fn by_us(fs: &Ext4, call: Call, target: &str) -> Result<(), FsError> {
         Call::Overwrite => write(5_000, b"new", Io::Buffered).await,
         Call::OverwriteDirect => write(0, &[b'd'; 4096], Io::Direct).await,
         Call::Append => write(attr.size, b"more", Io::Buffered).await,
+        Call::LeaveGap => write(15_000, b"far", Io::Buffered).await,
         Call::Cut => set(SetAttr { size: Some(9_000), ..none }).await,
         Call::Mode => set(SetAttr { mode: Some(0o700), ..none }).await,
         Call::Times => {

@@ -170,16 +170,47 @@ fn fill(scratch: &Scratch, image: &Path) {
     }
 }
 
+/// An image with two files `a` and `b` that share a block of attributes; `None` where the machine cannot mount
+/// images.
+fn sharing_attributes(scratch: &Scratch) -> Option<PathBuf> {
+    let path = stand::image(scratch, 64, &["-m", "0"]);
+    debugfs_write(&path, "write /dev/null a\nwrite /dev/null b\n");
+    let mount = LoopMount::new(scratch, &path, "rw")?;
+    let set = "import os,sys\nfor f in 'ab':\n for x in 'KD': os.setxattr(sys.argv[1]+'/'+f,'user.'+x,x.encode()*1500)";
+    output("python3", &["-c", set, text(mount.path())]);
+    drop(mount);
+    let block = |name| {
+        let shown = debugfs(&path, &format!("stat {name}"));
+        let line = shown.lines().find(|line| line.starts_with("File ACL:")).expect("a block");
+        line.to_owned()
+    };
+    assert_eq!(block("a"), block("b"), "the kernel shares equal blocks");
+    Some(path)
+}
+
+/// Attributes in a block that two inodes share change for one of them only.
+#[test]
+fn attributes_of_one_inode_change_for_no_other() {
+    let scratch = Scratch::new();
+    let Some(path) = sharing_attributes(&scratch) else { return };
+    let result = through(&scratch, &path, async |fs| {
+        let (a, b) = (named(fs, "a").await, named(fs, "b").await);
+        let new = fs.setxattr(ME, a, b"user.D", &[b'N'; 1_500], XattrMode::Replace).await;
+        new.expect("room");
+        for (file, name, value) in [(a, "K", b'K'), (a, "D", b'N'), (b, "K", b'K'), (b, "D", b'D')]
+        {
+            let found = fs.getxattr(ME, file, format!("user.{name}").as_bytes()).await;
+            assert!(found == Ok(vec![value; 1_500]), "{name} of {file:?}");
+        }
+    });
+    assert_clean(&result.expect("a mount"));
+}
+
 /// Attributes in a block that two inodes share: without a block for a copy, none of them is lost.
 #[test]
 fn a_removal_that_finds_no_space_leaves_attributes() {
     let scratch = Scratch::new();
-    let path = stand::image(&scratch, 64, &["-m", "0"]);
-    debugfs_write(&path, "write /dev/null a\nwrite /dev/null b\n");
-    let Some(mount) = LoopMount::new(&scratch, &path, "rw") else { return };
-    let set = "import os,sys\nfor f in 'ab':\n for x in 'KD': os.setxattr(sys.argv[1]+'/'+f,'user.'+x,x.encode()*1500)";
-    output("python3", &["-c", set, text(mount.path())]);
-    drop(mount);
+    let Some(path) = sharing_attributes(&scratch) else { return };
     fill(&scratch, &path);
     assert_clean(&path);
     let result = through(&scratch, &path, async |fs| {

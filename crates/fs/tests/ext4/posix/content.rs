@@ -23,6 +23,33 @@ fn content_is_what_was_written() {
     });
 }
 
+/// 12, 13, 17: a file of more pieces than one block of an extent tree holds shows each of them, and zeroes between
+/// them; blocks that come ahead come only where there are none.
+#[test]
+fn pieces_between_holes_are_found() {
+    const PIECES: usize = 400;
+    on_each(16, async |fs, _| {
+        let file = create(fs, fs.root(), "f").await;
+        let mut expected = vec![0; PIECES * 8_192];
+        for (piece, place) in expected.chunks_mut(8_192).enumerate() {
+            place[..4_096].fill(piece as u8 | 1);
+            write(fs, file, piece as u64 * 8_192, &place[..4_096]).await;
+        }
+        resize(fs, file, expected.len() as u64).await;
+        fs.fsync(ME, file).await.expect("a sync");
+        let all = async || {
+            let all = fs.read(ME, file, 0, expected.len() as u64, Io::Direct).await;
+            all.expect("data").to_bytes()
+        };
+        assert!(all().await == expected, "after a sync");
+        let before = free(fs).await;
+        let ahead = Allocate::Reserve { keep_size: true };
+        fs.fallocate(ME, file, ahead, 0, expected.len() as u64).await.expect("blocks");
+        assert!(all().await == expected, "with blocks ahead");
+        assert!(free(fs).await <= before - PIECES as u64, "a block for each hole");
+    });
+}
+
 /// 15: a tag comes back as that tag, and a part written over it leaves the rest of its pattern.
 #[test]
 fn tags_are_content() {
@@ -290,6 +317,15 @@ fn appends_go_to_the_end() {
             fs.write_at_end(ME, file, Data::Sectors(Payload::Run(Tag::new(1)), 1), Io::Direct);
         assert!(matches!(odd.await, Err(FsError::Invalid(_))), "the end is within a page");
         assert_eq!(read(fs, file).await, expected);
+        resize(fs, file, 28_672).await;
+        expected.resize(28_672, 0);
+        let direct = OpenFlags { append: true, direct: true, ..OpenFlags::default() };
+        let opened = fs.open(ME, file, direct).await.expect("open");
+        let done = fs.write_open(ME, opened, 0, Data::Bytes(vec![b'd'; 4_096])).await;
+        assert_eq!(done, Ok((28_672, 4_096)));
+        expected.extend([b'd'; 4_096]);
+        assert_eq!(read(fs, file).await, expected);
+        fs.close(ME, file).await.expect("closed");
     });
 }
 

@@ -56,17 +56,25 @@ fn on_one<B>(mib: u64, data: DataMode, body: B) -> OpenDevice
 where
     B: AsyncFn(&Fs, &Handle) + 'static,
 {
+    on_new(mib, ext4(data), body)
+}
+
+/// The same with a volume and a mount as `config` says.
+fn on_new<B>(mib: u64, config: FsConfig, body: B) -> OpenDevice
+where
+    B: AsyncFn(&Fs, &Handle) + 'static,
+{
+    let what = format!("{config:?}");
     let mut executor = Executor::on_virtual_clock();
     let handle = executor.handle();
     let ran = executor.block_on(async move {
         let device = device(&handle, mib * MIB / 4096);
-        let config = ext4(data);
         config.format(&device.erased()).await.expect("mkfs");
         let (fs, _) = mount(&config, &handle, &device).await;
         body(&fs, &handle).await;
         device
     });
-    ran.unwrap_or_else(|deadlock| panic!("{data:?}: {deadlock}"))
+    ran.unwrap_or_else(|deadlock| panic!("{what}: {deadlock}"))
 }
 
 /// Runs a body on a new file system in memory.

@@ -1,6 +1,7 @@
 //! Promises about names.
 
 use super::*;
+use nandscape_fs::ext4::format::Feature as Ext4Feature;
 
 /// 1, 2: a name leads to what was made under it, and a taken name is refused.
 #[test]
@@ -18,6 +19,38 @@ fn names_lead_to_what_was_made() {
         assert_eq!(lookup(fs, root, "f").await, Ok(found));
         assert_eq!(lookup(fs, made, "x").await, Err(FsError::NotDirectory));
     });
+}
+
+/// 1, 2: so does each name of a directory of many blocks, with a hash tree and without.
+#[test]
+fn many_names_lead_to_what_was_made() {
+    async fn body(fs: &Fs, _: &Handle) {
+        let dir = mkdir(fs, fs.root(), "d").await;
+        let name = |number| format!("{number:0>100}");
+        let mut made = Vec::new();
+        for number in 0..300 {
+            made.push(create(fs, dir, &name(number)).await);
+        }
+        for (number, file) in made.iter().enumerate() {
+            let found = lookup(fs, dir, &name(number)).await.map(|found| found.ino);
+            assert_eq!(found, Ok(*file), "name {number}");
+            let again = fs.create(ME, dir, name(number).as_bytes(), 0o644).await;
+            assert_eq!(again, Err(FsError::Exists), "name {number}");
+        }
+        for number in (0..300).step_by(2) {
+            fs.unlink(ME, dir, name(number).as_bytes()).await.expect("no file");
+        }
+        for (number, file) in made.into_iter().enumerate() {
+            let found = lookup(fs, dir, &name(number)).await.map(|found| found.ino);
+            let gone = number.is_multiple_of(2);
+            assert_eq!(found, if gone { Err(FsError::NoEntry) } else { Ok(file) }, "name {number}");
+        }
+    }
+    on_each(16, body);
+    let mut without_trees = MkfsOptions { fresh: true, ..MkfsOptions::new(1) };
+    without_trees.features.set(Ext4Feature::DIR_INDEX, false);
+    let config = Config { format: Some(without_trees), mount: MountOptions::default() };
+    on_new(16, FsConfig::Ext4(config), body);
 }
 
 /// 3: which names there can be.

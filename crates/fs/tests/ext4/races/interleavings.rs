@@ -3,7 +3,7 @@
 
 use super::*;
 use nandscape_fs::contract::{Allocate, FsError};
-use nandscape_rt::combine::join2;
+use nandscape_rt::combine::{join2, timeout};
 use std::cell::Cell;
 use std::rc::Rc;
 
@@ -79,6 +79,52 @@ fn unmount_waits_for_write_back_to_blocks_ahead() {
         stand.cut()
     });
     assert_eq!(lost(left), 0, "bytes are lost");
+}
+
+/// A sync beside a hole makes the length durable although the pages that would have brought it to the device are gone.
+#[test]
+fn a_sync_beside_a_hole_keeps_the_length() {
+    let left = on_quick(formatted(ROOMY), async |stand| {
+        let fs = stand.mount(&MountOptions::default()).await;
+        let file = create(&fs, fs.root(), "f").await;
+        put(&fs, file, 0, 1, 4, Io::Buffered).await;
+        fs.unmount().await.expect("an unmount");
+        let fs = stand.mount(&MountOptions::default()).await;
+        put(&fs, file, 4, 2, 4, Io::Buffered).await;
+        // The bitmap of the blocks that are freed is read.
+        stand.slow(|bio| (bio.op == Op::Read).then_some(Nanos::from_ms(1)));
+        let hole = fs.fallocate(ME, file, Allocate::PunchHole, 0, 8 * PAGE);
+        assert!(timeout(&stand.rt, Nanos::from_us(100), hole).await.is_err(), "it is made already");
+        fs.fsync(ME, file).await.expect("a sync");
+        stand.cut()
+    });
+    on_quick(left, async |stand| {
+        let fs = stand.mount(&MountOptions::default()).await;
+        let file = lookup(&fs, "f").await;
+        let read = get(&fs, file, Io::Buffered).await;
+        assert_eq!((read.len() as u64, others(&read, 0)), (8 * PAGE, 0));
+    });
+}
+
+/// Two calls that read an inode at the same time change the same one.
+#[test]
+fn an_inode_is_once_in_memory() {
+    on_quick(formatted(ROOMY), async |stand| {
+        let fs = stand.mount(&MountOptions::default()).await;
+        // The last one is not in the block of the root, which every mount reads.
+        for number in 0..32 {
+            create(&fs, fs.root(), &format!("f{number}")).await;
+        }
+        let file = lookup(&fs, "f31").await;
+        fs.unmount().await.expect("an unmount");
+        let fs = stand.mount(&MountOptions::default()).await;
+        let mode = fs.setattr(ME, file, SetAttr { mode: Some(0o600), ..SetAttr::default() });
+        let owner = fs.setattr(ME, file, SetAttr { uid: Some(7), ..SetAttr::default() });
+        let (mode, owner) = join2(mode, owner).await;
+        mode.and(owner).expect("attributes");
+        let attr = fs.getattr(ME, file).await.expect("attributes");
+        assert_eq!((attr.mode, attr.uid), (0o600, 7));
+    });
 }
 
 /// A call that is under way when an unmount begins has happened when the unmount ends, or was refused

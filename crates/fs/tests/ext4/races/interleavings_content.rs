@@ -54,6 +54,33 @@ fn reading_ahead_brings_nothing_back() {
     });
 }
 
+/// The zeroes after a new end within a page are on the device before the end is, whichever sync commits it: what was
+/// cut off does not come back when the file grows after a power cut.
+#[test]
+fn a_new_end_comes_after_its_zeroes() {
+    for seed in 0..8 {
+        let left = on(formatted(ROOMY), seed, 0, async |stand| {
+            let fs = stand.mount(&MountOptions::default()).await;
+            let file = create(&fs, fs.root(), "f").await;
+            put(&fs, file, 0, SECRET, 1, Io::Buffered).await;
+            fs.fsync(ME, file).await.expect("a sync");
+            stand.slow(|bio| is_data(bio).then_some(Nanos::from_ms(1)));
+            fs.setattr(ME, file, resized(100)).await.expect("a length");
+            let other = create(&fs, fs.root(), "g").await;
+            fs.fsync(ME, other).await.expect("a sync");
+            stand.cut()
+        });
+        on_quick(left, async move |stand| {
+            let fs = stand.mount(&MountOptions::default()).await;
+            let file = lookup(&fs, "f").await;
+            assert_eq!(get(&fs, file, Io::Buffered).await, [SECRET; 100]);
+            fs.setattr(ME, file, resized(PAGE)).await.expect("a length");
+            let read = get(&fs, file, Io::Buffered).await;
+            assert_eq!(others(&read[100..], 0), 0, "seed {seed}: bytes that were cut off");
+        });
+    }
+}
+
 /// What makes a file's content go away.
 #[derive(Clone, Copy, Debug)]
 enum Gone {
