@@ -73,14 +73,13 @@ impl Volume {
         let shrinks = size < inode.size.get();
         let _cut = if shrinks { Some(inode.invalidate_lock.write().await) } else { None };
         if shrinks {
+            // The zeroes behind the new end are on the device before the transaction with that end begins.
             content::zero_tail(self, inode, size).await?;
         }
         let tx = self.meta.begin(10, 0).await?;
         if shrinks {
             // Before the pages are gone: one that is in flight may get a block behind the new end.
             self.orphans.add(&self.meta, &tx, inode).await?;
-            // The zeroes behind the new end are on the device before the end is.
-            self.order(tx.tid(), inode);
         }
         inode.set_size(size);
         inode.raw.borrow_mut().size = size;

@@ -333,7 +333,7 @@ async fn reads_as_zeroes<V: DataPath>(
     Ok(volume.map(file, page, 1).await?.reads_as_zeroes())
 }
 
-/// Makes zeroes of what the last page will hold after the end `size`, and submits them.
+/// Makes zeroes of what the last page will hold after the end `size`, and waits until they are on the device.
 pub(crate) async fn zero_tail<V: DataPath>(
     volume: &Rc<V>,
     file: &Rc<V::File>,
