@@ -191,8 +191,7 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
     /// the victim had. Whether there were places.
     fn write_trims(&mut self, instance: usize) -> Result<bool, FtlError> {
         let mut records = std::mem::take(&mut self.instances[instance].trims);
-        records.sort_unstable_by_key(|r| (r.lba, r.sectors, Reverse(r.seq)));
-        records.dedup_by_key(|record| (record.lba, record.sectors));
+        keep_youngest(&mut records);
         for sector in records.chunks(TRIMS_PER_SECTOR) {
             let Some(slot) = self.copy_slot(instance, self.flash.now)? else { return Ok(false) };
             self.push_trims(self.buffer.page_of(slot), sector);
@@ -217,5 +216,26 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
         }
         self.flash.counts.sectors.trim += 1;
         self.flash.counts.sectors.pad += u64::from(self.flash.map.unit_sectors()) - 1;
+    }
+}
+
+/// Of trim records with the same range the youngest stays: it hides what the others do.
+fn keep_youngest(records: &mut Vec<TrimRecord>) {
+    records.sort_unstable_by_key(|r| (r.lba, r.sectors, Reverse(r.seq)));
+    records.dedup_by_key(|record| (record.lba, record.sectors));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A record that is written again hides what was written between two discards of its range.
+    #[test]
+    fn the_youngest_record_of_a_range_is_written_again() {
+        let record = |(lba, sectors, seq)| TrimRecord { lba, sectors, seq };
+        let mut records: Vec<_> =
+            [(4, 2, 3), (4, 2, 9), (4, 3, 5), (4, 2, 7), (1, 1, 1)].map(record).into();
+        keep_youngest(&mut records);
+        assert_eq!(records, [(1, 1, 1), (4, 2, 9), (4, 3, 5)].map(record));
     }
 }

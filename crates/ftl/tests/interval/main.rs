@@ -84,6 +84,23 @@ fn live_sectors_are_bounded() {
     driver.check();
 }
 
+/// What a power cut brings back has room beside what was written since: writes wait for the discards that made it.
+#[test]
+fn discards_make_room_when_they_are_durable() {
+    let mut driver = Driver::new("nvmevirt-970pro", config());
+    let most = driver.caps().live_sectors();
+    for first in (0..most).step_by(16) {
+        assert!(write(&mut driver, PARTITION + first, 16).is_ok());
+    }
+    driver.flush();
+    for first in (0..1_600).step_by(16) {
+        driver.run(Bio::discard(Lba(PARTITION + first), 16));
+        assert!(write(&mut driver, 2 * PARTITION + first, 16).is_ok());
+    }
+    let mapped = driver.power_cut().ftl.mapped_sectors();
+    assert!(mapped <= most, "{mapped} of {most}");
+}
+
 /// All live sectors where addresses of one instance are: others take them, and collection goes on.
 #[test]
 fn addresses_of_one_instance_fill_all() {
