@@ -3,6 +3,7 @@
 //! One test program of many modules: each further one would compile the whole file system once more.
 
 mod appended;
+mod beside;
 mod bios;
 mod check;
 mod churn;
@@ -15,6 +16,8 @@ mod journal_order;
 mod journalled;
 mod judged;
 mod kernel;
+#[path = "../ext4/races/late.rs"]
+mod late;
 mod mark_cuts;
 mod mkfs;
 mod names;

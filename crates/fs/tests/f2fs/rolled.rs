@@ -1,15 +1,21 @@
-//! What roll-forward makes of chains that hold nodes in an unusual order.
+//! What roll-forward makes of chains that hold nodes in an unusual order, and of segments that were written since the last
+//! checkpoint.
 
-use crate::common::volume::{after_cut, after_recovery, assert_sound, made, mounted, run};
-use nandscape_block::{BlockDevice, Lba, Payload, Tag};
-use nandscape_fs::contract::{Caller, Data, FileSystem, Ino, Io, XattrMode};
+use crate::common::image::{content as on_device, put, sectors};
+use crate::common::volume::{after_cut, after_recovery, assert_sound, loaded, made, mounted, run};
+use crate::late::Late;
+use nandscape_block::{AsyncDevice, BlockDevice, Flags, Lba, MemDevice, Payload, Tag};
+use nandscape_fs::MountedFs;
+use nandscape_fs::contract::{Allocate, Caller, Data, FileSystem, FsError, Ino, Io, XattrMode};
 use nandscape_fs::f2fs::format::{Features, NodeFooter, node_flag};
-use nandscape_fs::f2fs::{F2fs, MountOptions, OmittedRule};
+use nandscape_fs::f2fs::{Allocation, F2fs, MountOptions, OmittedRule, SmallVolume};
+use nandscape_rt::Nanos;
 use std::collections::BTreeSet;
 
 const ME: Caller = Caller { thread: 0, core: 0, uid: 0, gid: 0 };
 /// Pages for which an inode and one node have addresses.
 const PAGES: u32 = 1_500;
+const PAGE: u64 = 4_096;
 /// Where an inode counts its names.
 const LINKS_AT: usize = 0xc;
 
@@ -170,6 +176,118 @@ fn a_name_that_comes_back_counts() {
         assert_eq!(fs.getattr(ME, file).await.map(|attr| attr.links), Ok(1));
         fs.unmount().await.expect("an unmount");
         left
+    });
+    assert_sound(&device);
+}
+
+/// Nodes of the chain are not written over before the checkpoint that ends recovery is durable, also where the last
+/// checkpoint calls their segment free: when power goes again, the next mount follows them.
+#[test]
+fn a_recovery_that_is_cut_begins_again() {
+    let device = run(async |rt| {
+        let device = made(&rt, 64, Features::default()).await;
+        let options = MountOptions::default();
+        let fs = mounted(&rt, &device, &options).await;
+        let mut files = Vec::new();
+        // One node each, with the content: more than a segment has blocks.
+        for number in 0..600 {
+            files.push(create(&fs, &format!("{number}")).await);
+        }
+        fs.syncfs(ME).await.expect("a checkpoint");
+        for file in files {
+            let data = Data::Bytes(file.0.to_le_bytes().to_vec());
+            fs.write_all(ME, file, 0, data, Io::Buffered).await.expect("a write");
+            fs.fsync(ME, file).await.expect("a sync");
+        }
+        let left = after_cut(&rt, &device, 1).await;
+        let count = left.with(|medium| medium.caps().sectors);
+        let late = AsyncDevice::new(&rt, Late::new(MemDevice::new(count), 1, 0));
+        put(&late.erased(), &on_device(&left)).await;
+        // All of the checkpoint but its last block.
+        late.with(|late| {
+            late.refuse = Box::new(|bio| bio.flags.has(Flags::PREFLUSH | Flags::FUA));
+        });
+        let ended = F2fs::mount(&rt, late.erased(), options.clone()).await;
+        assert!(matches!(ended, Err(FsError::Io(_))), "{:?}", ended.err());
+        let left = late.with(Late::take);
+        let left = loaded(&rt, count, &sectors(&left)).await;
+        let fs = mounted(&rt, &left, &options).await;
+        for number in 0..600 {
+            let name = format!("{number}");
+            let file = fs.lookup(ME, fs.root(), name.as_bytes()).await.expect("the file").ino;
+            assert_eq!(content(&fs, &name).await, file.0.to_le_bytes(), "{number}");
+        }
+        fs.unmount().await.expect("an unmount");
+        left
+    });
+    assert_sound(&device);
+}
+
+/// A segment that the last checkpoint calls free, in which fsyncs wrote one block after the other of the same page, is in
+/// use after roll-forward.
+#[test]
+fn a_segment_that_is_emptied_and_written_again_stays_in_use() {
+    let device = run(async |rt| {
+        let device = made(&rt, 64, Features::default()).await;
+        let options = MountOptions::default();
+        let fs = mounted(&rt, &device, &options).await;
+        let file = create(&fs, "file").await;
+        fs.syncfs(ME).await.expect("a checkpoint");
+        for tag in 1..=700 {
+            write(&fs, file, tag, 1).await;
+            fs.fsync(ME, file).await.expect("a sync");
+        }
+        let left = after_cut(&rt, &device, 1).await;
+        let fs = mounted(&rt, &left, &options).await;
+        // Segments that became free are discarded meanwhile.
+        rt.sleep(Nanos::from_secs(1)).await;
+        assert!(content(&fs, "file").await == expected(700, 1));
+        fs.unmount().await.expect("an unmount");
+        left
+    });
+    assert_sound(&device);
+}
+
+/// A log that fills holes goes on in one that roll-forward found nothing in.
+#[test]
+fn a_log_that_fills_holes_goes_on_after_what_was_found() {
+    let device = run(async |rt| {
+        let device = made(&rt, 128, Features::default()).await;
+        let options = MountOptions {
+            allocation: Allocation::Adaptive,
+            small_volume: SmallVolume::Off,
+            background_gc: false,
+            ..MountOptions::default()
+        };
+        let fs = mounted(&rt, &device, &options).await;
+        let threaded = |fs: &F2fs| fs.counts().detail.count("adaptive", "ssr_blocks");
+        let holey = create(&fs, "holey").await;
+        write(&fs, holey, 1, 8_192).await;
+        fs.fsync(ME, holey).await.expect("a sync");
+        for page in (0..8_192).step_by(2) {
+            let hole = fs.fallocate(ME, holey, Allocate::PunchHole, page * PAGE, PAGE).await;
+            hole.expect("a hole");
+        }
+        fs.syncfs(ME).await.expect("a checkpoint");
+        let mut number = 0;
+        while threaded(&fs) == Some(0) {
+            let file = create(&fs, &format!("{number}")).await;
+            write(&fs, file, 1, 64).await;
+            fs.fsync(ME, file).await.expect("a sync");
+            number += 1;
+        }
+        fs.syncfs(ME).await.expect("a checkpoint");
+        let found = create(&fs, "found").await;
+        write(&fs, found, 100_000, 8).await;
+        fs.fsync(ME, found).await.expect("a sync");
+        after_recovery(&rt, &device, (&options, 1), async |fs| {
+            let next = create(fs, "next").await;
+            write(fs, next, 200_000, 8).await;
+            fs.fsync(ME, next).await.expect("a sync");
+            assert_eq!(threaded(fs), Some(8));
+            assert!(content(fs, "found").await == expected(100_000, 8));
+        })
+        .await
     });
     assert_sound(&device);
 }

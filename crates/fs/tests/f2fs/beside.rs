@@ -1,0 +1,128 @@
+//! Calls beside checkpoints, discards and write-back in the background, on a device that takes its time.
+
+use crate::common::image::sectors;
+use crate::common::volume::{after_recovery, assert_sound, loaded, made, mounted, run};
+use crate::late::Late;
+use nandscape_block::{AsyncDevice, Bio, BlockDevice, Flags, MemDevice, Op, Payload, Tag};
+use nandscape_fs::MountedFs;
+use nandscape_fs::contract::{Caller, Data, FileSystem, Ino, Io};
+use nandscape_fs::f2fs::format::Features;
+use nandscape_fs::f2fs::mkfs::{MkfsOptions, mkfs};
+use nandscape_fs::f2fs::{AllocMode, F2fs, MountOptions};
+use nandscape_rt::{Handle, Nanos};
+
+const ME: Caller = Caller { thread: 0, core: 0, uid: 0, gid: 0 };
+const MIB: u64 = 1 << 20;
+const PAGE: u64 = 4_096;
+
+async fn create(fs: &F2fs, name: &str) -> Ino {
+    fs.create(ME, fs.root(), name.as_bytes(), 0o644).await.expect("a file").ino
+}
+
+async fn write(fs: &F2fs, ino: Ino, page: u64, tag: u64, pages: u32) {
+    let data = Data::Sectors(Payload::Run(Tag::new(tag)), pages);
+    fs.write_all(ME, ino, page * PAGE, data, Io::Buffered).await.expect("a write");
+}
+
+async fn content(fs: &F2fs, ino: Ino) -> Vec<u8> {
+    fs.read(ME, ino, 0, 1 << 30, Io::Buffered).await.expect("content").to_bytes()
+}
+
+fn expected(tag: u64, pages: u32) -> Vec<u8> {
+    Data::Sectors(Payload::Run(Tag::new(tag)), pages).to_bytes()
+}
+
+/// A mounted volume of 64 MiB on a device whose bios take as long as a rule says, or a microsecond.
+async fn on_late(
+    rt: &Handle,
+    options: &MountOptions,
+    seed: u64,
+    rule: impl FnMut(&Bio) -> Option<Nanos> + 'static,
+) -> (AsyncDevice<Late>, F2fs) {
+    let medium = MemDevice::new(64 * MIB / PAGE);
+    let device = AsyncDevice::new(rt, Late::new(medium, seed, 0));
+    let made = MkfsOptions { fresh: true, ..MkfsOptions::new(1) };
+    mkfs(&device.erased(), &made).await.expect("a file system");
+    device.with(|late| late.slow = Box::new(rule));
+    let (fs, _) = F2fs::mount(rt, device.erased(), options.clone()).await.expect("a mount");
+    (device, fs)
+}
+
+/// A file that is clean since a checkpoint has taken it is durable when its fsync ends, and not before that checkpoint is.
+#[test]
+fn an_fsync_beside_a_checkpoint_waits_for_it() {
+    let is_last = |bio: &Bio| bio.flags.has(Flags::PREFLUSH | Flags::FUA);
+    for seed in 0..8 {
+        let left = run(async move |rt| {
+            let options = MountOptions::default();
+            let slow = move |bio: &Bio| is_last(bio).then_some(Nanos::from_secs(1));
+            let (device, fs) = on_late(&rt, &options, seed, slow).await;
+            let file = create(&fs, "file").await;
+            write(&fs, file, 0, 1, 3).await;
+            let all = fs.clone();
+            let sync = rt.spawn("sync", async move { all.syncfs(ME).await });
+            rt.sleep(Nanos::from_ms(500)).await;
+            fs.fsync(ME, file).await.expect("a sync");
+            let left = device.with(Late::cut);
+            drop(sync);
+            let left = loaded(&rt, left.caps().sectors, &sectors(&left)).await;
+            let fs = mounted(&rt, &left, &options).await;
+            let file = fs.lookup(ME, fs.root(), b"file").await.expect("the file").ino;
+            assert!(content(&fs, file).await == expected(1, 3), "seed {seed}");
+            fs.unmount().await.expect("an unmount");
+            left
+        });
+        assert_sound(&left);
+    }
+}
+
+/// A node that write-back in the background has written brings nothing back after a cut: the next fdatasync of its file
+/// writes one that does.
+#[test]
+fn an_fdatasync_after_write_back_is_rolled_forward() {
+    let device = run(async |rt| {
+        let device = made(&rt, 64, Features::default()).await;
+        let options = MountOptions {
+            checkpoint_interval: Nanos::from_secs(3_600),
+            ..MountOptions::default()
+        };
+        let fs = mounted(&rt, &device, &options).await;
+        let file = create(&fs, "file").await;
+        write(&fs, file, 0, 1, 3).await;
+        fs.syncfs(ME).await.expect("a checkpoint");
+        write(&fs, file, 0, 100, 3).await;
+        // Data are old after half a minute, and nodes that lead to them half a minute later.
+        rt.sleep(Nanos::from_secs(120)).await;
+        fs.fdatasync(ME, file).await.expect("a sync");
+        after_recovery(&rt, &device, (&options, 1), async |fs| {
+            assert!(content(fs, file).await == expected(100, 3));
+        })
+        .await
+    });
+    assert_sound(&device);
+}
+
+/// A segment whose discard is in flight is not written: what was written there would be gone when the discard ends.
+#[test]
+fn no_log_goes_to_a_segment_that_is_being_discarded() {
+    run(async |rt| {
+        let options = MountOptions { alloc_mode: AllocMode::Reuse, ..MountOptions::default() };
+        let slow = |bio: &Bio| (bio.op == Op::Discard).then_some(Nanos::from_secs(5));
+        let (device, fs) = on_late(&rt, &options, 1, slow).await;
+        let old = create(&fs, "old").await;
+        write(&fs, old, 0, 1, 2_048).await;
+        fs.fsync(ME, old).await.expect("a sync");
+        fs.unlink(ME, fs.root(), b"old").await.expect("no file");
+        fs.syncfs(ME).await.expect("a checkpoint");
+        rt.sleep(Nanos::from_secs(1)).await;
+        let discards = fs.counts().detail.count("discard", "requests");
+        assert!(discards.is_some_and(|sent| sent > 0), "{discards:?}");
+        let new = create(&fs, "new").await;
+        write(&fs, new, 0, 10_000, 2_048).await;
+        fs.fsync(ME, new).await.expect("a sync");
+        rt.sleep(Nanos::from_secs(10)).await;
+        fs.unmount().await.expect("an unmount");
+        let (fs, _) = F2fs::mount(&rt, device.erased(), options).await.expect("a mount");
+        assert!(content(&fs, new).await == expected(10_000, 2_048));
+    });
+}
