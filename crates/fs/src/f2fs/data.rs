@@ -289,9 +289,17 @@ impl DataPath for Volume {
         if inode.is_inline() {
             return Ok(());
         }
+        let _cut = inode.invalidate_lock.write().await;
+        let first = inode.size.get().div_ceil(PAGE);
+        // Cleaning may have moved what was written before the error.
+        inode.pages.written(first..u64::MAX).await;
+        inode.forget_pages(first);
         let op = self.operations.begin().await?;
         let _extents = inode.extent_lock.write().await;
-        self.nodes.cut_from(&op, &self.segments, inode, inode.size.get().div_ceil(PAGE)).await
+        self.nodes.cut_from(&op, &self.segments, inode, first).await?;
+        // Its reads may have brought back what still had a block.
+        inode.forget_pages(first);
+        Ok(())
     }
 
     async fn write_some(

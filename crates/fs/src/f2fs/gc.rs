@@ -383,7 +383,7 @@ impl Cleaning<'_> {
             if let Some(content) = content
                 && !inode.pages.waiting(&(page..page + 1)).0
             {
-                // What was read is what the block holds, unless the page went elsewhere meanwhile.
+                // A page that went elsewhere while it was read need not be moved.
                 if inode.address_changes.get() != changes {
                     continue;
                 }

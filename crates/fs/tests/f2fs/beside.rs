@@ -5,7 +5,7 @@ use crate::common::volume::{after_recovery, assert_sound, loaded, made, mounted,
 use crate::late::Late;
 use nandscape_block::{AsyncDevice, Bio, BlockDevice, Flags, MemDevice, Op, Payload, Tag};
 use nandscape_fs::MountedFs;
-use nandscape_fs::contract::{Caller, Data, FileSystem, Ino, Io};
+use nandscape_fs::contract::{Caller, Data, FileSystem, FsError, Ino, Io};
 use nandscape_fs::f2fs::format::Features;
 use nandscape_fs::f2fs::mkfs::{MkfsOptions, mkfs};
 use nandscape_fs::f2fs::{AllocMode, F2fs, MountOptions};
@@ -124,5 +124,41 @@ fn no_log_goes_to_a_segment_that_is_being_discarded() {
         fs.unmount().await.expect("an unmount");
         let (fs, _) = F2fs::mount(&rt, device.erased(), options).await.expect("a mount");
         assert!(content(&fs, new).await == expected(10_000, 2_048));
+    });
+}
+
+/// Nothing is left in memory of a direct write that fails after cleaning has moved its first blocks: the file reads as
+/// zeroes where it grows again.
+#[test]
+fn a_failed_write_leaves_nothing_after_the_end() {
+    run(async |rt| {
+        let options = MountOptions::default();
+        let (device, fs) = on_late(&rt, &options, 1, |_| None).await;
+        let old = create(&fs, "old").await;
+        write(&fs, old, 0, 1, 400).await;
+        fs.fsync(ME, old).await.expect("a sync");
+        let file = create(&fs, "file").await;
+        fs.syncfs(ME).await.expect("a checkpoint");
+        // The rest of the segment gets the first blocks of the file.
+        fs.unlink(ME, fs.root(), b"old").await.expect("no file");
+        let mut sent = 0;
+        device.with(|late| {
+            late.refuse = Box::new(move |bio| {
+                let is_of_file = bio.owner.is_some_and(|owner| owner.file == file.0);
+                sent += u32::from(is_of_file && bio.op == Op::Write);
+                is_of_file && bio.op == Op::Write && sent > 1
+            });
+        });
+        let data = Data::Sectors(Payload::Run(Tag::new(1_000)), 600);
+        let written = fs.write(ME, file, 0, data, Io::Direct).await;
+        assert!(matches!(written, Err(FsError::Io(_))), "{written:?}");
+        let moved = fs.counts().detail.count("gc", "data_blocks");
+        assert!(moved.is_some_and(|moved| moved > 0), "{moved:?}");
+        device.with(|late| late.refuse = Box::new(|_| false));
+        let bytes = Data::Bytes(vec![7; 10]);
+        fs.write_all(ME, file, 50 * PAGE, bytes, Io::Buffered).await.expect("a write");
+        let mut grown = vec![0; 50 * PAGE as usize];
+        grown.extend([7; 10]);
+        assert!(content(&fs, file).await == grown);
     });
 }
