@@ -82,6 +82,18 @@ impl Volume {
         self.cleaner.counts.set(counts);
         cleaned
     }
+
+    /// The same before a removal. Where nothing is cleaned, only removals make room then, and they need no more than is left
+    /// for a checkpoint.
+    ///
+    /// # Errors
+    /// As [`Volume::balance_fs`], without [`FsError::NoSpace`] where nothing is cleaned.
+    pub(crate) async fn balance_for_removal(&self) -> Result<()> {
+        match self.balance_fs().await {
+            Err(FsError::NoSpace) if self.segments.append.is_some() => Ok(()),
+            balanced => balanced,
+        }
+    }
 }
 
 /// Cleaning of one kind.

@@ -187,7 +187,7 @@ impl Volume {
 
     /// Takes a name away: of a directory, which must be empty, or of anything else.
     pub(crate) async fn take_name(&self, dir: Ino, name: &[u8], is_dir: bool) -> Result<()> {
-        self.balance_fs().await?;
+        self.balance_for_removal().await?;
         let namespace = self.inodes.namespace.read().await;
         let dir = self.dir_of(dir).await?;
         match name {

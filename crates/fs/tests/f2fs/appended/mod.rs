@@ -4,5 +4,6 @@ mod cuts;
 mod devices;
 mod format;
 mod life;
+mod space;
 mod trees;
 mod upcalls;
