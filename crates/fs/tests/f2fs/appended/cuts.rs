@@ -67,6 +67,35 @@ fn coupled_lives_keep_what_was_synced() {
     assert_lives(moving);
 }
 
+/// A cut in the midst of a mount after a cut, several times, takes nothing that a sync covered.
+#[test]
+fn mounts_that_are_cut_short_take_nothing() {
+    for (coupled, seeds) in [(false, 8), (true, 3)] {
+        for seed in 0..seeds {
+            let mut fresh = if coupled { moving(seed) } else { device(interval(), 0) };
+            fresh.late = 0.0;
+            let mut rng = Stream::new(seed, "short lives");
+            let (mut device, mut model) = (made(fresh, seed), Model::default());
+            for life in 0..6 {
+                let longest = if life == 0 { 200_000 } else { 3_000 };
+                let (calls, cut) = match life {
+                    5 => (1, None),
+                    _ => (u64::MAX, Some(Nanos::from_us(rng.below(longest)))),
+                };
+                let options = MountOptions { ordered_data: true, seed, ..MountOptions::default() };
+                let (left, known, problems) =
+                    live_on(device, model, options, (seed ^ life << 32, calls, cut));
+                assert!(problems.is_empty(), "seed {seed}, life {life}: {problems:#?}");
+                (device, model) = (left, known);
+                if cut.is_some() {
+                    device.fake.cut_power(&mut rng);
+                }
+            }
+            drop(assert_exact(device));
+        }
+    }
+}
+
 /// A device that moves few or many blocks, and says so in one of three ways.
 fn moving(seed: u64) -> Slow {
     let upcall_signal = match seed / 3 % 3 {
