@@ -84,8 +84,15 @@ pub(crate) fn campaigns(root: &Path) -> Result<Vec<Campaign>, String> {
         let args = format!("--stack {stack} --seeds 500 --background-cuts");
         all.push(of("stacks", areas_of(stack), &args));
     }
-    // Its journal is so small that snapshots are taken all the time.
-    all.push(of("stacks", COUPLED, "--stack d2fs-ssd --seeds 1000 --edge-cases --background-cuts"));
+    // The journal is so small that snapshots are taken all the time; chunks are copied after failed programs; chunks that a
+    // power-safe buffer needs are few.
+    for (areas, args) in [
+        (COUPLED, "--stack d2fs-ssd --seeds 1000 --edge-cases --background-cuts"),
+        (COUPLED, "--stack d2fs-ssd --seeds 500 --faults 100 --background-cuts"),
+        (ZONED, "--stack zns --seeds 500 --edge-cases --set ftl.buffer.power_safe=true"),
+    ] {
+        all.push(of("stacks", areas, args));
+    }
     // On the device that does its worst, on drawn FTLs, and on those that ship; e2fsck sees one cut in ten of these.
     for mode in EXT4_MODES {
         all.push(of("ext4", EXT4, &format!("--fs ext4 --set {mode} --base adversary --cuts 850")));

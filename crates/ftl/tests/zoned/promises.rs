@@ -1,10 +1,10 @@
 //! What a zoned SSD promises when it completes a command, each promise beside the variant that leaves it out.
 
-use crate::driver::{Driver, config, holds};
+use crate::driver::{Driver, GEOMETRY, config, holds};
 use nandscape_block::zone::{ZoneAction, ZoneId, ZoneInfo, ZoneState};
-use nandscape_block::{Bio, BlockDevice, Flags, Lba, Op, Payload, Reply, Tag};
-use nandscape_ftl::{FtlRun, OmittedRule};
-use nandscape_media::Faults;
+use nandscape_block::{Bio, BlockDevice, BlockError, Flags, Lba, Op, Payload, Reply, Tag};
+use nandscape_ftl::{Ftl, FtlRun, OmittedRule};
+use nandscape_media::{ChunkId, Faults, Layer, OpenChannel, Ppa, UnitId};
 
 const ZONE: ZoneId = ZoneId(0);
 
@@ -90,4 +90,34 @@ fn a_finished_zone_stays_full() {
     act(&mut driver, ZoneAction::Finish);
     driver.flush();
     assert_eq!(after_cut(driver).0.state, ZoneState::Full);
+}
+
+/// A sector that media lost is an error also when its chunk was copied, as a program of that failed.
+#[test]
+fn what_is_lost_stays_lost_in_copies() {
+    // The first pages of both dies, and then one more of the first.
+    let faults = Faults { programs: [2].into(), ..Faults::default() };
+    let mut driver = Driver::with("nvmevirt-zn540", faults, config(), FtlRun::default());
+    driver.write_sectors(0, 8, 70, Flags::NONE);
+    driver.flush();
+    let lost = places(&driver, 1)[0];
+    driver.ftl.media_mut().inner_mut().mark_unreadable(lost);
+    driver.write_sectors(8, 4, 78, Flags::NONE);
+    driver.flush();
+    assert_eq!(places(&driver, 1).len(), 2, "it was copied");
+    let error = driver.read(1);
+    assert!(matches!(error, Err(BlockError::Io { lba: Lba(1), .. })), "{error:?}");
+    for lba in [0, 2, 3, 8] {
+        assert_eq!(driver.read(lba), holds(70 + lba));
+    }
+}
+
+/// The places of a sector on media.
+fn places(driver: &Driver, lba: u64) -> Vec<Ppa> {
+    let media = driver.ftl.media();
+    let chunks = (0..GEOMETRY.chunks).flat_map(|chunk| {
+        (0..GEOMETRY.total_units()).map(move |unit| ChunkId { unit: UnitId(unit), chunk })
+    });
+    let written = chunks.flat_map(|id| (0..media.chunk(id).wp).map(move |at| GEOMETRY.ppa(id, at)));
+    written.filter(|at| u64::from(media.oob(*at).key) == lba).collect()
 }
