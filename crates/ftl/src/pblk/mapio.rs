@@ -149,9 +149,12 @@ impl Mapping {
         let shape = self.store.shape;
         let truth = self.digest(flash, buffers, block);
         let (mut wrong, mut lost) = (0, 0);
-        for (piece, at, _) in self.pieces_of(block) {
+        let sectors = self.pieces_of(block).flat_map(|(piece, at, sectors)| {
+            (0..sectors).map(move |i| (at.plus(i), shape.key(block, piece) + i))
+        });
+        for (at, key) in sectors {
             let oob = flash.media.oob(at);
-            let holds = oob.kind == Kind::Map && oob.key == shape.key(block, piece);
+            let holds = oob.kind == Kind::Map && oob.key == key;
             if !flash.media.readable(at) {
                 lost += 1;
             } else if !holds || flash.media.data(at) != SectorData::Tag(truth) {

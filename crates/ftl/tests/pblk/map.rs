@@ -7,7 +7,7 @@ use nandscape_ftl::pblk::config::{
     CacheSize, Config, HotnessConfig, MapConfig, MapKind, MapPolicy, WriteMiss,
 };
 use nandscape_ftl::{Ftl, FtlError, FtlRun, Pblk};
-use nandscape_media::{Geometry, Kind, Media, MediaConfig};
+use nandscape_media::{Geometry, Kind, Media, MediaConfig, OpenChannel, Ppa};
 use nandscape_rt::Stream;
 
 /// Timing in which commands overlap.
@@ -214,6 +214,27 @@ fn mapping_lines_are_collected() {
     assert!(map.victims > 0 && map.copied_sectors > 0, "{map:?}");
     let sectors = driver.report().sectors;
     assert!(sectors.map > u64::from(driver.ftl.capacity().line_sectors) * 8, "{sectors:?}");
+}
+
+/// Mapping blocks of which media have lost a sector are written again by a mount, from what it finds of the data.
+#[test]
+fn mapping_blocks_that_are_not_whole_are_written_again() {
+    let cache = CacheSize::Bytes(16_384);
+    let map = MapConfig { block_bytes: 16_384, cache, ..small(MapPolicy::Lru, 4) };
+    let mut driver = Driver::new("none", roomy(map));
+    let mut expected = vec![0; driver.sectors() as usize];
+    load(&mut driver, &mut expected, 6_000, 5);
+    driver.flush();
+    let media = driver.ftl.media();
+    let written = |id| (0..media.chunk(id).wp).map(move |sector| GEOMETRY.ppa(id, sector));
+    let is_last = |at: &Ppa| media.oob(*at).kind == Kind::Map && media.oob(*at).key % 4 == 3;
+    let lost: Vec<Ppa> = GEOMETRY.all_chunks().flat_map(written).filter(is_last).collect();
+    assert!(!lost.is_empty());
+    lost.into_iter().for_each(|at| driver.ftl.media_mut().mark_unreadable(at));
+    let mut driver = driver.power_cut(roomy(map));
+    driver.check(&expected);
+    assert_eq!(driver.report().media_errors.uncorrectable, 0);
+    driver.ftl.check_invariants().expect("invariants");
 }
 
 /// Every sector written to media has a cause, mapping blocks and their padding included.
