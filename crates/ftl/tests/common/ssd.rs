@@ -37,7 +37,7 @@ pub(crate) struct Setup<C> {
     pub(crate) config: C,
     pub(crate) run: FtlRun,
     pub(crate) link: LinkTiming,
-    cuts: Stream,
+    pub(crate) cuts: Stream,
 }
 
 /// NAND of this shape and timing that keeps tags.

@@ -40,9 +40,14 @@ fn act(driver: &mut Driver, action: ZoneAction) {
 fn after_cut(driver: Driver) -> (ZoneInfo, Driver) {
     let now = driver.now;
     let mut driver = driver.cut(now);
+    (report(&mut driver), driver)
+}
+
+/// The report of the zone.
+fn report(driver: &mut Driver) -> ZoneInfo {
     let report = Bio { op: Op::ZoneReport, lba: Lba(0), sectors: 1, ..Bio::flush() };
     match driver.run(report).result {
-        Ok(Reply::Zones(zones)) => (zones[0], driver),
+        Ok(Reply::Zones(zones)) => zones[0],
         other => panic!("no report: {other:?}"),
     }
 }
@@ -80,6 +85,33 @@ fn a_reset_hides_what_was_saved() {
     };
     assert_eq!(written(None), 0);
     assert_eq!(written(Some(OmittedRule::ResetRecord)), 1);
+}
+
+/// A reset stays durable when a mount is cut short, also where the save log holds what it hid beside something that
+/// counts.
+#[test]
+fn mounts_that_are_cut_short_bring_no_zone_back() {
+    const OTHER: u64 = 4;
+    let staged = || {
+        let mut driver = driver(None);
+        let start = OTHER * driver.ftl.caps().zone(ZONE).expect("a zone").1.zone_sectors;
+        // They fill the first chunk of a unit's log; the record of the reset is in the second.
+        for (lba, tag) in [(0, 70), (start, 80), (1, 71), (2, 72), (start + 1, 81), (start + 2, 82)]
+        {
+            driver.write(lba, tag, Flags::FUA);
+        }
+        act(&mut driver, ZoneAction::Reset);
+        (driver, start)
+    };
+    for commands in 0..60 {
+        let (driver, start) = staged();
+        let now = driver.now;
+        let mut driver = driver.cut_in_mount(now, commands);
+        assert_eq!(report(&mut driver).written(), 0, "after {commands} commands");
+        for index in 0..3 {
+            assert_eq!(driver.read(start + index), holds(80 + index), "after {commands} commands");
+        }
+    }
 }
 
 /// A zone that was finished is full after a flush and a power cut.
