@@ -73,7 +73,7 @@ impl Volume {
         let shrinks = size < inode.size.get();
         let _cut = if shrinks { Some(inode.invalidate_lock.write().await) } else { None };
         if shrinks {
-            // The zeroes behind the new end are on the device before the transaction with that end begins.
+            // The zeroes after the new end are on the device before the transaction with that end begins.
             content::zero_tail(self, inode, size).await?;
         }
         let tx = self.meta.begin(10, 0).await?;

@@ -2,7 +2,7 @@
 //!
 //! - A reset waits for the programs of its zone. Reads see an empty zone at once. It completes when it is durable:
 //!   when the chunk with the zone's first sector is erased. The other chunks are erased after that, so that a power cut
-//!   leaves the zone as it was, or empty.
+//!   leaves the beginning of the zone, or nothing.
 //! - Where the save log may hold the first page, a record in it says that the zone was reset, and the reset completes
 //!   when all of its chunks are erased.
 //! - An empty zone, or one of which nothing is on media, costs no erase.
