@@ -74,6 +74,14 @@ fn begun_and_filled(shape: &Shape, block: u64, events: &[Event]) -> (u64, u64) {
 /// Runs jobs on zones of the device, or on thought ones, and compares each with the model.
 fn agree(shape: &Shape, list: &[Job], thinks: bool) {
     let draws = draws(shape, list);
+    let mut model = shape.model();
+    let begins_again = |(job, draws): (&Job, &Vec<_>)| {
+        model.pass(job.rules(shape), draws);
+        model.begins_again
+    };
+    if list.iter().zip(&draws).any(begins_again) {
+        return;
+    }
     let text: String = list.iter().map(|job| job.drawn(shape) + &job.zoned()).collect();
     let text = format!("[global]\n{}{text}", shape.global(thinks));
     let (log, results): (Vec<Bio>, _) = if thinks {

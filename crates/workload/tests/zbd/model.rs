@@ -38,6 +38,9 @@ pub(crate) struct Model {
     pub(crate) max_open: usize,
     pub(crate) zones: Vec<Zone>,
     open: Vec<u64>,
+    /// The last pass ended after some I/O, at a write that found no zone to open: a job with `io_size` begins again
+    /// then, with draws that the model does not have.
+    pub(crate) begins_again: bool,
 }
 
 /// What a pass over the range does.
@@ -54,7 +57,8 @@ struct Pass {
 impl Model {
     pub(crate) fn new(zone: u64, capacity: u64, random: u64, zones: u64, max_open: usize) -> Self {
         let pointers = (0..random + zones).map(|index| (index >= random).then_some(0));
-        Self { zone, capacity, max_open, zones: pointers.collect(), open: Vec::new() }
+        let (zones, open) = (pointers.collect(), Vec::new());
+        Self { zone, capacity, max_open, zones, open, begins_again: false }
     }
 
     fn written(&self, zone: u64) -> u64 {
@@ -87,7 +91,10 @@ impl Model {
                 'w' => self.write(&mut pass, at),
                 _ => self.trim(&mut pass, at),
             };
-            let Some(went) = went else { break };
+            let Some(went) = went else {
+                self.begins_again = letter == 'w' && !pass.events.is_empty();
+                break;
+            };
             pass.next[slot] = went;
         }
         pass.events
