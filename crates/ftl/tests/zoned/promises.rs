@@ -4,7 +4,7 @@ use crate::driver::{Driver, GEOMETRY, config, holds};
 use nandscape_block::zone::{ZoneAction, ZoneId, ZoneInfo, ZoneState};
 use nandscape_block::{Bio, BlockDevice, BlockError, Flags, Lba, Op, Payload, Reply, Tag};
 use nandscape_ftl::{Ftl, FtlRun, OmittedRule};
-use nandscape_media::{ChunkId, Faults, Layer, OpenChannel, Ppa, UnitId};
+use nandscape_media::{Faults, Layer, OpenChannel, Ppa};
 
 const ZONE: ZoneId = ZoneId(0);
 
@@ -147,9 +147,7 @@ fn what_is_lost_stays_lost_in_copies() {
 /// The places of a sector on media.
 fn places(driver: &Driver, lba: u64) -> Vec<Ppa> {
     let media = driver.ftl.media();
-    let chunks = (0..GEOMETRY.chunks).flat_map(|chunk| {
-        (0..GEOMETRY.total_units()).map(move |unit| ChunkId { unit: UnitId(unit), chunk })
-    });
-    let written = chunks.flat_map(|id| (0..media.chunk(id).wp).map(move |at| GEOMETRY.ppa(id, at)));
-    written.filter(|at| u64::from(media.oob(*at).key) == lba).collect()
+    let written = |id| (0..media.chunk(id).wp).map(move |sector| GEOMETRY.ppa(id, sector));
+    let all = GEOMETRY.all_chunks().flat_map(written);
+    all.filter(|at| u64::from(media.oob(*at).key) == lba).collect()
 }
