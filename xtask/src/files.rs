@@ -1,7 +1,7 @@
 //! Files that several tasks handle alike: folders in order, and logs of lines that outlive an interruption.
 
 use std::fs::{self, OpenOptions};
-use std::io::{ErrorKind, Write};
+use std::io::{ErrorKind, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 /// The files of a folder, in order of their names.
@@ -29,14 +29,19 @@ pub(crate) fn text(file: &Path) -> Result<String, String> {
     fs::read_to_string(file).map_err(|e| format!("{}: {e}", file.display()))
 }
 
-/// What a log has; nothing if it was not begun.
+/// The whole lines of a log; nothing if it was not begun. A line that an interruption cut does not count.
 ///
 /// # Errors
 /// It cannot be read.
 pub(crate) fn log(file: &Path) -> Result<String, String> {
-    match fs::read_to_string(file) {
+    let failed = |e: String| format!("{}: {e}", file.display());
+    match fs::read(file) {
         Err(e) if e.kind() == ErrorKind::NotFound => Ok(String::new()),
-        read => read.map_err(|e| format!("{}: {e}", file.display())),
+        Err(e) => Err(failed(e.to_string())),
+        Ok(mut bytes) => {
+            bytes.truncate(bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1));
+            String::from_utf8(bytes).map_err(|e| failed(e.to_string()))
+        }
     }
 }
 
@@ -51,7 +56,7 @@ pub(crate) fn restart(file: &Path) -> Result<(), String> {
     }
 }
 
-/// Adds a line to a log.
+/// Adds a line to a log, in the place of one that an interruption cut.
 ///
 /// # Errors
 /// It cannot be written.
@@ -60,6 +65,29 @@ pub(crate) fn append(file: &Path, line: &str) -> Result<(), String> {
     if let Some(folder) = file.parent() {
         fs::create_dir_all(folder).map_err(failed)?;
     }
-    let mut log = OpenOptions::new().create(true).append(true).open(file).map_err(failed)?;
+    let whole = log(file)?.len() as u64;
+    let log = OpenOptions::new().create(true).write(true).truncate(false).open(file);
+    let mut log = log.map_err(failed)?;
+    log.set_len(whole).map_err(failed)?;
+    log.seek(SeekFrom::End(0)).map_err(failed)?;
     log.write_all(format!("{line}\n").as_bytes()).map_err(failed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A line that an interruption cut is neither read nor in the way of the next one.
+    #[test]
+    fn logs_hold_whole_lines() {
+        let folder = std::env::temp_dir().join(format!("nandscape-log-{}", std::process::id()));
+        let file = folder.join("new/log");
+        assert_eq!(log(&file), Ok(String::new()));
+        append(&file, "first").unwrap();
+        fs::write(&file, "first\nsecond cut in \u{e4}".as_bytes().split_last().unwrap().1).unwrap();
+        assert_eq!(log(&file), Ok("first\n".to_owned()));
+        append(&file, "third").unwrap();
+        assert_eq!(log(&file), Ok("first\nthird\n".to_owned()));
+        fs::remove_dir_all(folder).unwrap();
+    }
 }

@@ -53,7 +53,7 @@ pub(super) struct Records {
 }
 
 impl Records {
-    /// Those that are there. A line that an interruption cut is run again.
+    /// Those that are there.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whole_lines_count() {
+    fn lines_are_read() {
         let record = Record {
             sources: "abc".into(),
             id: "a".into(),
@@ -106,6 +106,6 @@ mod tests {
             long: false,
         };
         let line = serde_json::to_string(&record).unwrap();
-        assert_eq!(parse(&format!("{line}\n{}", &line[..10])), [record]);
+        assert_eq!(parse(&format!("{line}\n{{}}\n")), [record]);
     }
 }
