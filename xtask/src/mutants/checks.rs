@@ -70,10 +70,10 @@ pub(super) enum End {
 /// Bytes of address space that a check may take.
 const MEMORY_KIB: u64 = 12 << 20;
 
-/// Crates whose tests are about an area; their golden results come last, because they say least.
-fn crates_of(area: &str) -> &'static [&'static str] {
-    match area {
-        "pblk" | "ssd" | "interval" | "zoned" | "coupled" | "common" => &["ftl", "crash", "lab"],
+/// Crates whose tests are about a mutant; their golden results come last, because they say least.
+fn crates_of(mutant: &Mutant) -> &'static [&'static str] {
+    match mutant.area.as_str() {
+        _ if mutant.is_of_ftls() => &["ftl", "crash", "lab"],
         "page_cache" => &["fs", "workload", "crash", "lab"],
         _ => &["fs", "crash", "lab"],
     }
@@ -93,7 +93,7 @@ pub(super) fn of(mutant: &Mutant, built: &Built) -> Result<Vec<Check>, String> {
     let of_area = |campaign: &&Campaign| campaign.areas.contains(&mutant.area.as_str());
     let campaign = |campaign: &Campaign| Check::Campaign(campaign.args.clone());
     checks.extend(campaigns.iter().filter(of_area).map(campaign));
-    for owner in crates_of(&mutant.area) {
+    for owner in crates_of(mutant) {
         let of_crate = |test: &&TestProgram| test.name.split(' ').next() == Some(*owner);
         let check =
             |test: &TestProgram| Check::Test { program: test.name.clone(), filter: String::new() };

@@ -54,10 +54,12 @@ impl<'a> Page<'a> {
     }
 
     fn scores(&self) -> String {
-        let mut scores: BTreeMap<&str, Score> = BTreeMap::new();
+        // Parts by name, then the sums.
+        let mut scores: BTreeMap<(u32, &str), Score> = BTreeMap::new();
         for (mutant, record) in &self.rows {
-            for area in [mutant.area.as_str(), "~all"] {
-                let score = scores.entry(area).or_default();
+            let layer = if mutant.is_of_ftls() { "FTLs and SSDs" } else { "file systems" };
+            for part in [(0, mutant.area.as_str()), (1, layer), (2, "all")] {
+                let score = scores.entry(part).or_default();
                 score.mutants += 1;
                 score.equivalent += usize::from(mutant.equivalent.is_some());
                 let caught = record.filter(|record| record.is_caught());
@@ -68,15 +70,14 @@ impl<'a> Page<'a> {
         let mut text = "| Part | Mutants | Equivalent | Caught by CI | Score | By longer campaigns | Survive |\n\
                         |---|---|---|---|---|---|---|\n"
             .to_owned();
-        for (area, score) in scores {
+        for ((_, part), score) in scores {
             let Score { mutants, equivalent, by_ci, by_long } = score;
             let meaningful = mutants - equivalent;
             let percent = 100.0 * by_ci as f64 / meaningful.max(1) as f64;
             let survive = meaningful - by_ci - by_long;
-            let area = area.trim_start_matches('~');
             let _ = writeln!(
                 text,
-                "| {area} | {mutants} | {equivalent} | {by_ci} | {percent:.1} % | {by_long} | {survive} |"
+                "| {part} | {mutants} | {equivalent} | {by_ci} | {percent:.1} % | {by_long} | {survive} |"
             );
         }
         text + "\n"

@@ -40,6 +40,13 @@ pub(super) struct Mutant {
     pub(super) equivalent: Option<String>,
 }
 
+impl Mutant {
+    /// Whether it changes an FTL or SSD; others change the page cache or a file system.
+    pub(super) fn is_of_ftls(&self) -> bool {
+        ["common", "coupled", "pblk", "ssd", "zoned"].contains(&self.area.as_str())
+    }
+}
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Table {
