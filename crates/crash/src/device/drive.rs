@@ -161,8 +161,8 @@ pub(crate) struct Driver<'a, 'h, S> {
     /// Completions whose time is known, by time and order of arrival.
     due: BTreeMap<(Nanos, u64), Completion>,
     fresh: Vec<Completion>,
-    /// What media had lost of the sector at which a read failed.
-    lost: BTreeMap<Token, Vec<SectorData>>,
+    /// What media have lost of the sectors of each read in flight. While it goes on copies may be superseded, and erased.
+    lost: BTreeMap<Token, Vec<(Lba, SectorData)>>,
     /// Contents of reads, kept instead of checked.
     collected: Option<Vec<(Object, SectorData)>>,
 }
@@ -318,15 +318,26 @@ impl<'a, 'h, S: DeviceUnderTest> Driver<'a, 'h, S> {
     fn expect(&mut self, completion: Completion) {
         self.tokens += 1;
         if let Err(BlockError::Io { lba, .. }) = completion.done.result {
-            // Until the read completes the copy may be superseded, and erased.
-            self.lost.insert(completion.token, self.device.unreadable(lba));
+            self.note_lost(completion.token, lba, 1);
         }
         self.due.insert((completion.done.at, self.tokens), completion);
+    }
+
+    fn note_lost(&mut self, token: Token, first: Lba, sectors: u32) {
+        let lost_of = |lba| self.device.unreadable(lba).into_iter().map(move |data| (lba, data));
+        let lbas = (0..u64::from(sectors)).map(|i| first.plus(i));
+        let lost: Vec<_> = lbas.flat_map(lost_of).collect();
+        if !lost.is_empty() {
+            self.lost.entry(token).or_default().extend(lost);
+        }
     }
 
     fn submit(&mut self, request: Request) {
         self.tokens += 1;
         let token = Token(self.tokens);
+        if let Request::Read(lba, sectors) = request {
+            self.note_lost(token, lba, sectors);
+        }
         let (issue, payload) = self.issue(&request);
         self.counts.requests += 1;
         self.in_flight.insert(token, InFlight { request, issue });
@@ -405,13 +416,16 @@ impl<'a, 'h, S: DeviceUnderTest> Driver<'a, 'h, S> {
         issue: &Issue,
         first: Lba,
         done: Done,
-        lost: &[SectorData],
+        lost: &[(Lba, SectorData)],
     ) -> Result<(), CheckFailure> {
         let at = |lba: Lba| issue.first().plus(lba.0.wrapping_sub(first.0));
+        let lost_of = |lba| -> Vec<SectorData> {
+            lost.iter().filter(|(of, _)| *of == lba).map(|(_, data)| data.clone()).collect()
+        };
         let payload = match done.result {
             Ok(Reply::Data(payload)) => payload,
             Err(BlockError::Io { lba, .. })
-                if lba >= first && self.model.may_fail(issue, at(lba), lost) =>
+                if lba >= first && self.model.may_fail(issue, at(lba), &lost_of(lba)) =>
             {
                 self.counts.unreadable += 1;
                 return Ok(());
