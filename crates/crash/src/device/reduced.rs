@@ -14,7 +14,7 @@ use crate::outcome::{Counts, SeedOutcome, Violation};
 use crate::settings::Settings;
 use crate::shrink::minimised::{Minimised, OnRun};
 use crate::shrink::reduction::{Cut, Reduction};
-use crate::shrink::search::{Budget, Failing, shrink};
+use crate::shrink::search::{self, Budget, Failing, shrink};
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -64,13 +64,15 @@ impl<S: DeviceUnderTest> Repeated<'_, S> {
         let wanted = whole.violation?.class();
         let streams = &whole.streams;
         let shrunk = shrink(&whole.reached, budget, &mut |candidate| {
-            if !on_run() {
-                return None;
-            }
-            let ended = self.once(Left::Reduced(candidate, streams), Model::new(None))?;
-            let Ended { violation, object, reached, pins, .. } = ended;
-            let violation = violation.filter(|violation| violation.class() == wanted)?;
-            Some(Failing { reached, pins, found: (violation, object) })
+            let left = Left::Reduced(candidate, streams);
+            let ended = on_run().then(|| self.once(left, Model::new(None))).flatten();
+            let Some(Ended { violation, object, reached, pins, counts, .. }) = ended else {
+                return search::Ended { requests: 0, failing: None };
+            };
+            let violation = violation.filter(|violation| violation.class() == wanted);
+            let found = violation.map(|violation| (violation, object));
+            let failing = found.map(|found| Failing { reached, pins, found });
+            search::Ended { requests: counts.requests, failing }
         })?;
         let (violation, object) = shrunk.found;
         let event_log = self.story(&shrunk.reduction, streams, object);

@@ -11,7 +11,7 @@ use crate::outcome::{SeedOutcome, Violation};
 use crate::settings::Settings;
 use crate::shrink::minimised::{Minimised, OnRun};
 use crate::shrink::reduction::{Cut, Reduction};
-use crate::shrink::search::{Budget, Failing, shrink};
+use crate::shrink::search::{Budget, Ended, Failing, shrink};
 use nandscape_block::{AdversaryDevice, Region, RegionKind};
 use nandscape_rt::Stream;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -40,12 +40,13 @@ pub fn shrink_fs_seed(
     let draws = Rc::new(whole.draws);
     let shrunk = shrink(&whole.reached, budget, &mut |candidate: &Reduction| {
         if !on_run() {
-            return None;
+            return Ended { requests: 0, failing: None };
         }
         let left = Left::Reduced(Rc::new(candidate.clone()), Rc::clone(&draws));
         let (outcome, Notes { reached, pins, .. }) = once(seed, options, oracle, left);
-        let violation = outcome.violation.filter(|violation| violation.class() == wanted)?;
-        Some(Failing { reached, pins, found: violation })
+        let violation = outcome.violation.filter(|violation| violation.class() == wanted);
+        let failing = violation.map(|violation| Failing { reached, pins, found: violation });
+        Ended { requests: outcome.counts.requests, failing }
     })?;
     Some(Minimised {
         reduction: shrunk.reduction,

@@ -2,7 +2,7 @@
 //! single operations, until none can be left out alone; at last, earlier power cuts.
 //!
 //! The search is a function of the start and of what the runs return, so that it ends in the same way everywhere. Its
-//! budget counts runs and operations, not time.
+//! budget counts runs and requests, not time.
 
 use super::numbers::Numbers;
 use super::reduction::{Cut, Reduction, Round, Source};
@@ -20,15 +20,24 @@ const DELAYS: [Nanos; 5] =
 pub struct Budget {
     /// Runs.
     pub runs: u32,
-    /// Operations of all runs.
-    pub operations: usize,
+    /// Requests to the device in all runs: an operation may cost a file system thousands, as cleaning does.
+    pub requests: u64,
 }
 
 impl Budget {
-    /// Of a search on a device: some seconds at most.
-    pub const DEVICE: Self = Self { runs: 2_000, operations: 600_000 };
-    /// Of a search on a file system, whose operations take ten times as long.
-    pub const FILES: Self = Self { runs: 1_000, operations: 150_000 };
+    /// Of a search on a device: some seconds.
+    pub const DEVICE: Self = Self { runs: 2_000, requests: 4_000_000 };
+    /// Of a search on a file system: a minute at most.
+    pub const FILES: Self = Self { runs: 1_000, requests: 4_000_000 };
+}
+
+/// How a run ended.
+#[derive(Clone, Debug)]
+pub struct Ended<T> {
+    /// Requests to the device.
+    pub requests: u64,
+    /// None: it did not fail, or in another way, or the search is to end.
+    pub failing: Option<Failing<T>>,
 }
 
 /// A run that failed as it is wanted.
@@ -55,17 +64,17 @@ pub struct Shrunk<T> {
     pub operations_before: usize,
 }
 
-/// Runs a reduction. None: it does not fail, or in another way, or the search is to end.
-pub type Runs<'a, T> = dyn FnMut(&Reduction) -> Option<Failing<T>> + 'a;
+/// Runs a reduction.
+pub type Runs<'a, T> = dyn FnMut(&Reduction) -> Ended<T> + 'a;
 
 /// Shrinks `start` within a budget; none if it does not fail itself.
 pub fn shrink<T>(start: &Reduction, budget: Budget, run: &mut Runs<'_, T>) -> Option<Shrunk<T>> {
-    let first = run(start)?;
+    let Ended { requests, failing } = run(start);
+    let first = failing?;
     let operations_before = first.reached.operations();
     let (reached, best) = (first.reached.clone(), start.clone());
     let tried = BTreeSet::from([best.clone()]);
-    let mut search =
-        Search { run, runs: 1, operations: operations_before, budget, tried, best, failing: first };
+    let mut search = Search { run, runs: 1, requests, budget, tried, best, failing: first };
     search.attempt(reached);
     search.pin_cuts();
     loop {
@@ -87,7 +96,7 @@ pub fn shrink<T>(start: &Reduction, budget: Budget, run: &mut Runs<'_, T>) -> Op
 struct Search<'a, 'r, T> {
     run: &'a mut Runs<'r, T>,
     runs: u32,
-    operations: usize,
+    requests: u64,
     budget: Budget,
     tried: BTreeSet<Reduction>,
     /// The least reduction so far, and its run.
@@ -98,7 +107,7 @@ struct Search<'a, 'r, T> {
 impl<T> Search<'_, '_, T> {
     /// Whether the budget is used up.
     const fn is_over(&self) -> bool {
-        self.runs >= self.budget.runs || self.operations >= self.budget.operations
+        self.runs >= self.budget.runs || self.requests >= self.budget.requests
     }
 
     /// Takes a candidate if it fails, and then the part of it that its run has reached. Whether it fails.
@@ -107,8 +116,9 @@ impl<T> Search<'_, '_, T> {
             return false;
         }
         self.runs += 1;
-        self.operations += candidate.operations();
-        let Some(failing) = (self.run)(&candidate) else { return false };
+        let Ended { requests, failing } = (self.run)(&candidate);
+        self.requests += requests;
+        let Some(failing) = failing else { return false };
         let reached = failing.reached.clone();
         (self.best, self.failing) = (candidate, failing);
         self.attempt(reached);
@@ -274,17 +284,18 @@ mod tests {
     }
 
     /// Fails while all of these operations are left.
-    fn fails(needed: &[Operation]) -> impl Fn(&Reduction) -> Option<Failing<()>> {
+    fn fails(needed: &[Operation]) -> impl Fn(&Reduction) -> Ended<()> {
         move |reduction| {
             let left = operations(reduction);
             let pins = reduction.rounds.keys().map(|round| (*round, Cut::After(Nanos(700))));
             let failing = Failing { reached: reduction.clone(), pins: pins.collect(), found: () };
-            needed.iter().all(|one| left.contains(one)).then_some(failing)
+            let fails = needed.iter().all(|one| left.contains(one));
+            Ended { requests: left.len() as u64, failing: fails.then_some(failing) }
         }
     }
 
     fn budget(runs: u32) -> Budget {
-        Budget { runs, operations: usize::MAX }
+        Budget { runs, requests: u64::MAX }
     }
 
     fn place(index: usize) -> Option<(u32, Source)> {
@@ -325,14 +336,32 @@ mod tests {
             })
             .unwrap();
             prop_assert!(runs <= runs_max && runs == shrunk.runs);
-            prop_assert!(fails(&shrunk.reduction).is_some());
+            prop_assert!(fails(&shrunk.reduction).failing.is_some());
         }
+    }
+
+    /// Runs that cost as much as the budget has are the last ones.
+    #[test]
+    fn requests_are_counted() {
+        let needed = [(place(2), 7)];
+        let fails = fails(&needed);
+        let (mut runs, mut requests) = (0, 0);
+        let budget = Budget { runs: u32::MAX, requests: 1_000 };
+        let shrunk = shrink(&start(), budget, &mut |it| {
+            assert!(requests < 1_000, "after {runs} runs");
+            let ended = fails(it);
+            (runs, requests) = (runs + 1, requests + ended.requests);
+            ended
+        });
+        assert_eq!(shrunk.unwrap().runs, runs);
+        assert!(requests >= 1_000, "the search ended before");
     }
 
     /// A start that does not fail is not shrunk.
     #[test]
     fn what_passes_is_not_shrunk() {
-        assert!(shrink::<()>(&start(), budget(100), &mut |_| None).is_none());
+        let mut passes = |_: &Reduction| Ended::<()> { requests: 1, failing: None };
+        assert!(shrink(&start(), budget(100), &mut passes).is_none());
     }
 
     /// What a run does not reach is left out.
@@ -341,8 +370,10 @@ mod tests {
         let mut run = |reduction: &Reduction| {
             let mut reached = reduction.clone();
             reached.rounds.retain(|round, _| *round < 1);
-            let needed = reduction.rounds.get(&0)?.of(Source::Host).has(7);
-            needed.then_some(Failing { reached, pins: BTreeMap::new(), found: () })
+            let round = reduction.rounds.get(&0);
+            let fails = round.is_some_and(|round| round.of(Source::Host).has(7));
+            let failing = Failing { reached, pins: BTreeMap::new(), found: () };
+            Ended { requests: 1, failing: fails.then_some(failing) }
         };
         let shrunk = shrink(&start(), budget(3), &mut run).unwrap();
         assert_eq!(shrunk.reduction.rounds.len(), 1);
