@@ -181,10 +181,13 @@ pub(super) fn run(
     })
 }
 
-/// The first violation of a campaign's report.
+/// The first violation of a campaign's report, or of one of its compositions.
 fn violation(report: &str) -> Option<End> {
     let report: Value = serde_json::from_str(report).ok()?;
-    let first = report["violations"].as_array()?.first()?;
+    let compositions = report["compositions"].as_array().into_iter().flatten();
+    let first = std::iter::once(&report)
+        .chain(compositions)
+        .find_map(|part| part["violations"].as_array()?.first())?;
     let what = first["message"].as_str().unwrap_or("a violation").to_owned();
     let left = &first["minimised"];
     let counts = || Some([left["operations_before"].as_u64()?, left["operations"].as_u64()?]);
@@ -250,6 +253,8 @@ mod tests {
         let minimised = r#""minimised": {"operations": 4, "operations_before": 90}, "seed""#;
         let report = report.replace("\"seed\"", minimised);
         assert_eq!(violation(&report), Some(caught(Some([90, 4]))));
+        let matrix = format!(r#"{{"compositions": [{{"violations": []}}, {report}]}}"#);
+        assert_eq!(violation(&matrix), Some(caught(Some([90, 4]))));
         assert_eq!(violation(r#"{"violations": []}"#), None);
         let text = "running 2 tests\ntest a ... ok\ntest b::c ... FAILED\n";
         let caught = End::Caught { what: "`b::c`".into(), place: None };
