@@ -128,6 +128,47 @@ fn leftovers_of_earlier_lives_do_no_harm() {
     }
 }
 
+/// Flips a bit of the first block number in each descriptor of a log; how many there were.
+fn flip_descriptors(plan: &Plan, medium: MemDevice) -> (usize, MemDevice) {
+    const DESCRIPTOR: [u8; 8] = [0xc0, 0x3b, 0x39, 0x98, 0, 0, 0, 1];
+    let mut flipped = Vec::new();
+    for block in 0..plan.log_blocks {
+        let at = plan.log().locate(block as u32).expect("a log").0;
+        let mut bytes = medium.current(at).expand().expect("content is kept").to_vec();
+        if bytes.starts_with(&DESCRIPTOR) {
+            bytes[15] ^= 1;
+            flipped.push((at, Payload::from_bytes(&bytes).expect("a sector")));
+        }
+    }
+    let descriptors = flipped.len();
+    let write = move |_, device: Device| async move {
+        for (at, payload) in flipped {
+            device.write(at, 1, payload).await.expect("power is on");
+        }
+        device.flush().await.expect("power is on");
+    };
+    (descriptors, on_device(medium, None, 0, write).1)
+}
+
+/// A descriptor with a wrong checksum leads no copy to another block.
+#[test]
+fn a_wrong_descriptor_is_not_followed() {
+    let (mut descriptors, mut refused) = (0, 0);
+    for seed in 0..30 {
+        let features = Features::of_file_system(true, true);
+        let plan = Plan { features, ..Plan::of(seed) };
+        let before = versions(&formatted(&plan)).expect("an empty log");
+        let load = |rt, device| run(rt, device, plan.clone(), before.clone());
+        let (_, medium, _) = on_device(formatted(&plan), Some(40), plan.seed, load);
+        let (found, medium) = flip_descriptors(&plan, medium);
+        let (ended, medium) = recovered(&plan, medium, None);
+        versions(&medium).unwrap_or_else(|wrong| panic!("{plan:?}: {wrong}"));
+        descriptors += found;
+        refused += u32::from(matches!(ended, Err(JournalError::Corrupt { .. })));
+    }
+    assert!(descriptors > 0 && refused > 10, "{descriptors} descriptors, {refused} logs refused");
+}
+
 /// Each rule that a journal may break is one whose breach the campaign sees, with checksums and
 /// without.
 #[test]

@@ -21,6 +21,9 @@ fn attributes_are_kept() {
         assert_eq!((attr.mode, attr.uid, attr.gid, attr.size), (0o4751, 70_000, 80_000, 10));
         assert_eq!((attr.atime, attr.mtime), (time, time));
         handle.sleep(Nanos::from_secs(1)).await;
+        let change = SetAttr { mode: Some(0o640), ..SetAttr::default() };
+        let changed = fs.setattr(ME, file, change).await.expect("a new mode");
+        assert!(changed.mtime == time && changed.ctime > attr.ctime);
         write(fs, file, 0, b"x").await;
         let written = fs.getattr(ME, file).await.unwrap();
         assert!(written.mtime != time && written.ctime > attr.ctime);
@@ -70,6 +73,10 @@ fn extended_attributes_are_kept() {
         }
         assert_eq!(set(b"user.a", 9, XattrMode::Create).await, Err(FsError::Exists));
         assert_eq!(fs.listxattr(ME, file).await.unwrap().len(), 3);
+        set(b"security.a", 5, XattrMode::Create).await.expect("another prefix");
+        assert_eq!(fs.getxattr(ME, file, b"user.a").await, Ok(vec![b'v'; 3]));
+        fs.removexattr(ME, file, b"security.a").await.expect("one less");
+        assert_eq!(fs.getxattr(ME, file, b"user.a").await, Ok(vec![b'v'; 3]));
         fs.removexattr(ME, file, b"user.b").await.expect("one less");
         assert_eq!(fs.getxattr(ME, file, b"user.b").await, Err(FsError::NoData));
         assert!(set(b"user.big", 5_000, XattrMode::Set).await.is_err());

@@ -45,6 +45,35 @@ fn fdatasync_survives_power_cuts() {
     });
 }
 
+/// 25, 31: so do writes by a handle with `dsync`, and with `sync` the attributes, too.
+#[test]
+fn writes_of_syncing_handles_survive_power_cuts() {
+    let handles = || {
+        let plain = OpenFlags::default();
+        [("data", OpenFlags { dsync: true, ..plain }), ("all", OpenFlags { sync: true, ..plain })]
+    };
+    let before = async move |fs: &Fs, _: &Handle| {
+        for (name, flags) in handles() {
+            let file = create(fs, fs.root(), name).await;
+            fs.fsync(ME, file).await.expect("a sync");
+            let opened = fs.open(ME, file, flags).await.expect("open");
+            for round in 0..5_u64 {
+                let bytes = Data::Bytes(vec![round as u8; 3_000]);
+                let written = fs.write_open(ME, opened, round * 3_000, bytes).await;
+                assert_eq!(written, Ok((round * 3_000, 3_000)));
+            }
+        }
+    };
+    over_cuts(before, async move |fs| {
+        for (name, _) in handles() {
+            let bytes = read(fs, lookup(fs, fs.root(), name).await.expect("the file").ino).await;
+            assert_eq!(bytes.len(), 15_000, "{name}");
+            let is_whole = |(at, byte): (usize, &u8)| *byte == (at / 3_000) as u8;
+            assert!(bytes.iter().enumerate().all(is_whole), "{name}");
+        }
+    });
+}
+
 /// 26: after `syncfs`, everything does; a rename and a removal too.
 #[test]
 fn syncfs_survives_power_cuts() {

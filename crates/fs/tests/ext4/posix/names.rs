@@ -116,6 +116,15 @@ fn renames_move_names() {
         assert_eq!(rename((root, "b"), (dir, "x"), RenameMode::Replace).await, Ok(()));
         assert_eq!(lookup(fs, dir, "x").await.unwrap().ino, b);
         assert_eq!(fs.getattr(ME, a).await, Err(FsError::NoEntry));
+        let (full, empty) = (mkdir(fs, root, "full").await, mkdir(fs, root, "empty").await);
+        create(fs, full, "f").await;
+        let refused = rename((root, "d"), (root, "full"), RenameMode::Replace).await;
+        assert_eq!(refused, Err(FsError::NotEmpty));
+        let refused = rename((root, "d"), (root, "empty"), RenameMode::NoReplace).await;
+        assert_eq!(refused, Err(FsError::Exists));
+        assert_eq!(lookup(fs, root, "empty").await.unwrap().ino, empty);
+        assert_eq!(rename((root, "full"), (root, "empty"), RenameMode::Replace).await, Ok(()));
+        assert_eq!(lookup(fs, root, "empty").await.unwrap().ino, full);
         fs.link(ME, b, root, b"y").await.expect("a link");
         assert_eq!(rename((root, "y"), (dir, "x"), RenameMode::Replace).await, Ok(()));
         assert_eq!(lookup(fs, root, "y").await.unwrap().links, 2);
@@ -137,6 +146,11 @@ fn directories_move_with_their_tree() {
         for (dir, refusal) in [(b, FsError::NotEmpty), (c, FsError::IsDirectory)] {
             let over = fs.rename(ME, (dir, b"f"), (root, b"a"), RenameMode::Replace).await;
             assert_eq!(over, Err(refusal), "a file over a directory");
+        }
+        let (above, below) = ((root, &b"a"[..]), (b, &b"f"[..]));
+        for (from, to) in [(above, below), (below, above)] {
+            let exchanged = fs.rename(ME, from, to, RenameMode::Exchange).await;
+            assert!(matches!(exchanged, Err(FsError::Invalid(_))), "{exchanged:?}");
         }
         fs.rename(ME, (root, b"a"), (c, b"a"), RenameMode::Replace).await.expect("a move");
         assert_eq!(names(fs, a).await[&b".."[..]], c);

@@ -2,17 +2,24 @@
 //! before, or that is not the link's own.
 
 use super::*;
+use nandscape_fs::bdev::CachedDevice;
 use nandscape_fs::contract::{Allocate, FsError};
 use std::cell::Cell;
+use std::pin::Pin;
 use std::rc::Rc;
 
-/// What reading ahead brings while a file is cut does not show when the file grows again.
+/// What reading ahead brings while a file is cut does not show when the file grows again, and what it brings of a hole
+/// while that is made does not show there.
 ///
 /// The steps: a read ahead of pages 8 to 24 is under way; a call holds the running transaction open; the
 /// cut waits for a new one, because a sync ends that one; meanwhile the read ahead comes.
 #[test]
 fn reading_ahead_brings_nothing_back() {
-    on_quick(formatted(ROOMY), async |stand| {
+    [Gone::Cut, Gone::Punched].into_iter().for_each(read_ahead_beside);
+}
+
+fn read_ahead_beside(gone: Gone) {
+    on_quick(formatted(ROOMY), async move |stand| {
         let fs = stand.mount(&MountOptions::default()).await;
         let root = fs.root();
         let file = create(&fs, root, "f").await;
@@ -38,19 +45,67 @@ fn reading_ahead_brings_nothing_back() {
         fs.read(ME, file, 0, 8 * PAGE, Io::Buffered).await.expect("data");
         let (a, b, c) = (fs.clone(), fs.clone(), fs.clone());
         let create = async move { a.create(ME, root, b"slow", 0o644).await.map(drop) };
-        let cut = async move { b.setattr(ME, file, resized(21 * PAGE)).await.map(drop) };
-        let creates = stand.rt.spawn("create", create);
+        let cut = async move {
+            match gone {
+                Gone::Punched => {
+                    let (from, len) = (21 * PAGE, 179 * PAGE);
+                    b.fallocate(ME, file, Allocate::PunchHole, from, len).await
+                }
+                _ => b.setattr(ME, file, resized(21 * PAGE)).await.map(drop),
+            }
+        };
+        let sync = async move { c.syncfs(ME).await };
+        // A cut asks for its transaction some time after it began, a hole at once.
+        let calls: [Pin<Box<dyn Future<Output = Result<(), FsError>>>>; 2] = match gone {
+            Gone::Punched => [Box::pin(sync), Box::pin(cut)],
+            _ => [Box::pin(cut), Box::pin(sync)],
+        };
+        let mut tasks = vec![stand.rt.spawn("create", create)];
         stand.rt.sleep(Nanos(5_000)).await;
         metadata_ns.set(100_000);
-        let cuts = stand.rt.spawn("cut", cut);
-        stand.rt.sleep(Nanos(5_000)).await;
-        let syncs = stand.rt.spawn("sync", async move { c.syncfs(ME).await });
-        for task in [creates, cuts, syncs] {
+        for call in calls {
+            tasks.push(stand.rt.spawn("call", call));
+            stand.rt.sleep(Nanos(5_000)).await;
+        }
+        for task in tasks {
             task.await.expect("a task").expect("a call");
         }
         fs.setattr(ME, file, resized(200 * PAGE)).await.expect("a length");
         let read = get(&fs, file, Io::Buffered).await;
-        assert_eq!(others(&read[21 * PAGE as usize..], 0), 0, "bytes that were cut off");
+        assert_eq!(others(&read[21 * PAGE as usize..], 0), 0, "{gone:?}: bytes that went");
+    });
+}
+
+/// A read beside a direct write may show the old content; a read after it may not, of a file or of a device.
+#[test]
+fn a_direct_write_leaves_nothing_older_in_the_cache() {
+    on_quick(formatted(ROOMY), async |stand| {
+        let fs = stand.mount(&MountOptions::default()).await;
+        let file = create(&fs, fs.root(), "f").await;
+        put(&fs, file, 0, 1, 1, Io::Buffered).await;
+        fs.fsync(ME, file).await.expect("a sync");
+        stand.slow(|bio| (bio.op == Op::Write).then_some(Nanos::from_ms(1)));
+        let writer = fs.clone();
+        let writes =
+            stand.rt.spawn("writer", async move { put(&writer, file, 0, 2, 1, Io::Direct).await });
+        stand.rt.sleep(Nanos::from_us(100)).await;
+        assert_eq!(get(&fs, file, Io::Buffered).await, [1; PAGE as usize], "beside the write");
+        writes.await.expect("a task");
+        assert_eq!(get(&fs, file, Io::Buffered).await, [2; PAGE as usize]);
+    });
+    on_quick(blank(16, Fua::Honoured), async |stand| {
+        let cached = CachedDevice::new(&stand.rt, stand.device.erased(), CacheConfig::default());
+        stand.slow(|bio| (bio.op == Op::Write).then_some(Nanos::from_ms(1)));
+        let (writer, payload) = (cached.clone(), Payload::from_bytes(&[2; PAGE as usize]));
+        let payload = payload.expect("a sector");
+        let writes = stand.rt.spawn("writer", async move {
+            writer.direct(Bio::write(Lba(3), 1, payload)).await.map(drop)
+        });
+        stand.rt.sleep(Nanos::from_us(100)).await;
+        let read = async || cached.read(ME, 3 * PAGE, PAGE).await.expect("data").to_bytes();
+        assert_eq!(read().await, [0; PAGE as usize], "beside the write");
+        writes.await.expect("a task").expect("a write");
+        assert_eq!(read().await, [2; PAGE as usize]);
     });
 }
 

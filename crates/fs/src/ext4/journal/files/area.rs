@@ -231,6 +231,18 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    /// A place is free when its transaction is committed and its record is written: an older write may land late.
+    #[test]
+    fn a_place_is_taken_until_its_record_is_written() {
+        let mut slot = Slot::default();
+        assert_eq!(slot.reserve(2, 4, Tid(1), Tid(0)), Some(0));
+        assert_eq!(slot.reserve(2, 4, Tid(2), Tid(1)), Some(2));
+        assert_eq!(slot.reserve(2, 4, Tid(2), Tid(1)), None, "the first one is in flight");
+        slot.note_written(0);
+        assert_eq!(slot.reserve(2, 4, Tid(2), Tid(1)), Some(0));
+        assert_eq!(slot.reserve(2, 4, Tid(2), Tid(1)), None, "the second one is not committed");
+    }
+
     proptest! {
         /// A record never gets a place of one that still counts or is being written, and an empty
         /// slot has room for any that is short enough.
