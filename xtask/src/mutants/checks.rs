@@ -79,6 +79,15 @@ fn crates_of(mutant: &Mutant) -> &'static [&'static str] {
     }
 }
 
+/// The test programs of a file system that does not run a mutant's code; empty: all run it.
+fn other_file_system(mutant: &Mutant) -> &'static str {
+    match mutant.area.as_str() {
+        "ext4" | "jbd2" => "f2fs",
+        "f2fs" | "f2fs_gc_journal" | "d2fs" => "ext4",
+        _ => "",
+    }
+}
+
 /// The checks of CI that are about a mutant, those first that its table names.
 ///
 /// # Errors
@@ -93,8 +102,11 @@ pub(super) fn of(mutant: &Mutant, built: &Built) -> Result<Vec<Check>, String> {
     let of_area = |campaign: &&Campaign| campaign.areas.contains(&mutant.area.as_str());
     let campaign = |campaign: &Campaign| Check::Campaign(campaign.args.clone());
     checks.extend(campaigns.iter().filter(of_area).map(campaign));
+    let other = other_file_system(mutant);
     for owner in crates_of(mutant) {
-        let of_crate = |test: &&TestProgram| test.name.split(' ').next() == Some(*owner);
+        let of_crate = |test: &&TestProgram| {
+            test.name.split_once(' ').is_some_and(|(of, name)| of == *owner && name != other)
+        };
         let check =
             |test: &TestProgram| Check::Test { program: test.name.clone(), filter: String::new() };
         checks.extend(built.tests.iter().filter(of_crate).map(check));
