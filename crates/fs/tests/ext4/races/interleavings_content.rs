@@ -8,6 +8,8 @@ use std::cell::Cell;
 use std::pin::Pin;
 use std::rc::Rc;
 
+type Call = Pin<Box<dyn Future<Output = Result<(), FsError>>>>;
+
 /// What reading ahead brings while a file is cut does not show when the file grows again, and what it brings of a hole
 /// while that is made does not show there.
 ///
@@ -56,7 +58,7 @@ fn read_ahead_beside(gone: Gone) {
         };
         let sync = async move { c.syncfs(ME).await };
         // A cut asks for its transaction some time after it began, a hole at once.
-        let calls: [Pin<Box<dyn Future<Output = Result<(), FsError>>>>; 2] = match gone {
+        let calls: [Call; 2] = match gone {
             Gone::Punched => [Box::pin(sync), Box::pin(cut)],
             _ => [Box::pin(cut), Box::pin(sync)],
         };
