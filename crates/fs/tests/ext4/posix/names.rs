@@ -95,6 +95,27 @@ fn removal_knows_what_it_removes() {
     });
 }
 
+/// 4: wherever in a directory of many blocks its only name is, it is not empty.
+#[test]
+fn one_name_in_the_last_block_stays() {
+    on_each(16, async |fs, _| {
+        let dir = mkdir(fs, fs.root(), "d").await;
+        for number in 0..200 {
+            create(fs, dir, &format!("{number:0>100}")).await;
+        }
+        let listed = fs.readdir(ME, dir, 0, 1_000).await.expect("names");
+        let in_order = listed.into_iter().map(|entry| entry.name);
+        let mut names: Vec<Vec<u8>> = in_order.filter(|name| name.len() == 100).collect();
+        let last = names.pop().expect("a name");
+        for name in names {
+            fs.unlink(ME, dir, &name).await.expect("no file");
+        }
+        assert_eq!(fs.rmdir(ME, fs.root(), b"d").await, Err(FsError::NotEmpty));
+        fs.unlink(ME, dir, &last).await.expect("no file");
+        fs.rmdir(ME, fs.root(), b"d").await.expect("no directory");
+    });
+}
+
 /// 5, 6, 7: renames.
 #[test]
 fn renames_move_names() {
@@ -205,6 +226,31 @@ fn listing_shows_what_stays_once() {
         let stayed: Vec<_> = seen.iter().filter(|(name, _)| stay(name)).collect();
         assert_eq!(stayed.len(), 62);
         assert!(stayed.iter().all(|(_, count)| **count == 1));
+    });
+}
+
+/// 10: the same where the names leave the inode meanwhile, as F2FS has few of them there.
+#[test]
+fn listing_goes_on_in_a_directory_that_grows() {
+    on_each(16, async |fs, _| {
+        for begun in 1..8 {
+            let dir = mkdir(fs, fs.root(), &format!("d{begun}")).await;
+            for number in 0..6 {
+                create(fs, dir, &format!("stays{number}")).await;
+            }
+            fs.unlink(ME, dir, b"stays0").await.expect("no file");
+            let some = fs.readdir(ME, dir, 0, begun).await.expect("names");
+            let cookie = some.last().expect("a name").cookie;
+            for number in 0..60 {
+                create(fs, dir, &format!("comes{number:0>40}")).await;
+            }
+            let rest = fs.readdir(ME, dir, cookie, 1_000).await.expect("names");
+            let all = some.into_iter().chain(rest).map(|entry| entry.name);
+            let mut stayed: Vec<_> = all.filter(|name| name.starts_with(b"stays")).collect();
+            stayed.sort_unstable();
+            let expected: Vec<_> = (1..6).map(|n| format!("stays{n}").into_bytes()).collect();
+            assert_eq!(stayed, expected, "{begun} names were listed before");
+        }
     });
 }
 
