@@ -41,7 +41,7 @@ const EXT4_MODES: [&str; 4] =
     ["fs.data=ordered", "fs.data=journal", "fs.data=writeback", "fs.commit=ijournal"];
 
 /// F2FS in drawn modes; fsck.f2fs sees one cut in fifty.
-const OF_F2FS: [(&[Area], &str); 12] = [
+const OF_F2FS: [(&[Area], &str); 14] = [
     (F2FS, "--base adversary --cuts 1000"),
     (F2FS, "--cuts 300"),
     (F2FS, "--set fs.allocation=adaptive --base adversary --cuts 500"),
@@ -58,6 +58,8 @@ const OF_F2FS: [(&[Area], &str); 12] = [
     (GC_JOURNAL, "--set fs.reclaim=gc-journal --cuts 40"),
     (F2FS, "--base adversary-zoned --cuts 400"),
     (GC_JOURNAL, "--set fs.reclaim=gc-journal --base adversary-zoned --cuts 400"),
+    (F2FS, "--stack zns --cuts 300"),
+    (GC_JOURNAL, "--set fs.reclaim=gc-journal --stack zns --cuts 100"),
     (APPENDED, "--stack iplfs-ssd --cuts 150"),
     (APPENDED, "--stack d2fs-ssd --cuts 150"),
 ];
