@@ -23,6 +23,7 @@ mod mkfs;
 mod names;
 mod nat_bits;
 mod read;
+mod refused;
 mod replayed;
 mod rolled;
 mod zoned;

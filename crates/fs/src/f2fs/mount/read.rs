@@ -138,6 +138,7 @@ pub(super) async fn read_logs(
         nat = NatJournal::parse(journal(SegmentType::HotData), Place::PackSummary(*pack))?;
         sit = SitJournal::parse(journal(SegmentType::ColdData), Place::PackSummary(*pack))?;
     }
+    check_journals(layout, &nat, &sit)?;
     let entries = read_sit(reader, layout, sit_bitmap, &sit).await?;
     let slots = slots_of(layout, &entries, &logs)?;
     let nodes = [SegmentType::HotNode, SegmentType::WarmNode, SegmentType::ColdNode];
@@ -189,6 +190,20 @@ async fn restore_node_summary(
         *entry = SummaryEntry { nid, version: 0, ofs_in_node: 0 };
     }
     Ok(())
+}
+
+/// Entries in the journals are of nodes and segments that the volume has: the next checkpoint moves them to the tables.
+fn check_journals(layout: &Layout, nat: &NatJournal, sit: &SitJournal) -> Result<()> {
+    let nids = nat.entries.iter().map(|(nid, _)| *nid);
+    let segments = sit.entries.iter().map(|(segno, _)| *segno);
+    let no_node = nids.filter(|nid| nid.0 >= layout.nids()).map(Place::NatEntry);
+    let no_segment = segments.filter(|segno| !layout.has_segment(*segno)).map(Place::Segment);
+    match no_node.chain(no_segment).next() {
+        Some(place) => {
+            Err(FormatError::corrupt(place, 0, "is in the journal, and not there").into())
+        }
+        None => Ok(()),
+    }
 }
 
 /// All SIT entries (`build_sit_entries`).
