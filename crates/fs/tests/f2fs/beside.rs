@@ -11,29 +11,29 @@ use nandscape_fs::f2fs::mkfs::{MkfsOptions, mkfs};
 use nandscape_fs::f2fs::{AllocMode, F2fs, MountOptions};
 use nandscape_rt::{Handle, Nanos};
 
-const ME: Caller = Caller { thread: 0, core: 0, uid: 0, gid: 0 };
+pub(crate) const ME: Caller = Caller { thread: 0, core: 0, uid: 0, gid: 0 };
 const MIB: u64 = 1 << 20;
-const PAGE: u64 = 4_096;
+pub(crate) const PAGE: u64 = 4_096;
 
-async fn create(fs: &F2fs, name: &str) -> Ino {
+pub(crate) async fn create(fs: &F2fs, name: &str) -> Ino {
     fs.create(ME, fs.root(), name.as_bytes(), 0o644).await.expect("a file").ino
 }
 
-async fn write(fs: &F2fs, ino: Ino, page: u64, tag: u64, pages: u32) {
+pub(crate) async fn write(fs: &F2fs, ino: Ino, page: u64, tag: u64, pages: u32) {
     let data = Data::Sectors(Payload::Run(Tag::new(tag)), pages);
     fs.write_all(ME, ino, page * PAGE, data, Io::Buffered).await.expect("a write");
 }
 
-async fn content(fs: &F2fs, ino: Ino) -> Vec<u8> {
+pub(crate) async fn content(fs: &F2fs, ino: Ino) -> Vec<u8> {
     fs.read(ME, ino, 0, 1 << 30, Io::Buffered).await.expect("content").to_bytes()
 }
 
-fn expected(tag: u64, pages: u32) -> Vec<u8> {
+pub(crate) fn expected(tag: u64, pages: u32) -> Vec<u8> {
     Data::Sectors(Payload::Run(Tag::new(tag)), pages).to_bytes()
 }
 
 /// A mounted volume of 64 MiB on a device whose bios take as long as a rule says, or a microsecond.
-async fn on_late(
+pub(crate) async fn on_late(
     rt: &Handle,
     options: &MountOptions,
     seed: u64,

@@ -2,8 +2,10 @@
 //!
 //! One test program of many modules: each further one would compile the whole file system once more.
 
+mod adaptive;
 mod appended;
 mod beside;
+mod beside_cleaning;
 mod bios;
 mod check;
 mod churn;
