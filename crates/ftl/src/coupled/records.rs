@@ -175,10 +175,12 @@ impl Records {
         self.open - u64::from(self.queued.iter().sum::<u32>())
     }
 
-    /// Where the data of an address are, by all records that lead on from it.
+    /// Where the data of an address are, by all records that lead on from it: each at most once, as without
+    /// [`OmittedRule::RecordReference`] they may lead back.
     pub(super) fn resolve(&self, lba: Lba) -> Lba {
         let mut at = lba.0 as u32;
-        while let Some(id) = self.with_old(at) {
+        for _ in 0..self.open {
+            let Some(id) = self.with_old(at) else { break };
             at = self.records[id as usize].new;
             if self.omit == Some(OmittedRule::RedirectChain) {
                 break;
@@ -383,6 +385,17 @@ mod tests {
             assert!(records.complete(3 - first).is_some());
             assert_eq!((records.open(), records.resolve(Lba(1))), (0, Lba(1)));
         }
+    }
+
+    /// Records that lead in a circle, as only a line that is written again too early makes them, do not keep a search.
+    #[test]
+    fn a_circle_of_records_ends() {
+        let mut records = Records::new(8, None);
+        for (from, to) in [(1, 10), (10, 20), (20, 1)] {
+            records.moved(Data, Lba(from), Lba(to));
+            assert!(records.fetch(1).is_some());
+        }
+        assert_eq!(records.resolve(Lba(10)), Lba(10));
     }
 
     /// A page that is discarded has no record any more, unless that was offered.
