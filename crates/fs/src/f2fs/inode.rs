@@ -363,7 +363,8 @@ impl Inode {
             uid: raw.uid,
             gid: raw.gid,
             size: self.size.get(),
-            blocks: raw.blocks.saturating_sub(1) * 8 + inline_sectors,
+            // Damage may say any number.
+            blocks: raw.blocks.saturating_sub(1).saturating_mul(8).saturating_add(inline_sectors),
             atime: time(raw.atime, raw.atime_nsec),
             mtime: time(raw.mtime, raw.mtime_nsec),
             ctime,

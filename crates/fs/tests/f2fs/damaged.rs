@@ -1,4 +1,4 @@
-//! Volumes that a mount refuses: what it took from them would be written to another place by the next checkpoint.
+//! Damaged volumes: what a mount refuses, and what it shows.
 
 use crate::common::examine::shown;
 use crate::common::image::content;
@@ -16,6 +16,8 @@ const ME: Caller = Caller { thread: 0, core: 0, uid: 0, gid: 0 };
 const MIB: u64 = 64;
 /// What precedes the entries of a journal.
 const COUNT_BYTES: usize = 2;
+/// Where an inode has its count of blocks (`i_blocks`).
+const BLOCKS_AT: usize = 0x18;
 
 /// A volume of which the first entry of a journal, from this byte on of the compacted summaries, has this number.
 async fn with_entry(rt: &Handle, device: &Device, byte: usize, number: u32) -> Device {
@@ -30,7 +32,8 @@ async fn with_entry(rt: &Handle, device: &Device, byte: usize, number: u32) -> D
     loaded(rt, MIB << 20 >> 12, &content).await
 }
 
-/// Journals of nodes and of segments that the volume does not have are named, by a mount and by a check.
+/// Journals of nodes and of segments that the volume does not have are named, by a mount and by a check: the next
+/// checkpoint would write what a mount took from them to another place.
 #[test]
 fn entries_of_journals_that_lie_outside_of_the_tables_are_named() {
     run(async |rt| {
@@ -59,5 +62,22 @@ fn entries_of_journals_that_lie_outside_of_the_tables_are_named() {
             let report = check(&damaged.erased()).await.expect("a check");
             assert!(shown(&report).contains(&place), "{}", shown(&report));
         }
+    });
+}
+
+/// An inode that counts more blocks than there are sectors in 64 bits has as many sectors as can be said.
+#[test]
+fn a_count_of_blocks_beyond_all_bounds_is_shown() {
+    run(async |rt| {
+        let device = made(&rt, MIB, Features::default()).await;
+        let image = F2fsImage::open(&device.erased()).await.expect("a volume");
+        let root = image.inode(image.sb.root_ino).await.expect("the root");
+        let mut bytes = *root.node.bytes;
+        bytes[BLOCKS_AT..BLOCKS_AT + 8].copy_from_slice(&u64::MAX.to_le_bytes());
+        let mut content = content(&device);
+        content.insert(root.node.entry.block_addr.0.into(), SectorData::Bytes(Arc::new(bytes)));
+        let device = loaded(&rt, MIB << 20 >> 12, &content).await;
+        let fs = mounted(&rt, &device, &MountOptions::default()).await;
+        assert_eq!(fs.getattr(ME, fs.root()).await.map(|attr| attr.blocks), Ok(u64::MAX));
     });
 }
