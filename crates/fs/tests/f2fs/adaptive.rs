@@ -1,7 +1,8 @@
 //! Adaptive logging: cleaning of files that are updated in place, and logs that go on in the holes of segments.
 
-use crate::beside::{ME, content, create, expected, on_late, write};
+use crate::beside::on_late;
 use crate::common::examine::shown;
+use crate::common::files::{ME, content, create, expected, write};
 use crate::common::volume::{Device, after_cut, assert_sound, made, mounted, run};
 use nandscape_block::{Bio, Lba, Op};
 use nandscape_fs::MountedFs;

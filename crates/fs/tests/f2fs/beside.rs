@@ -1,36 +1,18 @@
 //! Calls beside checkpoints, discards and write-back in the background, on a device that takes its time.
 
+use crate::common::files::{ME, PAGE, content, create, expected, write};
 use crate::common::image::sectors;
 use crate::common::volume::{after_recovery, assert_sound, loaded, made, mounted, run};
 use crate::late::Late;
 use nandscape_block::{AsyncDevice, Bio, BlockDevice, Flags, MemDevice, Op, Payload, Tag};
 use nandscape_fs::MountedFs;
-use nandscape_fs::contract::{Caller, Data, FileSystem, FsError, Ino, Io};
+use nandscape_fs::contract::{Data, FileSystem, FsError, Io};
 use nandscape_fs::f2fs::format::Features;
 use nandscape_fs::f2fs::mkfs::{MkfsOptions, mkfs};
 use nandscape_fs::f2fs::{AllocMode, F2fs, MountOptions};
 use nandscape_rt::{Handle, Nanos};
 
-pub(crate) const ME: Caller = Caller { thread: 0, core: 0, uid: 0, gid: 0 };
 const MIB: u64 = 1 << 20;
-pub(crate) const PAGE: u64 = 4_096;
-
-pub(crate) async fn create(fs: &F2fs, name: &str) -> Ino {
-    fs.create(ME, fs.root(), name.as_bytes(), 0o644).await.expect("a file").ino
-}
-
-pub(crate) async fn write(fs: &F2fs, ino: Ino, page: u64, tag: u64, pages: u32) {
-    let data = Data::Sectors(Payload::Run(Tag::new(tag)), pages);
-    fs.write_all(ME, ino, page * PAGE, data, Io::Buffered).await.expect("a write");
-}
-
-pub(crate) async fn content(fs: &F2fs, ino: Ino) -> Vec<u8> {
-    fs.read(ME, ino, 0, 1 << 30, Io::Buffered).await.expect("content").to_bytes()
-}
-
-pub(crate) fn expected(tag: u64, pages: u32) -> Vec<u8> {
-    Data::Sectors(Payload::Run(Tag::new(tag)), pages).to_bytes()
-}
 
 /// A mounted volume of 64 MiB on a device whose bios take as long as a rule says, or a microsecond.
 pub(crate) async fn on_late(

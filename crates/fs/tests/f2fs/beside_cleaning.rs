@@ -1,6 +1,7 @@
 //! Direct I/O beside cleaning in the background, on a device that takes its time.
 
-use crate::beside::{ME, PAGE, content, create, expected, on_late, write};
+use crate::beside::on_late;
+use crate::common::files::{ME, PAGE, content, create, expected, write};
 use crate::common::volume::run;
 use nandscape_block::{Bio, Flags, Op, Payload, Tag};
 use nandscape_fs::MountedFs;

@@ -29,3 +29,6 @@ mod read;
 mod replayed;
 mod rolled;
 mod zoned;
+mod zoned_chain;
+mod zoned_resets;
+mod zoned_room;

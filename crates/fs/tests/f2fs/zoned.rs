@@ -1,15 +1,16 @@
 //! F2FS on zones: devices in memory whose zones are sections.
 
+use crate::common::slow::LATENCY;
 use crate::common::volume::run;
-use nandscape_block::zone::ZoneLimits;
-use nandscape_block::{AsyncDevice, DeviceCaps, FakeDevice, Payload, Region, RegionKind, Tag};
+use nandscape_block::zone::{ZoneInfo, ZoneLimits};
+use nandscape_block::{AsyncDevice, DeviceCaps, FakeDevice, Lba, Payload, Region, RegionKind, Tag};
 use nandscape_fs::MountedFs;
 use nandscape_fs::cache::CacheConfig;
 use nandscape_fs::contract::{Caller, Data, FileSystem, FsError, Io};
 use nandscape_fs::f2fs::mkfs::{MkfsOptions, mkfs};
 use nandscape_fs::f2fs::{F2fs, MountOptions, OmittedRule, ZoneGeometry};
+use nandscape_rt::Handle;
 use nandscape_rt::combine::join_all;
-use nandscape_rt::{Handle, Nanos};
 
 const ME: Caller = Caller { thread: 0, core: 0, uid: 0, gid: 0 };
 const PAGE: u64 = 4_096;
@@ -20,6 +21,11 @@ const SEGMENT: u64 = 512;
 /// A device with zones of so many segments and this capacity, all of `mib` MiB, behind what is writable at random for
 /// the metadata of a volume.
 pub(crate) fn zoned(segments: u64, capacity: u64, mib: u64) -> DeviceCaps {
+    zoned_after(12, segments, capacity, mib)
+}
+
+/// The same after so many segments, up to a whole zone.
+pub(crate) fn zoned_after(random: u64, segments: u64, capacity: u64, mib: u64) -> DeviceCaps {
     let zone_sectors = segments * SEGMENT;
     let limits = ZoneLimits {
         zone_sectors,
@@ -29,7 +35,7 @@ pub(crate) fn zoned(segments: u64, capacity: u64, mib: u64) -> DeviceCaps {
         append: false,
         write_sectors: 1,
     };
-    let random = (12 * SEGMENT).next_multiple_of(zone_sectors);
+    let random = (random * SEGMENT).next_multiple_of(zone_sectors);
     let sectors = random + (mib << 8).next_multiple_of(zone_sectors);
     let regions = [
         Region::new(0..random, RegionKind::Random),
@@ -40,14 +46,23 @@ pub(crate) fn zoned(segments: u64, capacity: u64, mib: u64) -> DeviceCaps {
 
 type Device = AsyncDevice<FakeDevice>;
 
+/// Makes a volume whose sections are the zones of a device.
+pub(crate) async fn make(device: &AsyncDevice, options: MkfsOptions) {
+    let zones = ZoneGeometry::of(device.caps()).expect("zones that can be sections");
+    mkfs(device, &MkfsOptions { zones, ..options }).await.expect("mkfs");
+}
+
+/// All zones of a device, in order.
+pub(crate) async fn zones_of(device: &AsyncDevice) -> Vec<ZoneInfo> {
+    let start = device.caps().random_range().end;
+    device.report_zones(Lba(start), u32::MAX).await.expect("a report")
+}
+
 /// A volume on small zones of a device that answers after 20 us.
 async fn made(rt: &Handle) -> Device {
-    let caps = zoned(1, 512, 128);
-    let zones = ZoneGeometry::of(&caps).expect("zones that can be sections");
-    let fake = FakeDevice::new(caps).expect("zones").with_latency(Nanos::from_us(20));
+    let fake = FakeDevice::new(zoned(1, 512, 128)).expect("zones").with_latency(LATENCY);
     let device = AsyncDevice::new(rt, fake);
-    let options = MkfsOptions { zones, ..MkfsOptions::new(1) };
-    mkfs(&device.erased(), &options).await.expect("mkfs");
+    make(&device.erased(), MkfsOptions::new(1)).await;
     device
 }
 

@@ -1,8 +1,9 @@
 //! Power cuts at random instants, life after life.
 
-use super::devices::{Slow, assert_exact, coupled_with, device, interval, is_exact, made};
+use super::devices::{assert_exact, coupled_with, device, interval, is_exact, made};
 use super::life::{Model, live_on};
 use crate::common::oracle::asked;
+use crate::common::slow::Slow;
 use nandscape_block::{DeviceCaps, UpcallSignal};
 use nandscape_fs::cache::CacheConfig;
 use nandscape_fs::f2fs::{MountOptions, OmittedRule};

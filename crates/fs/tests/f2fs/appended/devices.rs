@@ -1,17 +1,13 @@
 //! Devices in memory with append-only regions, and what they say of a volume.
 
-use nandscape_block::{
-    AsyncDevice, Attention, Bio, BlockDevice, Completion, DeviceCaps, Done, FakeDevice, Op, Region,
-    RegionKind, Reply, Submit, Superblocks, Token,
-};
+use crate::common::slow::{LATENCY, Slow, with};
+use nandscape_block::{BlockDevice, DeviceCaps, FakeDevice, Region, RegionKind, Superblocks};
 use nandscape_fs::CheckReport;
 use nandscape_fs::f2fs::AppendGeometry;
 use nandscape_fs::f2fs::check::check;
 use nandscape_fs::f2fs::format::SegNo;
 use nandscape_fs::f2fs::mkfs::{MkfsOptions, mkfs};
 use nandscape_fs::f2fs::raw::F2fsImage;
-use nandscape_rt::{Executor, Handle, Nanos, Stream};
-use std::collections::BTreeMap;
 
 /// Sectors of a segment.
 pub(super) const SEGMENT: u64 = 512;
@@ -68,81 +64,9 @@ pub(super) fn coupled_with(regions: u64) -> DeviceCaps {
 /// A device that answers after 20 us, and moves `moves` sectors of each region after each 48 that were written.
 pub(super) fn device(caps: DeviceCaps, moves: u32) -> Slow {
     let fake = FakeDevice::new(caps).expect("regions of a device");
-    let fake = fake.with_latency(LATENCY).with_collector(48, moves);
-    let rng = Stream::new(1, "slow reads");
-    let (waiting, late, asks) = (BTreeMap::new(), 0.02, false);
-    Slow { fake, waiting, rng, late, discard_latency: LATENCY, fetch_latency: LATENCY, asks }
-}
-
-/// Time until an answer.
-const LATENCY: Nanos = Nanos::from_us(20);
-/// Time until the answer of a late read.
-pub(super) const LATE: Nanos = Nanos::from_ms(150);
-
-/// A device that serves reads and discards when it answers them, and answers a read late now and then.
-pub(super) struct Slow {
-    pub(super) fake: FakeDevice,
-    /// Reads and discards by the time of their answer.
-    waiting: BTreeMap<(Nanos, Token), Bio>,
-    rng: Stream,
-    /// Share of reads that are late.
-    pub(super) late: f64,
-    /// Time until the answer of a discard.
-    pub(super) discard_latency: Nanos,
-    /// Time until the answer of a fetch of upcalls.
-    pub(super) fetch_latency: Nanos,
-    /// It asks the host to complete upcalls where it has none to be fetched.
-    pub(super) asks: bool,
-}
-
-impl BlockDevice for Slow {
-    fn caps(&self) -> &DeviceCaps {
-        self.fake.caps()
-    }
-
-    fn submit(&mut self, now: Nanos, bio: Bio, token: Token) -> Submit {
-        if bio.op == Op::FetchUpcall && self.asks && self.fake.attention().is_none() {
-            let ask = Reply::Upcall(0, Vec::new());
-            return Submit::Done(Done::new(now.saturating_add(LATENCY), Ok(ask)));
-        }
-        let latency = match bio.op {
-            Op::Read if self.rng.chance(self.late) => LATE,
-            Op::Read => LATENCY,
-            Op::Discard => self.discard_latency,
-            Op::FetchUpcall => {
-                let Submit::Done(fetched) = self.fake.submit(now, bio, token) else {
-                    return Submit::Pending;
-                };
-                return Submit::Done(Done {
-                    at: now.saturating_add(self.fetch_latency),
-                    ..fetched
-                });
-            }
-            _ => return self.fake.submit(now, bio, token),
-        };
-        self.waiting.insert((now.saturating_add(latency), token), bio);
-        Submit::Pending
-    }
-
-    fn next_event(&self) -> Option<Nanos> {
-        let waiting = self.waiting.first_key_value().map(|((at, _), _)| *at);
-        [waiting, self.fake.next_event()].into_iter().flatten().min()
-    }
-
-    fn advance(&mut self, now: Nanos, done: &mut Vec<Completion>) {
-        while let Some(entry) = self.waiting.first_entry().filter(|entry| entry.key().0 <= now) {
-            let ((_, token), bio) = entry.remove_entry();
-            let Submit::Done(served) = self.fake.submit(now, bio, token) else { continue };
-            done.push(Completion { token, done: Done::new(now, served.result) });
-        }
-        if self.fake.next_event().is_some_and(|event| event <= now) {
-            self.fake.advance(now, done);
-        }
-    }
-
-    fn attention(&self) -> Attention {
-        self.fake.attention()
-    }
+    let mut device = Slow::new(fake.with_latency(LATENCY).with_collector(48, moves));
+    device.late = 0.02;
+    device
 }
 
 /// How a volume is made on a device.
@@ -158,31 +82,6 @@ pub(super) fn made(device: Slow, seed: u64) -> Slow {
         mkfs(&device, &options).await.expect("a volume");
     })
     .0
-}
-
-/// Lends a device to a body that leaves nothing behind.
-pub(super) fn with<T: 'static>(
-    device: Slow,
-    body: impl AsyncFnOnce(Handle, AsyncDevice) -> T + 'static,
-) -> (Slow, T) {
-    with_slow(device, async move |rt, device| body(rt, device.erased()).await)
-}
-
-/// The same, to a body that changes how the device answers.
-pub(super) fn with_slow<T: 'static>(
-    device: Slow,
-    body: impl AsyncFnOnce(Handle, AsyncDevice<Slow>) -> T + 'static,
-) -> (Slow, T) {
-    let mut executor = Executor::on_virtual_clock();
-    let handle = executor.handle();
-    let shared = AsyncDevice::new(&handle, device);
-    let lent = shared.clone();
-    let value = executor.block_on(async move { body(handle, lent).await }).expect("no deadlock");
-    drop(executor);
-    let mut device = shared.into_inner().expect("no other owner");
-    // What was on its way is lost, and the next host numbers its own from the start.
-    device.waiting.clear();
-    (device, value)
 }
 
 /// Live sectors of the regions of logs.

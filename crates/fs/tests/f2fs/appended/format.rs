@@ -1,8 +1,9 @@
 //! Making, checking and showing volumes in append-only address spaces, and what stock tools say of them.
 
-use super::devices::{METADATA, SEGMENT, checked, coupled, device, interval, made, options, with};
+use super::devices::{METADATA, SEGMENT, checked, coupled, device, interval, made, options};
 use super::life::ME;
 use crate::common::image::save_content;
+use crate::common::slow::with;
 use crate::common::{Scratch, f2fs_tools, run, text};
 use nandscape_block::{Bio, BlockDevice, DeviceCaps, Lba, Payload, SectorData, Tag};
 use nandscape_fs::contract::{FileSystem, FsError};

@@ -1,7 +1,7 @@
 //! Lives of a volume between power cuts: a load of overwrites, syncs, new and removed files, and what must be there after
 //! the cut. Data are ordered, so each page shows what its last sync covered, or something written since.
 
-use super::devices::{Slow, with};
+use crate::common::slow::{Slow, with};
 use nandscape_block::{AsyncDevice, Payload, Tag};
 use nandscape_fs::contract::{Caller, Data, FileSystem, FsError, Ino, Io};
 use nandscape_fs::f2fs::{F2fs, MountOptions};

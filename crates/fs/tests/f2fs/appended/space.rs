@@ -1,9 +1,8 @@
 //! Room on the media, in the tables of slots and in sections, and the discards that give it back.
 
-use super::devices::{
-    LATE, Slow, assert_exact, coupled, device, interval, live, made, with, with_slow,
-};
+use super::devices::{assert_exact, coupled, device, interval, live, made};
 use super::life::ME;
+use crate::common::slow::{LATE, Slow, with, with_slow};
 use nandscape_block::{Payload, Tag};
 use nandscape_fs::MountedFs;
 use nandscape_fs::contract::{Data, FileSystem, FsError, Ino, Io, SetAttr};

@@ -1,7 +1,8 @@
 //! Trees beside the contract in memory, on devices with append-only regions.
 
-use super::devices::{Slow, assert_exact, coupled, device, interval, options, with};
+use super::devices::{assert_exact, coupled, device, interval, options};
 use crate::churn::{Churn, Shape};
+use crate::common::slow::{Slow, with};
 use nandscape_fs::MountedFs;
 use nandscape_fs::contract::FileSystem;
 

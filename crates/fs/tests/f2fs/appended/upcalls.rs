@@ -1,7 +1,8 @@
 //! Single migrations, made at chosen moments.
 
-use super::devices::{LATE, Slow, assert_exact, coupled, device, made, with, with_slow};
+use super::devices::{assert_exact, coupled, device, made};
 use super::life::ME;
+use crate::common::slow::{LATE, Slow, with, with_slow};
 use nandscape_block::{AsyncDevice, Attention, BlockDevice, Lba, Payload, SectorData, Tag};
 use nandscape_fs::MountedFs;
 use nandscape_fs::contract::{Data, FileSystem, Ino, Io};

@@ -2,8 +2,10 @@
 //! message; with `NANDSCAPE_REQUIRE_F2FS` set, as in `.ci/run`, it fails.
 
 pub(crate) mod examine;
+pub(crate) mod files;
 pub(crate) mod image;
 pub(crate) mod oracle;
+pub(crate) mod slow;
 pub(crate) mod source;
 pub(crate) mod sparse;
 pub(crate) mod tree;
