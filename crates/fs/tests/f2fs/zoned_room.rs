@@ -91,7 +91,7 @@ async fn checkpoint_begins(rt: &Handle, device: &AsyncDevice<Slow>, image: &F2fs
 }
 
 /// Adds cold data until cleaning writes a checkpoint, and returns in the midst of that.
-async fn clean(rt: &Handle, fs: &F2fs, device: &AsyncDevice<Slow>) {
+async fn clean(rt: &Handle, fs: &F2fs, device: &AsyncDevice<Slow>, image: &F2fsImage) {
     let volume = fs.clone();
     let writer = async move {
         let cold = volume.lookup(ME, volume.root(), b"cold.mp4").await.expect("the file").ino;
@@ -101,7 +101,7 @@ async fn clean(rt: &Handle, fs: &F2fs, device: &AsyncDevice<Slow>) {
         }
     };
     drop(rt.spawn("writer", writer));
-    checkpoint_begins(rt, device, &open(&device.erased()).await).await;
+    checkpoint_begins(rt, device, image).await;
 }
 
 /// What "data" holds.
@@ -148,7 +148,7 @@ fn a_mount_after_a_cut_has_a_section_for_each_log() {
         fill(&fs).await;
         let (image, at_checkpoint) = (open(&device.erased()).await, written(&fs));
         write_everywhere(&rt, &fs).await;
-        clean(&rt, &fs, &device).await;
+        clean(&rt, &fs, &device, &image).await;
         let grew = written(&fs).into_iter().zip(at_checkpoint).all(|(now, then)| now > then);
         assert!(grew, "blocks of logs: {:?}, {at_checkpoint:?} before", written(&fs));
         let count = |group, what| fs.counts().detail.count(group, what);
