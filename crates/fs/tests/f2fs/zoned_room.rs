@@ -22,7 +22,7 @@ const COLD: u64 = 100;
 /// A page that an indirect node leads to.
 const FAR: u64 = 5_000;
 
-/// The journal makes moves durable, and only an older checkpoint says so much as where the logs are.
+/// A GC journal makes what cleaning moves durable without a checkpoint, and none is written for its age.
 fn mount_options() -> MountOptions {
     MountOptions {
         background_gc: false,

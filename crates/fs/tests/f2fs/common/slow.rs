@@ -1,4 +1,4 @@
-//! A device in memory that takes its time with some bios, and goes from one executor to the next.
+//! A device in memory that answers some bios late, and is lent to one executor after the other.
 
 use nandscape_block::zone::{ZoneAction, ZoneId};
 use nandscape_block::{
