@@ -6,6 +6,7 @@
 //! do not count.
 //!
 //! What the GC journal has is replayed between the nodes of the chain, where it was written ([`gc_journal`](super::gc_journal)).
+//! Names are brought back after all of that, in the order of the chain.
 //!
 //! Nothing of what is found is written over before the checkpoint that ends the recovery is durable: segments of the
 //! chain are kept from use, and logs go on in fresh segments where anything was found. A volume that was not unmounted gets that checkpoint
@@ -15,6 +16,7 @@
 use super::appended::Appended;
 use super::checkpoints::Reason;
 use super::counts::Rolled;
+use super::dir::LostName;
 use super::error::corrupt;
 use super::format::{
     AddrSlots, BlockAddr, Nid, NodeFooter, NodeRole, SegNo, SegmentType, first_page, inline,
@@ -105,43 +107,45 @@ impl RollForward<'_> {
         let mut journal = self.begin_replay(journal).await?.into_iter().peekable();
         let op = self.volume.operations.begin().await?;
         self.recover_inode_pages(&op, chain).await?;
+        let mut names = Vec::new();
         for (index, node) in chain.iter().enumerate() {
             while let Some(noted) = journal.next_if(|noted| noted.chain == node.at) {
                 rolled.moves += self.replay(&op, &noted).await?;
             }
             if let Some(found) = fsynced.get(&node.footer.ino).filter(|found| index <= found.last) {
-                let names = found.last_dentry == Some(index);
-                self.recover_node(&op, node, names, &mut rolled).await?;
+                let inode = self.recover_node(&op, node, &mut rolled).await?;
+                let inode = inode.filter(|_| found.last_dentry == Some(index));
+                names.extend(inode.as_deref().map(LostName::of));
             }
         }
         for noted in journal {
             rolled.moves += self.replay(&op, &noted).await?;
         }
+        // Not before: something else may lie by now where the checkpoint has blocks of directories that were moved.
+        for name in &names {
+            self.recover_dentry(&op, name).await?;
+        }
         Ok(rolled)
     }
 
-    /// Brings a node of the chain back, and the name of its inode where it is to.
+    /// Brings a node of the chain back. Returns its inode, if there is one.
     async fn recover_node(
         &self,
         op: &Op,
         node: &ChainNode,
-        names: bool,
         rolled: &mut Rolled,
-    ) -> Result<()> {
+    ) -> Result<Option<Rc<Inode>>> {
         let ino = node.footer.ino;
         let inode = match self.volume.inode(ino).await {
-            Err(FsError::NoEntry) => return Ok(()),
+            Err(FsError::NoEntry) => return Ok(None),
             inode => inode?,
         };
         if node.footer.nid == ino {
             self.recover_inode(op, &inode, &node.bytes).await?;
-            if names {
-                self.recover_dentry(op, &inode).await?;
-            }
         }
         rolled.blocks += self.recover_data(op, &inode, node).await?;
         rolled.nodes += 1;
-        Ok(())
+        Ok(Some(inode))
     }
 
     /// The node blocks that follow the last checkpoint in the warm node log.

@@ -21,6 +21,7 @@ mod judged;
 mod kernel;
 #[path = "../ext4/races/late.rs"]
 mod late;
+mod low_space;
 mod mark_cuts;
 mod mkfs;
 mod names;

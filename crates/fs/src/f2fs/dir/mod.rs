@@ -16,6 +16,8 @@ mod inline;
 mod list;
 mod recover;
 
+pub(super) use recover::LostName;
+
 use super::cpu::Work;
 use super::error::corrupt;
 use super::format::{

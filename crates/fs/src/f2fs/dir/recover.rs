@@ -5,20 +5,34 @@ use crate::f2fs::error::corrupt;
 use crate::f2fs::inode::Inode;
 use crate::f2fs::operations::Op;
 use crate::f2fs::recovery::RollForward;
-use std::rc::Rc;
+
+/// A name that roll-forward is to bring back.
+pub(in crate::f2fs) struct LostName {
+    ino: u32,
+    mode: u16,
+    /// The directory that it stood in.
+    parent: u32,
+    name: Vec<u8>,
+}
+
+impl LostName {
+    /// The name that an inode of the chain keeps.
+    pub(in crate::f2fs) fn of(inode: &Inode) -> Self {
+        let raw = inode.raw.borrow();
+        let name = raw.name().to_vec();
+        Self { ino: inode.number, mode: raw.mode, parent: raw.pino, name }
+    }
+}
 
 impl RollForward<'_> {
-    /// The directory that an inode names leads to it by the name that it keeps. What had that name loses it.
+    /// A directory leads to an inode by its name again. What had that name loses it.
     ///
     /// # Errors
     /// [`FsError::Corrupt`] if there is no such directory; [`FsError::NoSpace`].
-    pub(crate) async fn recover_dentry(&self, op: &Op, inode: &Rc<Inode>) -> Result<()> {
-        let (parent, name, mode) = {
-            let raw = inode.raw.borrow();
-            (raw.pino, raw.name().to_vec(), raw.mode)
-        };
-        let wrong = || corrupt("roll-forward: no place for the name of a file", inode.number);
-        if name.is_empty() || !self.volume.nodes.is_ordinary(parent) || parent == inode.number {
+    pub(crate) async fn recover_dentry(&self, op: &Op, lost: &LostName) -> Result<()> {
+        let LostName { ino, mode, parent, ref name } = *lost;
+        let wrong = || corrupt("roll-forward: no place for the name of a file", ino);
+        if name.is_empty() || !self.volume.nodes.is_ordinary(parent) || parent == ino {
             return Err(wrong());
         }
         let dir = match self.volume.inode(parent).await {
@@ -28,17 +42,17 @@ impl RollForward<'_> {
         if !dir.is_dir() {
             return Err(wrong());
         }
-        if let Some(found) = self.volume.nodes.find(&dir, &name).await? {
-            if found.ino == inode.number {
+        if let Some(found) = self.volume.nodes.find(&dir, name).await? {
+            if found.ino == ino {
                 return Ok(());
             }
             let other = self.volume.inode(found.ino).await?;
             self.volume.checkpoints.note_orphan(&other)?;
             self.volume.checkpoints.note_changed_dir(&dir);
             self.volume.nodes.remove_name(op, &self.volume.segments, &dir, found).await?;
-            other.lose_link(&dir, &name, self.volume.mount.env.now());
+            other.lose_link(&dir, name, self.volume.mount.env.now());
         }
-        let vacancy = self.volume.nodes.make_room(op, &self.volume.segments, &dir, &name).await?;
-        self.volume.nodes.add_name(op, &dir, vacancy, &name, (inode.number, mode)).await
+        let vacancy = self.volume.nodes.make_room(op, &self.volume.segments, &dir, name).await?;
+        self.volume.nodes.add_name(op, &dir, vacancy, name, (ino, mode)).await
     }
 }

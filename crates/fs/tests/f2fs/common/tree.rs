@@ -27,7 +27,8 @@ pub(crate) async fn shown(fs: &F2fs) -> Vec<ManifestLine> {
     lines.into_values().collect()
 }
 
-async fn names(fs: &F2fs, dir: Ino) -> Vec<(Vec<u8>, Ino)> {
+/// Names of a directory, but for "." and "..", with their inodes.
+pub(crate) async fn names(fs: &F2fs, dir: Ino) -> Vec<(Vec<u8>, Ino)> {
     let (mut all, mut cookie) = (Vec::new(), 0);
     loop {
         let some = fs.readdir(ME, dir, cookie, 100).await.expect("names");
