@@ -2,14 +2,15 @@
 //! docs/semantics/f2fs.md is for, and is shown to go wrong without it where a mount can leave the rule out.
 
 use crate::common::image::{Content, content};
-use crate::common::volume::{assert_sound, loaded, memory, mounted, run};
-use nandscape_block::{AsyncDevice, SectorBytes, SectorData, Tag};
+use crate::common::volume::{Device, assert_sound, loaded, memory, mounted, run};
+use nandscape_block::{AsyncDevice, Payload, SectorBytes, SectorData, Tag};
 use nandscape_fs::contract::{Caller, Data, FileSystem, Ino, Io};
+use nandscape_fs::f2fs::check::check;
 use nandscape_fs::f2fs::format::GcJournalFormat::{Paper, Safe};
 use nandscape_fs::f2fs::format::*;
 use nandscape_fs::f2fs::mkfs::{MkfsOptions, mkfs};
-use nandscape_fs::f2fs::raw::F2fsImage;
-use nandscape_fs::f2fs::{F2fs, MountOptions, OmittedRule};
+use nandscape_fs::f2fs::raw::{F2fsImage, RawInode};
+use nandscape_fs::f2fs::{F2fs, MountOptions, OmittedRule, ZoneGeometry};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -19,6 +20,8 @@ const SECTORS: u64 = 64 << 8;
 const PAGES: u32 = 8;
 /// What stands where something was reused.
 const REUSED: u64 = 0xdead_0000;
+/// Pages of a file whose inode names its largest extent.
+const LONG: u32 = 100;
 
 /// A volume after a cut, whose journal and blocks a test changes.
 struct Scene {
@@ -36,14 +39,19 @@ struct Scene {
 }
 
 fn tags(tag: u64) -> Data {
-    Data::Sectors(nandscape_block::Payload::Run(Tag::new(tag)), PAGES)
+    Data::Sectors(Payload::Run(Tag::new(tag)), PAGES)
 }
 
 /// A volume with files "f" (tags from 1,000) and "g" (from 2,000), and a checkpoint; then `after` runs, and power fails.
 fn scene(after: impl AsyncFnOnce(&F2fs, Ino) + 'static) -> Scene {
+    scene_on(None, after)
+}
+
+/// The same with the layout of a device with zones, if some are given.
+fn scene_on(zones: Option<ZoneGeometry>, after: impl AsyncFnOnce(&F2fs, Ino) + 'static) -> Scene {
     run(async move |rt| {
         let device = memory(&rt, SECTORS);
-        let options = MkfsOptions { gc_journal: true, fresh: true, ..MkfsOptions::new(1) };
+        let options = MkfsOptions { gc_journal: true, fresh: true, zones, ..MkfsOptions::new(1) };
         mkfs(&device.erased(), &options).await.expect("mkfs");
         let fs = mounted(&rt, &device, &MountOptions::default()).await;
         let mut inos = BTreeMap::new();
@@ -87,6 +95,22 @@ impl Scene {
         BlockAddr(*found.expect("the tag").0 as u32)
     }
 
+    /// An inode below the root, and its pages, each with its place.
+    fn blocks_of(&self, name: &'static str) -> (RawInode, Vec<(u32, BlockAddr)>) {
+        let content = self.content.clone();
+        run(async move |rt| {
+            let device = loaded(&rt, SECTORS, &content).await;
+            let image = F2fsImage::open(&device.erased()).await.expect("a volume");
+            let root = image.inode(image.sb.root_ino).await.expect("the root");
+            let names = image.names(&root).await.expect("names");
+            let found = names.iter().find(|found| found.name == name.as_bytes());
+            let inode = image.inode(found.expect("the name").ino).await.expect("an inode");
+            let node = image.file_nodes(&inode).next().await.expect("a node").expect("sound");
+            let pages = (0..).zip(node.slots.iter(&node.node.bytes));
+            (inode, pages.filter(|(_, at)| at.is_block()).collect())
+        })
+    }
+
     /// Moves a block of data to its free segment, and something else takes its place. Returns both places.
     fn move_block(&mut self, old: BlockAddr, index: u32) -> (BlockAddr, BlockAddr) {
         self.move_to(old, BlockAddr(self.free + index))
@@ -117,13 +141,24 @@ impl Scene {
         self.content.insert(at.0.into(), SectorData::Bytes(Arc::new(bytes)));
     }
 
-    /// Writes block `index` of the journal.
+    /// Writes block `index` of the journal, at the start of its area.
     fn journal(
         &mut self,
         format: GcJournalFormat,
         (index, checkpoint_ver): (u32, u64),
         chain: BlockAddr,
         entries: &[SafeEntry],
+    ) {
+        self.journal_at(index, format, (index, checkpoint_ver), (chain, entries));
+    }
+
+    /// Writes a block of the journal to a place of its area.
+    fn journal_at(
+        &mut self,
+        place: u32,
+        format: GcJournalFormat,
+        (index, checkpoint_ver): (u32, u64),
+        (chain, entries): (BlockAddr, &[SafeEntry]),
     ) {
         let mut bytes = [0; BLOCK_BYTES];
         let entries = entries.to_vec();
@@ -135,7 +170,7 @@ impl Scene {
                 PaperBlock { checkpoint_ver, entries }.encode(&mut bytes);
             }
         }
-        self.put(self.area.block(index).expect("a place"), bytes);
+        self.put(self.area.block(place).expect("a place"), bytes);
     }
 
     fn mark(&mut self, format: GcJournalFormat) {
@@ -149,17 +184,19 @@ impl Scene {
     /// Mounts what is there, without a rule if one is named, and says what both files hold. What is unmounted then is
     /// sound, unless a rule was left out, and so is what a second mount shows.
     fn mounted(self, omit: Option<OmittedRule>) -> Result<[Vec<u8>; 2], String> {
-        let Self { content, .. } = self;
+        let Self { content, area, .. } = self;
         let (shown, device) = run(async move |rt| {
             let device = loaded(&rt, SECTORS, &content).await;
             let shown = shown(&rt, &device.erased(), omit).await;
             if omit.is_none() {
                 let again = self::shown(&rt, &device.erased(), None).await;
                 assert_eq!(again, shown, "a second mount shows the same");
+                assert_clean(&device).await;
             }
             (shown, device)
         });
-        if omit.is_none() {
+        // fsck.f2fs takes no volume for zones on a device without any.
+        if omit.is_none() && area.zone_blocks().is_none() {
             assert_sound(&device);
         }
         shown
@@ -174,6 +211,12 @@ impl Scene {
 /// What "f" and "g" hold.
 fn whole() -> [Vec<u8>; 2] {
     [1_000, 2_000].map(|tag| tags(tag).to_bytes())
+}
+
+/// Our check finds nothing.
+async fn assert_clean(device: &Device) {
+    let report = check(&device.erased()).await.expect("a report");
+    assert!(report.is_clean(), "{:?}", report.findings);
 }
 
 async fn shown(
@@ -321,5 +364,60 @@ fn the_first_block_that_does_not_count_ends_the_journal() {
         scene.journal(Safe, (1, version), chain, &entries);
         scene.mark(Safe);
         scene.assert_whole();
+    }
+}
+
+/// Blocks of a version that begin in the second zone of the area, after older ones, and go on in the first, count in the
+/// order in which they were written.
+#[test]
+fn a_journal_goes_on_in_its_first_zone() {
+    let zones = ZoneGeometry { first: 12 * 512, blocks: 512, capacity: 512, max_active: 0 };
+    for format in [Safe, Paper] {
+        let mut scene = scene_on(Some(zones), async |_, _| ());
+        let (chain, version) = (scene.chain, scene.version);
+        let zone = scene.area.zone_blocks().expect("two zones");
+        let first = scene.move_block(scene.place_of(1_003), 0);
+        let second = scene.move_block(first.1, 1);
+        let entries = [first, second].map(|places| scene.page("f", 3, places));
+        for older in 0..zone - 1 {
+            let entry = scene.page("g", 0, (scene.place_of(2_000), BlockAddr(scene.free + 2)));
+            scene.journal_at(zone + older, format, (older, version - 1), (chain, &[entry]));
+        }
+        scene.journal_at(2 * zone - 1, format, (0, version), (chain, &entries[..1]));
+        scene.journal_at(0, format, (1, version), (chain, &entries[1..]));
+        scene.mark(format);
+        scene.assert_whole();
+    }
+}
+
+/// An inode names its largest extent on the device; after a replay that moved a page of it, it names it no more.
+#[test]
+fn an_extent_with_a_moved_page_is_forgotten() {
+    for format in [Safe, Paper] {
+        let long = || Data::Sectors(Payload::Run(Tag::new(4_000)), LONG);
+        let mut scene = scene(async move |fs, _| {
+            let ino = fs.create(ME, fs.root(), b"long", 0o644).await.expect("a file").ino;
+            fs.write_all(ME, ino, 0, long(), Io::Buffered).await.expect("a write");
+            fs.syncfs(ME).await.expect("a checkpoint");
+        });
+        let (inode, blocks) = scene.blocks_of("long");
+        assert_eq!((inode.inode.ext_fofs, inode.inode.ext_len), (0, LONG), "one extent");
+        let (page, at) = blocks[50];
+        let (old, new) = scene.move_block(at, 0);
+        let entry = SafeEntry { old, new, moved: MovedBlock::Data { ino: inode.node.nid, page } };
+        let (chain, version) = (scene.chain, scene.version);
+        scene.journal(format, (0, version), chain, &[entry]);
+        scene.mark(format);
+        let device = run(async move |rt| {
+            let device = loaded(&rt, SECTORS, &scene.content).await;
+            let fs = mounted(&rt, &device, &MountOptions::default()).await;
+            let ino = fs.lookup(ME, fs.root(), b"long").await.expect("the file").ino;
+            let read = fs.read(ME, ino, 0, 1 << 20, Io::Buffered).await.expect("content");
+            assert!(read.to_bytes() == long().to_bytes());
+            fs.unmount().await.expect("an unmount");
+            assert_clean(&device).await;
+            device
+        });
+        assert_sound(&device);
     }
 }
