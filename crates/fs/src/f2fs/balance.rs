@@ -1,6 +1,7 @@
 //! What is free against what is dirty: whether cleaning, a checkpoint or logs that fill holes are needed.
 
 use super::checkpoints::Checkpoints;
+use super::format::SegmentType;
 use super::inode_table::InodeTable;
 use super::mount_info::MountInfo;
 use super::nat::Nodes;
@@ -61,12 +62,32 @@ impl<'a> Balance<'a> {
         nodes + 2 * dents + self.sections_for(inodes)
     }
 
+    /// Sections that the checkpoint after a roll-forward would take for nodes that fsyncs have written since the last
+    /// checkpoint: all of them are dirty again then, and the chain keeps its places. No part of a section counts, so that
+    /// a checkpoint on its account covers many of them.
+    fn sections_to_recover(&self) -> u32 {
+        let written = self.segments.borrow().written()[SegmentType::WarmNode.number()];
+        let chain = written - self.checkpoints.chain_from.get();
+        let nodes = chain.min(self.nodes.nat.borrow().dirty_entries() as u64);
+        (nodes / u64::from(self.segments.capacity.of_section())) as u32
+    }
+
+    /// Whether a mount after a power cut would have too few free sections to roll forward what fsyncs have written: for
+    /// their nodes, and for logs that go on in fresh ones.
+    pub(super) fn lacks_sections_to_recover(&self) -> bool {
+        let again = self.sections_to_recover();
+        again > 0
+            && self.segments.append.is_none()
+            && self.segments.borrow().free_sections()
+                < again + self.sections_to_write() + LOGS as u32
+    }
+
     /// Whether cleaning has to make its prefree segments free before it goes on: what it moves takes free sections, and
     /// so does the checkpoint.
     pub(super) fn must_reclaim(&self) -> bool {
         // A mount after a power cut needs as many, so that all logs can leave their zones.
         let for_recovery = self.segments.zones.as_ref().map_or(0, |_| LOGS as u32);
-        let kept = CHECKPOINT_SECTIONS + for_recovery;
+        let kept = CHECKPOINT_SECTIONS + for_recovery + self.sections_to_recover();
         let segments = self.segments.borrow();
         segments.prefree_segments() > 0
             && segments.free_sections() <= self.sections_to_write() + kept

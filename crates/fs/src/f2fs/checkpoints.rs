@@ -58,6 +58,8 @@ pub(crate) struct Checkpoints {
     pub(crate) writing: Mutex<()>,
     /// When it was written.
     pub(crate) written_at: Cell<Nanos>,
+    /// Blocks of the warm node log, which has the chain of fsyncs since, that were written from mount to it.
+    pub(crate) chain_from: Cell<u64>,
     /// Checkpoints since mount.
     pub(crate) count: Cell<u64>,
     /// Blocks of packs, NAT and SIT written since mount.
@@ -91,6 +93,7 @@ impl Checkpoints {
             changed_dirs: RefCell::default(),
             writing: Mutex::new(rt, "checkpoint", ()),
             written_at: Cell::new(rt.now()),
+            chain_from: Cell::new(0),
             count: Cell::new(0),
             blocks: Cell::new(0),
             of_cleaning: OfCleaning::default(),

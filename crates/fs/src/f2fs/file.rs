@@ -3,6 +3,7 @@
 //! An fsync (`f2fs_do_sync_file`): the file's dirty nodes go to the warm node log with the fsync mark, by which a mount finds
 //! them after the last checkpoint and rolls the file forward; where that would not do, a checkpoint is written.
 
+use super::balance::Balance;
 use super::checkpoints::Reason;
 use super::error::corrupt;
 use super::format::{BlockAddr, CP_UMOUNT, Nid, inline};
@@ -285,6 +286,7 @@ impl Volume {
             || (raw.links != 1 && !self.mount.omits(OmittedRule::FsyncLink))
             || (inode.has_wrong_pino() && !self.mount.omits(OmittedRule::FsyncRename))
             || !self.nodes.space.has_room_for_roll_forward()
+            || Balance::of(self).lacks_sections_to_recover()
             || !parent_is_there
             || self.mount.options.active_logs == 2
             || (strict

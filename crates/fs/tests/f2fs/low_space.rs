@@ -22,6 +22,8 @@ const RESERVED: u32 = 6;
 const SECTIONS: u64 = 7;
 const KEPT: u64 = 486;
 const DROPPED: u64 = 26;
+/// New files that are fsynced one after the other.
+const FSYNCED: u32 = 3_000;
 /// Names of a directory of several blocks.
 const NAMES: u32 = 60;
 
@@ -206,6 +208,33 @@ fn cleaning_leaves_room_for_its_checkpoint() {
         }
         fs.unmount().await.expect("an unmount");
         device
+    });
+    assert_sound(&device);
+}
+
+/// Fsyncs of new files write a checkpoint now and then where a mount after a power cut would find too few free sections for
+/// all of their nodes: it brings back each file.
+#[test]
+fn fsyncs_leave_room_for_their_roll_forward() {
+    let device = run(async |rt| {
+        let device = made(&rt, 64, false).await;
+        let fs = mounted(&rt, &device, &options(Reclaim::Checkpoint)).await;
+        let data = create(&fs, "data").await;
+        let free = fs.statfs(ME).await.expect("counts").free;
+        write(&fs, data, 0, free as u32 - FSYNCED - 100).await;
+        fs.syncfs(ME).await.expect("a checkpoint");
+        let before = count(&fs, "checkpoint", "count");
+        for number in 0..FSYNCED {
+            let file = create(&fs, &format!("{number}")).await;
+            fs.fsync(ME, file).await.expect("a sync");
+        }
+        let checkpoints = count(&fs, "checkpoint", "count") - before;
+        let left = after_cut(&rt, &device, 1).await;
+        let fs = mounted(&rt, &left, &options(Reclaim::Checkpoint)).await;
+        assert_eq!(names(&fs, fs.root()).await.len() as u32, FSYNCED + 1);
+        assert!((1..=u64::from(FSYNCED) / 512).contains(&checkpoints), "{checkpoints}");
+        fs.unmount().await.expect("an unmount");
+        left
     });
     assert_sound(&device);
 }

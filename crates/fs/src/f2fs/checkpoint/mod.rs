@@ -16,7 +16,7 @@ mod pack;
 use super::appended::Appended;
 use super::checkpoints::Reason;
 use super::cpu::Work;
-use super::format::{BlockAddr, NAT_ENTRIES_PER_BLOCK, NatEntry};
+use super::format::{BlockAddr, NAT_ENTRIES_PER_BLOCK, NatEntry, SegmentType};
 use super::node::{NodeSet, NodeWrite};
 use super::operations::Op;
 use super::rules::OmittedRule;
@@ -261,6 +261,8 @@ impl CheckpointWrite<'_> {
         *checkpoints.last.borrow_mut() = pack.checkpoint;
         checkpoints.count.set(checkpoints.count.get() + 1);
         checkpoints.written_at.set(self.volume.mount.env.rt.now());
+        let written = self.volume.segments.borrow().written()[SegmentType::WarmNode.number()];
+        checkpoints.chain_from.set(written);
         checkpoints.orphans.note_written();
         checkpoints.changed_dirs.borrow_mut().clear();
         self.volume.nodes.space.note_checkpoint();
