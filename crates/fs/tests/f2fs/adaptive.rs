@@ -2,7 +2,7 @@
 
 use crate::beside::on_late;
 use crate::common::examine::shown;
-use crate::common::files::{ME, content, create, expected, write};
+use crate::common::files::{ME, content, count, create, expected, write};
 use crate::common::volume::{Device, after_cut, assert_sound, made, mounted, run};
 use nandscape_block::{Bio, Lba, Op};
 use nandscape_fs::MountedFs;
@@ -18,10 +18,6 @@ use std::ops::Range;
 
 fn options(small_volume: SmallVolume) -> MountOptions {
     MountOptions { allocation: Allocation::Adaptive, small_volume, ..MountOptions::default() }
-}
-
-fn count(fs: &F2fs, group: &str, name: &str) -> u64 {
-    fs.counts().detail.count(group, name).expect("a count")
 }
 
 /// Cleaning moves the pages of a file away that is updated in place otherwise: their segment is empty and becomes free.

@@ -1,10 +1,11 @@
 //! Damaged volumes: what a mount refuses, and what it shows.
 
 use crate::common::examine::shown;
+use crate::common::files::{ME, create};
 use crate::common::image::content;
 use crate::common::volume::{Device, loaded, made, mounted, run};
 use nandscape_block::SectorData;
-use nandscape_fs::contract::{Caller, FileSystem, FsError};
+use nandscape_fs::contract::{FileSystem, FsError};
 use nandscape_fs::f2fs::check::check;
 use nandscape_fs::f2fs::format::{BLOCK_BYTES, Features, JOURNAL_BYTES};
 use nandscape_fs::f2fs::raw::F2fsImage;
@@ -12,7 +13,6 @@ use nandscape_fs::f2fs::{F2fs, MountOptions};
 use nandscape_rt::Handle;
 use std::sync::Arc;
 
-const ME: Caller = Caller { thread: 0, core: 0, uid: 0, gid: 0 };
 const MIB: u64 = 64;
 /// What precedes the entries of a journal.
 const COUNT_BYTES: usize = 2;
@@ -40,7 +40,7 @@ fn entries_of_journals_that_lie_outside_of_the_tables_are_named() {
         let options = MountOptions::default();
         let device = made(&rt, MIB, Features::default()).await;
         let fs = mounted(&rt, &device, &options).await;
-        fs.create(ME, fs.root(), b"file", 0o644).await.expect("a file");
+        create(&fs, "file").await;
         fs.syncfs(ME).await.expect("a checkpoint");
         drop(fs);
         let image = F2fsImage::open(&device.erased()).await.expect("a volume");

@@ -1,10 +1,10 @@
 //! Cleaning, and the recovery after a power cut in the midst of it, where hardly any section is free.
 
+use crate::common::files::{ME, PAGE, count, create};
 use crate::common::tree::names;
 use crate::common::volume::{Device, after_cut, assert_sound, memory, mounted, run};
 use nandscape_block::{Lba, Payload, SectorData, Tag};
-use nandscape_fs::MountedFs;
-use nandscape_fs::contract::{Caller, Data, FileSystem, Ino, Io, WriteHint};
+use nandscape_fs::contract::{Data, FileSystem, Ino, Io, WriteHint};
 use nandscape_fs::f2fs::format::{BlockAddr, Nid, SegNo};
 use nandscape_fs::f2fs::mkfs::{MkfsOptions, mkfs};
 use nandscape_fs::f2fs::raw::F2fsImage;
@@ -12,8 +12,6 @@ use nandscape_fs::f2fs::{F2fs, MountOptions, Reclaim};
 use nandscape_rt::Handle;
 use std::collections::BTreeSet;
 
-const ME: Caller = Caller { thread: 0, core: 0, uid: 0, gid: 0 };
-const PAGE: u64 = 4_096;
 /// Pages for which a node has addresses.
 const PER_NODE: u64 = 1_018;
 /// Sections that are kept for cleaning.
@@ -46,10 +44,6 @@ fn options(reclaim: Reclaim) -> MountOptions {
     MountOptions { reclaim, checkpoint_cost, background_gc: false, ..MountOptions::default() }
 }
 
-async fn create(fs: &F2fs, name: &str) -> Ino {
-    fs.create(ME, fs.root(), name.as_bytes(), 0o644).await.expect("a file").ino
-}
-
 /// Writes pages whose tags are their numbers, each to the next block of the log.
 async fn write(fs: &F2fs, ino: Ino, page: u64, pages: u32) {
     let data = Data::Sectors(Payload::Run(Tag::new(1 + page)), pages);
@@ -62,11 +56,6 @@ async fn holds(fs: &F2fs, name: &str, page: u64, pages: u32) -> bool {
     let read = fs.read(ME, ino, page * PAGE, u64::from(pages) * PAGE, Io::Buffered).await;
     let expected = Data::Sectors(Payload::Run(Tag::new(1 + page)), pages);
     read.expect("content").to_bytes() == expected.to_bytes()
-}
-
-/// A count of a group.
-fn count(fs: &F2fs, group: &str, name: &str) -> u64 {
-    fs.counts().detail.count(group, name).expect("a count")
 }
 
 /// Segments that the last checkpoint has free, none of which was ever written, and its version.

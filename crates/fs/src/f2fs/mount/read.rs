@@ -138,7 +138,9 @@ pub(super) async fn read_logs(
         nat = NatJournal::parse(journal(SegmentType::HotData), Place::PackSummary(*pack))?;
         sit = SitJournal::parse(journal(SegmentType::ColdData), Place::PackSummary(*pack))?;
     }
-    check_journals(layout, &nat, &sit)?;
+    if let Some((nid, _)) = nat.entries.iter().find(|(nid, _)| nid.0 >= layout.nids()) {
+        return Err(outside_of_tables(Place::NatEntry(*nid)).into());
+    }
     let entries = read_sit(reader, layout, sit_bitmap, &sit).await?;
     let slots = slots_of(layout, &entries, &logs)?;
     let nodes = [SegmentType::HotNode, SegmentType::WarmNode, SegmentType::ColdNode];
@@ -192,18 +194,10 @@ async fn restore_node_summary(
     Ok(())
 }
 
-/// Entries in the journals are of nodes and segments that the volume has: the next checkpoint moves them to the tables.
-fn check_journals(layout: &Layout, nat: &NatJournal, sit: &SitJournal) -> Result<()> {
-    let nids = nat.entries.iter().map(|(nid, _)| *nid);
-    let segments = sit.entries.iter().map(|(segno, _)| *segno);
-    let no_node = nids.filter(|nid| nid.0 >= layout.nids()).map(Place::NatEntry);
-    let no_segment = segments.filter(|segno| !layout.has_segment(*segno)).map(Place::Segment);
-    match no_node.chain(no_segment).next() {
-        Some(place) => {
-            Err(FormatError::corrupt(place, 0, "is in the journal, and not there").into())
-        }
-        None => Ok(()),
-    }
+/// An entry of a journal is of a node or a segment that the volume does not have: the next checkpoint would move it to the
+/// tables.
+const fn outside_of_tables(place: Place) -> FormatError {
+    FormatError::corrupt(place, 0, "is in the journal, and not there")
 }
 
 /// All SIT entries (`build_sit_entries`).
@@ -226,9 +220,8 @@ async fn read_sit(
         }
     }
     for (segno, entry) in &journal.entries {
-        if let Some(known) = entries.get_mut(segno.0 as usize) {
-            *known = *entry;
-        }
+        let known = entries.get_mut(segno.0 as usize);
+        *known.ok_or(outside_of_tables(Place::Segment(*segno)))? = *entry;
     }
     Ok(entries)
 }

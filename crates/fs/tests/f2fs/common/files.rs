@@ -1,6 +1,7 @@
-//! Files in the root, whose content are runs of tags.
+//! Files in the root, whose content is runs of tags, and what a mount counts.
 
 use nandscape_block::{Payload, Tag};
+use nandscape_fs::MountedFs;
 use nandscape_fs::contract::{Caller, Data, FileSystem, Ino, Io};
 use nandscape_fs::f2fs::F2fs;
 
@@ -23,4 +24,9 @@ pub(crate) async fn content(fs: &F2fs, ino: Ino) -> Vec<u8> {
 
 pub(crate) fn expected(tag: u64, pages: u32) -> Vec<u8> {
     Data::Sectors(Payload::Run(Tag::new(tag)), pages).to_bytes()
+}
+
+/// A count of a group.
+pub(crate) fn count(fs: &F2fs, group: &str, name: &str) -> u64 {
+    fs.counts().detail.count(group, name).expect("a count")
 }
