@@ -208,9 +208,9 @@ def booted(images, folder, cache):
     words = []
     for at in range(0, len(images), vm.DISKS_MAX):
         some = images[at:at + vm.DISKS_MAX]
-        befores = [superblocks(image) for image in some]
+        earlier = [superblocks(image) for image in some]
         outcomes = vm.boot([vm.Line.parse(f"{image} - manifest keep") for image in some], folder / f"boot{at}", cache, limit=900)
-        for image, before, found in zip(some, befores, outcomes):
+        for image, before, found in zip(some, earlier, outcomes):
             if not found.done and "F2FS-fs" not in found.text("dmesg"):
                 raise vm.VmError(f"{image}: not refused by F2FS: {found.text('errors')}")
             words.append(("mounts" if found.done else "refuses") + rewritten(before, superblocks(image)))

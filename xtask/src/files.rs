@@ -1,4 +1,5 @@
-//! Files that several tasks handle alike: folders in order, and logs of lines that outlive an interruption.
+//! Files that several tasks handle alike: folders in order, logs of lines that outlive an interruption, and pages with a
+//! row for each name.
 
 use std::fs::{self, OpenOptions};
 use std::io::{ErrorKind, Seek, SeekFrom, Write};
@@ -73,9 +74,30 @@ pub(crate) fn append(file: &Path, line: &str) -> Result<(), String> {
     log.write_all(format!("{line}\n").as_bytes()).map_err(failed)
 }
 
+/// The text of a page with this line as the row of a name: in place of the old one, else at the end.
+pub(crate) fn with_row(text: &str, name: &str, line: &str) -> String {
+    let mark = format!("| `{name}` |");
+    let mut lines: Vec<&str> = text.lines().collect();
+    match lines.iter().position(|old| old.starts_with(&mark)) {
+        Some(at) => lines[at] = line,
+        None => lines.push(line),
+    }
+    lines.join("\n") + "\n"
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A name has one row, the latest; others stay.
+    #[test]
+    fn a_row_takes_the_place_of_the_older() {
+        let text = "# Campaigns\n\n| A | B |\n|---|---|\n";
+        let first = with_row(text, "one", "| `one` | 1 |");
+        let second = with_row(&first, "two", "| `two` | 2 |");
+        let third = with_row(&second, "one", "| `one` | 3 |");
+        assert_eq!(third, format!("{text}| `one` | 3 |\n| `two` | 2 |\n"));
+    }
 
     /// A line that an interruption cut is neither read nor in the way of the next one.
     #[test]

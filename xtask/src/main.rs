@@ -1,16 +1,16 @@
 //! Repository chores: `cargo xtask tidy` checks what neither the compiler nor clippy can know, `perf` counts
-//! instructions, `acceptance` runs the checks of the architecture, `ci-campaigns` and `campaign` run crash campaigns,
-//! those of CI and longer ones, `fuzz` runs fuzz targets, `rules` prints what campaigns need to find a safety rule missing,
-//! `mutants` what catches planted defects, and `verdicts` prints reproductions of papers as tables.
+//! instructions, `campaigns` runs crash campaigns, those of the gate and longer ones, `fuzz` runs fuzz targets, `rules` prints
+//! what campaigns need to find a safety rule missing, `mutants` what catches planted defects, `night` all that is too long
+//! for the gate, and `verdicts` prints reproductions of papers as tables.
 //!
 //! Exit codes: 0 nothing to say; 1 findings; 2 called wrongly, or the repository cannot be read.
 
-mod acceptance;
-mod campaign;
-mod ci;
+mod campaigns;
+mod cpu;
 mod files;
 mod fuzz;
 mod mutants;
+mod night;
 mod perf;
 mod repository;
 mod rules;
@@ -23,16 +23,19 @@ use std::process::ExitCode;
 
 const USAGE: &str = "usage: cargo xtask tidy
        cargo xtask perf [--write] [--binary FILE]   instructions per unit of work, compared with xtask/perf.json
-       cargo xtask acceptance [--quick]             boundaries, crash campaigns; without --quick corpus and perf, too
-       cargo xtask ci-campaigns GROUP               the crash campaigns of a step of CI, such as ext4
-       cargo xtask campaign NAME [--jobs N] [--restart]   a long crash campaign, resumed where it was interrupted
+       cargo xtask campaigns gate [GROUP]           the crash campaigns of the gate, such as those of ext4
+       cargo xtask campaigns explore [--cpu-seconds N] [--origin WORD]   the same with other seeds, N CPU seconds (600);
+                                                    they derive from the word, or the commit
+       cargo xtask campaigns long NAME [--jobs N] [--restart]   a long campaign, resumed where it was interrupted
+       cargo xtask night [--restart] [PART...]      what is too long for the gate, resumed where it was interrupted
+       cargo xtask night --due                      parts of it that the gate runs: what they cover changed
        cargo xtask fuzz [TARGET] [--seconds N]      parsers and image readers under libFuzzer, N seconds each (60)
        cargo xtask fuzz TARGET --input FILE         a target with the input of a finding alone
        cargo xtask rules [--seeds N] [--cuts N] [--only ARGUMENTS]   seeds and cuts that find each safety rule missing;
                                                     of campaigns whose arguments contain these, such as f2fs
                     [--shrink] [--binary FILE]      with --shrink how small these violations become
        cargo xtask mutants [--only TEXT] [--jobs N] [--first] [--long SECONDS] [--list] [--restart]   planted
-                                                    defects, and which check of CI catches each; resumed where it was
+                                                    defects, and which check of the gate catches each; resumed where it was
                                                     interrupted
        cargo xtask verdicts PAPER.JSON...           reproductions of papers, as Markdown tables";
 
@@ -46,15 +49,16 @@ fn main() -> ExitCode {
             Some(options) => finish("perf", perf::run(&repository, &options)),
             None => complain(USAGE),
         },
-        ["acceptance"] => finish("acceptance", acceptance::run(&repository, false)),
-        ["acceptance", "--quick"] => finish("acceptance", acceptance::run(&repository, true)),
-        ["ci-campaigns", group] => finish("ci-campaigns", ci::run(&repository, group)),
-        ["mutants", rest @ ..] => match mutant_options(rest) {
-            Some(options) => finish("mutants", mutants::run(&repository, &options)),
+        ["campaigns", rest @ ..] => match campaigns::Task::of(rest) {
+            Some(task) => finish("campaigns", campaigns::run(&repository, &task)),
             None => complain(USAGE),
         },
-        ["campaign", name, rest @ ..] => match campaign_options(name, rest) {
-            Some(options) => finish("campaign", campaign::run(&repository, &options)),
+        ["night", rest @ ..] => match night::Task::of(rest) {
+            Some(task) => finish("night", night::run(&repository, &task)),
+            None => complain(USAGE),
+        },
+        ["mutants", rest @ ..] => match mutant_options(rest) {
+            Some(options) => finish("mutants", mutants::run(&repository, &options)),
             None => complain(USAGE),
         },
         ["fuzz", rest @ ..] => match fuzz_options(rest) {
@@ -88,19 +92,6 @@ fn perf_options(args: &[&str]) -> Option<perf::Options> {
         match *arg {
             "--write" => options.write = true,
             "--binary" => options.binary = Some(PathBuf::from(args.next()?)),
-            _ => return None,
-        }
-    }
-    Some(options)
-}
-
-fn campaign_options(name: &str, args: &[&str]) -> Option<campaign::Options> {
-    let mut options = campaign::Options { name: name.into(), jobs: 1, restart: false };
-    let mut args = args.iter();
-    while let Some(arg) = args.next() {
-        match *arg {
-            "--jobs" => options.jobs = args.next()?.parse().ok()?,
-            "--restart" => options.restart = true,
             _ => return None,
         }
     }

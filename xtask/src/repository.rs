@@ -29,15 +29,48 @@ impl Repository {
         std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| self.root.join("target"), PathBuf::from)
     }
 
+    /// The commit that is checked out.
+    ///
+    /// # Errors
+    /// Git does not know it.
+    pub(crate) fn commit(&self) -> Result<String, String> {
+        self.git(&["rev-parse", "HEAD"])
+    }
+
+    /// What git prints.
+    ///
+    /// # Errors
+    /// It fails.
+    pub(crate) fn git(&self, args: &[&str]) -> Result<String, String> {
+        let output = Command::new("git").args(args).current_dir(&self.root).output();
+        let output = output.map_err(|error| format!("git: {error}"))?;
+        match output.status.success() {
+            true => Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned()),
+            false => Err(format!("git {}: {}", args[0], String::from_utf8_lossy(&output.stderr))),
+        }
+    }
+
+    /// Builds the program as tests use it, with debug assertions and overflow checks, and returns its path.
+    ///
+    /// # Errors
+    /// It does not build.
+    pub(crate) fn checked_binary(&self) -> Result<PathBuf, String> {
+        self.built(&["build", "--quiet", "--locked"], "debug")
+    }
+
     /// Builds the program and returns its path.
     ///
     /// # Errors
     /// It does not build.
     pub(crate) fn release_binary(&self) -> Result<PathBuf, String> {
-        if !self.cargo(&["build", "--release", "--quiet", "--locked"])? {
-            return Err("the program does not build".into());
+        self.built(&["build", "--release", "--quiet", "--locked"], "release")
+    }
+
+    fn built(&self, args: &[&str], folder: &str) -> Result<PathBuf, String> {
+        match self.cargo(args)? {
+            true => Ok(self.target().join(folder).join("nandscape")),
+            false => Err("the program does not build".into()),
         }
-        Ok(self.target().join("release/nandscape"))
     }
 
     /// Whether cargo succeeds. Its output is the caller's.

@@ -1,16 +1,16 @@
-//! What has to catch mutants: the crash campaigns of CI and the tests of its crates. A check passes on the program
-//! without a mutant, and a mutant is caught by the first check that fails with it, does not end, or takes too much memory.
+//! What has to catch mutants: the crash campaigns of the gate, with the seeds that they run in every gate, and the tests of
+//! its crates. A check passes on the program without a mutant, and a mutant is caught by the first check that fails with it,
+//! does not end, or takes too much memory.
 
 use super::schema::CHOICE;
 use super::table::Mutant;
-use crate::ci::{self, Campaign};
+use crate::campaigns::{Campaign, Seeds, campaigns};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::Duration;
 
-/// A check of CI.
+/// A check of the gate.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum Check {
     /// `nandscape crash` with these arguments.
@@ -56,6 +56,13 @@ pub(super) struct Place {
     pub(super) operations: Option<[u64; 2]>,
 }
 
+/// A check that was run.
+pub(super) struct Ran {
+    pub(super) end: End,
+    /// CPU seconds that it took.
+    pub(super) cpu_s: f64,
+}
+
 /// How a check ended.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum End {
@@ -85,20 +92,17 @@ fn is_beside(mutant: &Mutant, program: &str) -> bool {
     program == "f2fs" && ["ext4", "jbd2"].contains(&mutant.area.as_str())
 }
 
-/// The checks of CI that are about a mutant, those first that its table names.
+/// The checks of the gate that are about a mutant, those first that its table names.
 ///
 /// # Errors
 /// Its table names a check that does not exist.
 pub(super) fn of(mutant: &Mutant, built: &Built) -> Result<Vec<Check>, String> {
-    let campaigns = ci::campaigns(&built.root)?;
-    let mut checks = Vec::new();
-    for words in &mutant.first {
-        let check = named(words, &campaigns, &built.tests);
-        checks.push(check.map_err(|e| format!("{}: {e}", mutant.id))?);
-    }
-    let of_area = |campaign: &&Campaign| campaign.areas.contains(&mutant.area.as_str());
-    let campaign = |campaign: &Campaign| Check::Campaign(campaign.args.clone());
-    checks.extend(campaigns.iter().filter(of_area).map(campaign));
+    let mut checks = first(mutant, built)?;
+    let seeds = Seeds::read(&built.root)?;
+    let of_area = |campaign: &Campaign| campaign.areas.contains(&mutant.area.as_str());
+    let campaigns = campaigns(&built.root)?;
+    let of_area = campaigns.iter().filter(|campaign| of_area(campaign));
+    checks.extend(of_area.flat_map(|campaign| pinned(campaign, &seeds)));
     for owner in crates_of(mutant) {
         let of_crate = |test: &&TestProgram| {
             let parts = test.name.split_once(' ');
@@ -117,14 +121,37 @@ pub(super) fn of(mutant: &Mutant, built: &Built) -> Result<Vec<Check>, String> {
     Ok(checks)
 }
 
-/// `crash ARGUMENTS`, which is the first campaign of CI that has them, or `test CRATE PROGRAM [FILTER]`.
-fn named(words: &str, campaigns: &[Campaign], tests: &[TestProgram]) -> Result<Check, String> {
+/// The checks that the table of a mutant names.
+///
+/// # Errors
+/// One of them does not exist.
+pub(super) fn first(mutant: &Mutant, built: &Built) -> Result<Vec<Check>, String> {
+    let (campaigns, seeds) = (campaigns(&built.root)?, Seeds::read(&built.root)?);
+    let mut checks = Vec::new();
+    for words in &mutant.first {
+        let named = named(words, &campaigns, &seeds, &built.tests);
+        checks.extend(named.map_err(|e| format!("{}: {e}", mutant.id))?);
+    }
+    Ok(checks)
+}
+
+/// What a campaign runs in every gate.
+fn pinned(campaign: &Campaign, seeds: &Seeds) -> Vec<Check> {
+    campaign.pinned(seeds).into_iter().map(Check::Campaign).collect()
+}
+
+/// `crash ARGUMENTS`, which is the first campaign of the gate that has them, or `test CRATE PROGRAM [FILTER]`.
+fn named(
+    words: &str,
+    campaigns: &[Campaign],
+    seeds: &Seeds,
+    tests: &[TestProgram],
+) -> Result<Vec<Check>, String> {
     if let Some(args) = words.strip_prefix("crash ") {
-        let has_all = |campaign: &&Campaign| has_arguments(&campaign.args, args);
-        let campaign = campaigns.iter().find(has_all);
+        let campaign = campaigns.iter().find(|campaign| has_arguments(&campaign.args, args));
         return match campaign {
-            Some(campaign) => Ok(Check::Campaign(campaign.args.clone())),
-            None => Err(format!("no campaign of CI has the arguments {args:?}")),
+            Some(campaign) => Ok(pinned(campaign, seeds)),
+            None => Err(format!("no campaign of the gate has the arguments {args:?}")),
         };
     }
     let parts: Vec<&str> = words.split(' ').collect();
@@ -133,7 +160,7 @@ fn named(words: &str, campaigns: &[Campaign], tests: &[TestProgram]) -> Result<C
     };
     let program = format!("{owner} {program}");
     match tests.iter().any(|test| test.name == program) {
-        true => Ok(Check::Test { program, filter: filter.join(" ") }),
+        true => Ok(vec![Check::Test { program, filter: filter.join(" ") }]),
         false => Err(format!("no test program {program:?}")),
     }
 }
@@ -147,7 +174,7 @@ fn has_arguments(args: &str, wanted: &str) -> bool {
     options(wanted).iter().all(|option| there.contains(option))
 }
 
-/// Runs a check of a mutant, or of the program without one (0).
+/// Runs a check of a mutant, or of the program without one (0), for at most so many CPU seconds.
 ///
 /// # Errors
 /// It cannot be started.
@@ -155,11 +182,15 @@ pub(super) fn run(
     check: &Check,
     built: &Built,
     number: u32,
-    limit: Duration,
-) -> Result<End, String> {
+    cpu_max_s: u64,
+) -> Result<Ran, String> {
+    // What waits uses no CPU time, and ends by the clock.
+    let wall_max_s = 4 * cpu_max_s + 120;
     let mut command = Command::new("timeout");
-    command.args(["-k", "5", &limit.as_secs().max(1).to_string(), "sh", "-c"]);
-    command.arg(format!("ulimit -v {MEMORY_KIB}; exec \"$0\" \"$@\""));
+    command.args(["-k", "5", &wall_max_s.to_string(), "sh", "-c"]);
+    command.arg(format!(
+        "ulimit -v {MEMORY_KIB} -t {cpu_max_s}; \"$0\" \"$@\"; code=$?; times >&2; exit $code"
+    ));
     match check {
         Check::Campaign(args) => {
             command.current_dir(&built.root).arg(&built.nandscape).arg("crash");
@@ -178,16 +209,38 @@ pub(super) fn run(
     }
     command.env(CHOICE, number.to_string()).stdin(Stdio::null());
     let output = command.output().map_err(|e| format!("timeout: {e}"))?;
-    if output.status.success() {
-        return Ok(End::Passed);
-    }
     let text = String::from_utf8_lossy(&output.stdout);
     let errors = String::from_utf8_lossy(&output.stderr);
-    Ok(match (output.status.code(), check) {
-        (Some(124 | 137), _) => End::Caught { what: "it does not end".into(), place: None },
-        (_, Check::Campaign(_)) => violation(&text).unwrap_or_else(|| ended(&errors)),
-        (_, Check::Test { .. }) => failed_test(&text).unwrap_or_else(|| ended(&errors)),
-    })
+    // Without a report of the shell it was killed by the clock.
+    let (errors, cpu_s) = with_times(&errors).unwrap_or((&errors, 0.0));
+    let end = match (output.status.code(), check) {
+        (Some(0), _) => End::Passed,
+        (Some(TIMED_OUT | KILLED | OUT_OF_CPU), _) => {
+            End::Caught { what: "it does not end".into(), place: None }
+        }
+        (_, Check::Campaign(_)) => violation(&text).unwrap_or_else(|| ended(errors)),
+        (_, Check::Test { .. }) => failed_test(&text).unwrap_or_else(|| ended(errors)),
+    };
+    Ok(Ran { end, cpu_s })
+}
+
+/// Exit codes of `timeout`, when it ended the program and when it had to kill it, and of the shell whose program had no CPU
+/// time left (128 + SIGXCPU).
+const TIMED_OUT: i32 = 124;
+const KILLED: i32 = 137;
+const OUT_OF_CPU: i32 = 152;
+
+/// What a program wrote before the two lines of the shell's `times`, and the CPU seconds in the second of them, which is of
+/// the shell's children.
+fn with_times(errors: &str) -> Option<(&str, f64)> {
+    let (errors, of_children) = errors.trim_end().rsplit_once('\n')?;
+    let (errors, _) = errors.rsplit_once('\n').unwrap_or(("", errors));
+    let seconds = |time: &str| {
+        let (minutes, seconds) = time.strip_suffix('s')?.split_once('m')?;
+        Some(minutes.parse::<f64>().ok()? * 60.0 + seconds.parse::<f64>().ok()?)
+    };
+    let times: Option<Vec<f64>> = of_children.split(' ').map(seconds).collect();
+    Some((errors, times?.iter().sum()))
 }
 
 /// The first violation of a campaign's report, or of one of its compositions.
@@ -271,8 +324,16 @@ mod tests {
     }
 
     #[test]
+    fn times_are_taken_from_the_end() {
+        let times = "0m0.01s 0m0.00s\n1m2.50s 0m0.25s\n";
+        assert_eq!(with_times(&format!("a\nb\n{times}")), Some(("a\nb", 62.75)));
+        assert_eq!(with_times(times), Some(("", 62.75)));
+        assert_eq!(with_times("a\nb c\n"), None);
+    }
+
+    #[test]
     fn campaigns_are_found_by_their_arguments() {
-        let args = "--fs f2fs --oracle-every 50 --base adversary-zoned --cuts 400";
+        let args = "--fs f2fs --oracle-every 50 --base adversary-zoned";
         assert!(has_arguments(args, "--fs f2fs --base adversary-zoned"));
         assert!(!has_arguments(args, "--fs f2fs --base adversary"));
     }

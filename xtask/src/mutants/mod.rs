@@ -1,7 +1,9 @@
 //! Mutants: small changes of the product that break one promise each, and what catches them. The tables in
-//! `xtask/mutants` name them; a copy of the repository holds all of them at once and is built once; then the checks of
-//! CI run for each mutant until one fails. A run that was interrupted resumes with the next mutant.
+//! `xtask/mutants` name them; a copy of the repository holds all of them at once and is built once; then the checks of the
+//! gate run for each mutant until one fails. A mutant whose record still counts is not run again, so that a run that was
+//! interrupted resumes with the next one.
 
+mod basis;
 mod checks;
 mod limits;
 mod page;
@@ -10,7 +12,8 @@ mod schema;
 mod table;
 
 use crate::repository::{Repository, cores};
-use checks::{Built, Check, End};
+use basis::Basis;
+use checks::{Built, Check, End, Ran};
 use limits::Limits;
 use record::{Record, Records};
 use std::collections::VecDeque;
@@ -31,7 +34,7 @@ pub(crate) struct Options {
     pub(crate) restart: bool,
     /// Run only what the tables name; a mutant that this misses is left for a later run.
     pub(crate) first: bool,
-    /// Seconds of further campaigns for each mutant that CI does not catch.
+    /// Seconds of further campaigns for each mutant that the gate does not catch.
     pub(crate) long: u64,
     /// Print the mutants, and run none.
     pub(crate) list: bool,
@@ -58,24 +61,31 @@ pub(crate) fn run(repository: &Repository, options: &Options) -> Result<bool, St
     let folder =
         std::path::absolute(repository.target()).map_err(|e| e.to_string())?.join("mutants");
     let built = build(&root, &folder, &all)?;
-    let sources = sources(&root, &folder)?;
+    let basis = Basis::open(&root, &folder)?;
+    let sources = basis.of_sources()?;
     let limits = Limits::open(&folder.join("limits.jsonl"), &sources, options.restart)?;
-    let records = Records::open(&folder.join("records.jsonl"), &sources, options.restart)?;
+    let records = Records::open(&root.join(RECORDS), options.restart)?;
     let runner = Runner {
         built,
+        basis,
+        sources,
         limits: Mutex::new(limits),
         records: Mutex::new(records),
-        sources,
         first: options.first,
         long: options.long,
     };
     runner.run_all(&wanted, jobs(options))?;
-    let records = runner.records.into_inner().map_err(|e| e.to_string())?;
-    let page = page::Page::of(&wanted, &records);
-    print!("{}", page.text());
+    let mut rows = Vec::new();
+    for (_, mutant) in &wanted {
+        rows.push((*mutant, runner.standing(mutant)?));
+    }
+    let page = page::Page::of(rows);
     if wanted.len() == all.len() {
         page.write(&root.join("docs/results/mutants.md"))?;
     }
+    runner.records.into_inner().map_err(|e| e.to_string())?.compact(&all)?;
+    print!("{}", page.text());
+    println!("{}", page.summary());
     Ok(page.survivors().is_empty())
 }
 
@@ -86,24 +96,7 @@ fn jobs(options: &Options) -> usize {
     }
 }
 
-/// The tree that git would make of `crates` as it is now, changes that are not committed included.
-fn sources(root: &Path, folder: &Path) -> Result<String, String> {
-    let git = |args: &[&str]| {
-        let mut command = Command::new("git");
-        command.args(args).current_dir(root).env("GIT_INDEX_FILE", folder.join("index"));
-        let output = command.output().map_err(|e| format!("git: {e}"))?;
-        match output.status.success() {
-            true => Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned()),
-            false => Err(format!("git: {}", String::from_utf8_lossy(&output.stderr))),
-        }
-    };
-    git(&["read-tree", "HEAD"])?;
-    git(&["add", "--all", "crates"])?;
-    git(&["write-tree", "--prefix=crates/"])
-}
-
-/// Writes the copy and builds it: the program with the speed of a release, without the time that its last few percent
-/// take to build, and all test programs.
+/// Writes the copy and builds it: all test programs, and the program as the gate's campaigns run it.
 fn build(root: &Path, folder: &Path, mutants: &[Mutant]) -> Result<Built, String> {
     let copy = folder.join("tree");
     println!("building the copy with all mutants: {}", copy.display());
@@ -116,12 +109,7 @@ fn build(root: &Path, folder: &Path, mutants: &[Mutant]) -> Result<Built, String
             .current_dir(&copy)
             .env("CARGO_TARGET_DIR", &target)
             .env("CARGO_INCREMENTAL", "0");
-        command
-            .env("CARGO_PROFILE_RELEASE_LTO", "off")
-            .env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16");
-        command
-            .env("CARGO_PROFILE_RELEASE_DEBUG", "false")
-            .env("CARGO_PROFILE_TEST_DEBUG", "false");
+        command.env("CARGO_PROFILE_DEV_DEBUG", "false");
         // Snippets in parentheses cause warnings: only errors are of interest.
         let output = command.env_remove("RUSTFLAGS").output().map_err(|e| format!("cargo: {e}"))?;
         match output.status.success() {
@@ -132,7 +120,7 @@ fn build(root: &Path, folder: &Path, mutants: &[Mutant]) -> Result<Built, String
             }
         }
     };
-    cargo(&["build", "--release", "--quiet", "--locked"])?;
+    cargo(&["build", "--quiet", "--locked"])?;
     let messages = cargo(&[
         "test",
         "--workspace",
@@ -142,31 +130,52 @@ fn build(root: &Path, folder: &Path, mutants: &[Mutant]) -> Result<Built, String
         "--message-format=json",
     ])?;
     let tests = checks::test_programs(&messages, &copy);
-    Ok(Built { nandscape: target.join("release/nandscape"), root: copy, tests })
+    Ok(Built { nandscape: target.join("debug/nandscape"), root: copy, tests })
 }
 
+/// The records, in the repository.
+const RECORDS: &str = "xtask/mutants/records.jsonl";
+
 /// What all mutants of a run share.
-struct Runner {
+struct Runner<'a> {
     built: Built,
+    basis: Basis<'a>,
+    /// What survivors stand on.
+    sources: String,
     limits: Mutex<Limits>,
     records: Mutex<Records>,
-    sources: String,
     first: bool,
     long: u64,
 }
 
-impl Runner {
-    /// Runs the mutants that have no record yet, `jobs` at a time.
+impl Runner<'_> {
+    fn last(&self, mutant: &Mutant) -> Result<Option<Record>, String> {
+        Ok(self.records.lock().map_err(|e| e.to_string())?.last(mutant).cloned())
+    }
+
+    /// The record of a mutant, if what it stands on is as it was.
+    fn standing(&self, mutant: &Mutant) -> Result<Option<Record>, String> {
+        let Some(record) = self.last(mutant)? else { return Ok(None) };
+        let checks = checks::of(mutant, &self.built)?;
+        let check = checks.iter().find(|check| record.check == Some(check.to_string()));
+        let basis = match check {
+            Some(check) => self.basis.of(mutant, check)?,
+            // A survivor, or one that a longer campaign caught.
+            None => self.sources.clone(),
+        };
+        Ok((record.basis == basis).then_some(record))
+    }
+
+    /// Runs the mutants that have no record that counts, `jobs` at a time.
     #[expect(clippy::disallowed_methods, reason = "mutants are processes; threads wait for them")]
     fn run_all(&self, wanted: &[(u32, &Mutant)], jobs: usize) -> Result<(), String> {
-        let is_left = |mutant: &Mutant| {
-            let records = self.records.lock().unwrap_or_else(|e| e.into_inner());
-            let record = records.find(mutant);
-            mutant.equivalent.is_none()
-                && record.is_none_or(|record| !record.is_caught() && self.long > 0 && !record.long)
-        };
-        let left: VecDeque<_> =
-            wanted.iter().copied().filter(|(_, mutant)| is_left(mutant)).collect();
+        let mut left = VecDeque::new();
+        for (number, mutant) in wanted.iter().filter(|(_, mutant)| mutant.equivalent.is_none()) {
+            let record = self.standing(mutant)?;
+            if record.is_none_or(|record| !record.is_caught() && self.long > 0 && !record.long) {
+                left.push_back((*number, *mutant));
+            }
+        }
         let (amount, left) = (left.len(), Mutex::new(left));
         let work = || -> Result<(), String> {
             loop {
@@ -194,7 +203,7 @@ impl Runner {
     fn run_one(&self, number: u32, mutant: &Mutant) -> Result<Record, String> {
         let from = Instant::now();
         let mut record = Record {
-            sources: self.sources.clone(),
+            basis: self.sources.clone(),
             id: mutant.id.clone(),
             replace: mutant.replace.clone(),
             check: None,
@@ -204,16 +213,14 @@ impl Runner {
             checks: 0,
             long: false,
         };
-        let missed = {
-            let records = self.records.lock().map_err(|e| e.to_string())?;
-            records.find(mutant).is_some()
-        };
-        let of_ci = if missed { Vec::new() } else { self.checks(mutant)? };
-        for check in &of_ci {
+        let missed = self.standing(mutant)?.is_some();
+        let of_gate = if missed { Vec::new() } else { self.checks(mutant)? };
+        for check in &of_gate {
+            self.try_check(number, check, &mut record)?;
             if record.is_caught() {
+                record.basis = self.basis.of(mutant, check)?;
                 break;
             }
-            self.try_check(number, check, &mut record)?;
         }
         if !record.is_caught() && self.long > 0 {
             record.long = true;
@@ -223,24 +230,30 @@ impl Runner {
         Ok(record)
     }
 
-    /// What CI runs about a mutant: what its table names first, then the cheapest.
+    /// What the gate runs about a mutant: what its table names and what caught it before, then the cheapest.
     fn checks(&self, mutant: &Mutant) -> Result<Vec<Check>, String> {
         let mut checks = checks::of(mutant, &self.built)?;
+        let mut first = checks::first(mutant, &self.built)?.len();
+        let caught = self.last(mutant)?.and_then(|record| record.check);
+        if let Some(at) = checks.iter().position(|check| caught == Some(check.to_string())) {
+            let check = checks.remove(at);
+            checks.insert(0, check);
+            first += usize::from(at >= first);
+        }
         if self.first {
-            checks.truncate(mutant.first.len());
+            checks.truncate(first);
             return Ok(checks);
         }
         let limits = self.limits.lock().map_err(|e| e.to_string())?;
         let cost = |check: &Check| limits.cost(&check.to_string());
-        checks[mutant.first.len()..].sort_by(|a, b| cost(a).total_cmp(&cost(b)));
+        checks[first..].sort_by(|a, b| cost(a).total_cmp(&cost(b)));
         Ok(checks)
     }
 
     fn try_check(&self, number: u32, check: &Check, record: &mut Record) -> Result<(), String> {
         let limit = self.limit(check)?;
         record.checks += 1;
-        let end = checks::run(check, &self.built, number, limit)?;
-        record.note(&check.to_string(), end);
+        record.note(&check.to_string(), checks::run(check, &self.built, number, limit)?.end);
         Ok(())
     }
 
@@ -265,28 +278,25 @@ impl Runner {
                 let limit = self.limit(&Check::Campaign(args.clone()))?;
                 let check = Check::Campaign(format!("{args} --first {}", round * 100_000_u64));
                 record.checks += 1;
-                record.note(&check.to_string(), checks::run(&check, &self.built, number, limit)?);
+                let ran = checks::run(&check, &self.built, number, limit)?;
+                record.note(&check.to_string(), ran.end);
             }
         }
         Ok(())
     }
 
-    /// How long a check may take: it is run without a mutant first, and must pass.
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "limits are relative to the time without a mutant"
-    )]
-    fn limit(&self, check: &Check) -> Result<Duration, String> {
+    /// The CPU seconds that a check may take: it is run without a mutant first, and must pass.
+    fn limit(&self, check: &Check) -> Result<u64, String> {
         let name = check.to_string();
         if let Some(limit) = self.limits.lock().map_err(|e| e.to_string())?.find(&name) {
             return Ok(limit);
         }
-        let from = Instant::now();
-        if let End::Caught { what, .. } =
-            checks::run(check, &self.built, 0, Duration::from_secs(1800))?
-        {
+        let Ran { end, cpu_s } = checks::run(check, &self.built, 0, 1800)?;
+        if let End::Caught { what, .. } = end {
             return Err(format!("{name}: fails without a mutant: {what}"));
         }
-        self.limits.lock().map_err(|e| e.to_string())?.add(&name, from.elapsed())
+        let mut limits = self.limits.lock().map_err(|e| e.to_string())?;
+        limits.add(&name, cpu_s)?;
+        limits.find(&name).ok_or_else(|| format!("{name}: no limit"))
     }
 }

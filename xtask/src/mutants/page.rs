@@ -1,6 +1,6 @@
 //! `docs/results/mutants.md`: scores by area, and what catches each mutant.
 
-use super::record::{Record, Records};
+use super::record::Record;
 use super::table::Mutant;
 use crate::rules::median;
 use std::collections::BTreeMap;
@@ -11,34 +11,45 @@ const HEAD: &str = "\
 # Mutants
 
 A mutant is a small change of the product that breaks one numbered promise of `docs/semantics`. `cargo xtask mutants` builds the product once
-with all of `xtask/mutants/*.toml`, runs for each mutant the campaigns and tests of CI that are about its part of the product until one fails, and
-writes this page. It resumes after an interruption. `--long 3600` then runs further campaigns, for an hour, for each mutant that CI misses.
+with all of `xtask/mutants/*.toml`, runs for each mutant the campaigns and tests of the gate that are about its part of the product until one fails, and
+writes this page. Campaigns run the seeds that they run in every gate, not those of a commit. A result counts until the mutant's file or the check
+changes. `--long 3600` then runs further campaigns, for an hour, for each mutant that the gate misses.
 
 ";
 
 /// Mutants and what became of them.
 pub(super) struct Page<'a> {
-    rows: Vec<(&'a Mutant, Option<&'a Record>)>,
+    rows: Vec<(&'a Mutant, Option<Record>)>,
 }
 
 #[derive(Default)]
 struct Score {
     mutants: usize,
     equivalent: usize,
-    by_ci: usize,
+    by_gate: usize,
     by_long: usize,
 }
 
 impl<'a> Page<'a> {
-    pub(super) fn of(mutants: &[(u32, &'a Mutant)], records: &'a Records) -> Self {
-        let rows = mutants.iter().map(|(_, mutant)| (*mutant, records.find(mutant))).collect();
+    /// Of these mutants, each with its record if that counts.
+    pub(super) const fn of(rows: Vec<(&'a Mutant, Option<Record>)>) -> Self {
         Self { rows }
+    }
+
+    /// How many of the mutants that can be caught are.
+    pub(super) fn summary(&self) -> String {
+        let meaningful = self.rows.iter().filter(|(mutant, _)| mutant.equivalent.is_none()).count();
+        let survivors = self.survivors();
+        let names: Vec<&str> = survivors.iter().map(|mutant| mutant.id.as_str()).collect();
+        let left =
+            if names.is_empty() { String::new() } else { format!("; not {}", names.join(", ")) };
+        format!("{} of {meaningful} mutants caught{left}", meaningful - survivors.len())
     }
 
     /// Mutants that no check catches, without those that none can.
     pub(super) fn survivors(&self) -> Vec<&Mutant> {
-        let survives = |(mutant, record): &&(&'a Mutant, Option<&Record>)| {
-            mutant.equivalent.is_none() && record.is_none_or(|record| !record.is_caught())
+        let survives = |(mutant, record): &&(&'a Mutant, Option<Record>)| {
+            mutant.equivalent.is_none() && !record.as_ref().is_some_and(Record::is_caught)
         };
         self.rows.iter().filter(survives).map(|(mutant, _)| *mutant).collect()
     }
@@ -62,22 +73,22 @@ impl<'a> Page<'a> {
                 let score = scores.entry(part).or_default();
                 score.mutants += 1;
                 score.equivalent += usize::from(mutant.equivalent.is_some());
-                let caught = record.filter(|record| record.is_caught());
-                score.by_ci += usize::from(caught.is_some_and(|record| !record.long));
+                let caught = record.as_ref().filter(|record| record.is_caught());
+                score.by_gate += usize::from(caught.is_some_and(|record| !record.long));
                 score.by_long += usize::from(caught.is_some_and(|record| record.long));
             }
         }
-        let mut text = "| Part | Mutants | Equivalent | Caught by CI | Score | By longer campaigns | Survive |\n\
+        let mut text = "| Part | Mutants | Equivalent | Caught by the gate | Score | By longer campaigns | Survive |\n\
                         |---|---|---|---|---|---|---|\n"
             .to_owned();
         for ((_, part), score) in scores {
-            let Score { mutants, equivalent, by_ci, by_long } = score;
+            let Score { mutants, equivalent, by_gate, by_long } = score;
             let meaningful = mutants - equivalent;
-            let percent = 100.0 * by_ci as f64 / meaningful.max(1) as f64;
-            let survive = meaningful - by_ci - by_long;
+            let percent = 100.0 * by_gate as f64 / meaningful.max(1) as f64;
+            let survive = meaningful - by_gate - by_long;
             let _ = writeln!(
                 text,
-                "| {part} | {mutants} | {equivalent} | {by_ci} | {percent:.1} % | {by_long} | {survive} |"
+                "| {part} | {mutants} | {equivalent} | {by_gate} | {percent:.1} % | {by_long} | {survive} |"
             );
         }
         text + "\n"
@@ -85,7 +96,7 @@ impl<'a> Page<'a> {
 
     /// How small violations become that campaigns found.
     fn operations(&self) -> String {
-        let found = self.rows.iter().filter_map(|(_, record)| (*record)?.place?.operations);
+        let found = self.rows.iter().filter_map(|(_, record)| record.as_ref()?.place?.operations);
         let found: Vec<[u64; 2]> = found.collect();
         let median = |index: usize| {
             median(found.iter().map(|counts| counts[index] as f64)).unwrap_or_default()
@@ -104,7 +115,7 @@ impl<'a> Page<'a> {
             for promise in &mutant.promise {
                 let counts = promises.entry(promise).or_default();
                 counts[0] += 1;
-                counts[1] += usize::from(record.is_some_and(Record::is_caught));
+                counts[1] += usize::from(record.as_ref().is_some_and(Record::is_caught));
             }
         }
         let mut text = "| Promise | Mutants | Caught |\n|---|---|---|\n".to_owned();

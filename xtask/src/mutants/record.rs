@@ -1,6 +1,9 @@
-//! What became of mutants: a file with one line per mutant, appended when its checks have ended, so that an
-//! interrupted run resumes. A mutant that was caught stays caught when the sources change, as tests and campaigns are added and not
-//! taken away; a survivor is run again.
+//! What became of mutants: `xtask/mutants/records.jsonl` has one line per mutant, appended when its checks have ended, so
+//! that an interrupted run resumes, also on another machine.
+//!
+//! A record counts while what it stands on is the same ([`super::basis`]): that of a caught mutant on the file that the mutant changes
+//! and on the check that caught it, that of a survivor on all sources. A check that went, or changed, has to catch the
+//! mutant anew.
 
 use super::checks::{End, Place};
 use super::table::Mutant;
@@ -11,8 +14,8 @@ use std::path::{Path, PathBuf};
 /// One mutant.
 #[derive(Clone, PartialEq, Serialize, Deserialize, Debug)]
 pub(super) struct Record {
-    /// Of `crates`, as git names its tree.
-    pub(super) sources: String,
+    /// What it stands on.
+    pub(super) basis: String,
     pub(super) id: String,
     /// What the mutant puts in place of its snippet.
     pub(super) replace: String,
@@ -48,7 +51,6 @@ impl Record {
 /// The file of records.
 pub(super) struct Records {
     file: PathBuf,
-    sources: String,
     all: Vec<Record>,
 }
 
@@ -57,22 +59,17 @@ impl Records {
     ///
     /// # Errors
     /// The file cannot be read.
-    pub(super) fn open(file: &Path, sources: &str, restart: bool) -> Result<Self, String> {
+    pub(super) fn open(file: &Path, restart: bool) -> Result<Self, String> {
         if restart {
             files::restart(file)?;
         }
-        let text = files::log(file)?;
-        Ok(Self { file: file.to_owned(), sources: sources.to_owned(), all: parse(&text) })
+        Ok(Self { file: file.to_owned(), all: parse(&files::log(file)?) })
     }
 
-    /// The last one of a mutant that counts for these sources.
-    pub(super) fn find(&self, mutant: &Mutant) -> Option<&Record> {
-        let counts = |record: &&Record| {
-            record.id == mutant.id
-                && record.replace == mutant.replace
-                && (record.is_caught() || record.sources == self.sources)
-        };
-        self.all.iter().rev().find(counts)
+    /// The last one of a mutant, whether or not it still counts.
+    pub(super) fn last(&self, mutant: &Mutant) -> Option<&Record> {
+        let is_its = |record: &&Record| record.id == mutant.id && record.replace == mutant.replace;
+        self.all.iter().rev().find(is_its)
     }
 
     /// # Errors
@@ -81,6 +78,18 @@ impl Records {
         files::append(&self.file, &serde_json::to_string(&record).map_err(|e| e.to_string())?)?;
         self.all.push(record);
         Ok(())
+    }
+
+    /// Leaves the last record of each of these mutants alone, in their order: the file is committed.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub(super) fn compact(&mut self, mutants: &[Mutant]) -> Result<(), String> {
+        self.all = mutants.iter().filter_map(|mutant| self.last(mutant).cloned()).collect();
+        let lines: Result<Vec<String>, _> = self.all.iter().map(serde_json::to_string).collect();
+        let text: String =
+            lines.map_err(|e| e.to_string())?.iter().map(|line| format!("{line}\n")).collect();
+        std::fs::write(&self.file, text).map_err(|e| format!("{}: {e}", self.file.display()))
     }
 }
 
@@ -95,7 +104,7 @@ mod tests {
     #[test]
     fn lines_are_read() {
         let record = Record {
-            sources: "abc".into(),
+            basis: "abc".into(),
             id: "a".into(),
             replace: "true".into(),
             check: Some("crash".into()),

@@ -33,7 +33,7 @@ pub(super) struct Mutant {
     pub(super) form: Form,
     pub(super) find: String,
     pub(super) replace: String,
-    /// Checks to try first: `crash ARGUMENTS` of a campaign of CI, or `test CRATE PROGRAM [FILTER]`.
+    /// Checks to try first: `crash ARGUMENTS` of a campaign of the gate, without seeds, or `test CRATE PROGRAM [FILTER]`.
     #[serde(default)]
     pub(super) first: Vec<String>,
     /// Why no check can tell it from the product, if none can.

@@ -3,6 +3,7 @@
 //! finding itself. Every rule has a test in which it catches a bad sample.
 
 mod allow;
+mod boundaries;
 mod circles;
 mod examples;
 mod header;
@@ -46,7 +47,7 @@ impl fmt::Display for Finding {
     }
 }
 
-const RULES: [fn(&Tree) -> Vec<Finding>; 15] = [
+const RULES: [fn(&Tree) -> Vec<Finding>; 16] = [
     header::check,
     lengths::check_files,
     lengths::check_functions,
@@ -54,6 +55,7 @@ const RULES: [fn(&Tree) -> Vec<Finding>; 15] = [
     map_order::check,
     reach::check,
     layers::check,
+    boundaries::check,
     circles::check,
     examples::check,
     links::check,

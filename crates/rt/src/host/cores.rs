@@ -1,5 +1,5 @@
 //! The queues of a host's cores: one FIFO per core over all users, and one for entries that any core may
-//! take. Nothing is pre-empted.
+//! take. Nothing is preempted.
 //!
 //! # Entries
 //! - An entry of a *thread* has a cost that is known when it enters. It ends at its begin plus that cost.

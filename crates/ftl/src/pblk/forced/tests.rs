@@ -97,7 +97,7 @@ fn copies_wait_for_others_before_they_are_padded() {
 
 /// Trim records that collection logs anew come to a buffer for which no line is left.
 #[test]
-fn trim_records_are_written_to_anothers_line() {
+fn trim_records_are_written_to_a_line_of_another_stream() {
     let mut pblk = device(GEOMETRY, journal(GcStream::Own));
     write(&mut pblk, 0, Flags::JOURNAL);
     assert_eq!(serve(&mut pblk, Bio::flush()), Ok(()));

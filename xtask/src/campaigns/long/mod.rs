@@ -16,11 +16,26 @@ use std::process::{Command, Stdio};
 /// How a campaign is run.
 pub(crate) struct Options {
     /// Which one.
-    pub(crate) name: String,
+    name: String,
     /// Threads.
-    pub(crate) jobs: u32,
+    jobs: u32,
     /// Begin again from the first seed.
-    pub(crate) restart: bool,
+    restart: bool,
+}
+
+impl Options {
+    pub(super) fn of(name: &str, words: &[&str]) -> Option<Self> {
+        let mut options = Self { name: name.into(), jobs: 1, restart: false };
+        let mut words = words.iter();
+        while let Some(word) = words.next() {
+            match *word {
+                "--jobs" => options.jobs = words.next()?.parse().ok()?,
+                "--restart" => options.restart = true,
+                _ => return None,
+            }
+        }
+        Some(options)
+    }
 }
 
 /// Runs a campaign to its end, or those of all compositions, prints what it found, and returns whether there was no
@@ -28,7 +43,7 @@ pub(crate) struct Options {
 ///
 /// # Errors
 /// There is no such campaign, or something cannot be built, run, read or written.
-pub(crate) fn run(repository: &Repository, options: &Options) -> Result<bool, String> {
+pub(super) fn run(repository: &Repository, options: &Options) -> Result<bool, String> {
     let rows = Row::all_named(&options.name);
     if rows.is_empty() {
         let known = ROWS.map(|row| row.name).join(", ");

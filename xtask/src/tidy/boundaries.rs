@@ -4,8 +4,9 @@
 //! names a particular FTL or file system, or what has been given up. Names are searched in code; comments and
 //! literals depend on nothing.
 
-use crate::tidy::{File, Tree};
-use std::fmt;
+use super::{File, Finding, Tree};
+
+const RULE: &str = "boundary";
 
 /// Names that files may not contain.
 struct Boundary {
@@ -69,56 +70,35 @@ const BOUNDARIES: &[Boundary] = &[
     },
 ];
 
-/// A name where it may not be.
-#[derive(Clone, PartialEq, Eq, Debug)]
-struct Violation {
-    path: String,
-    line: usize,
-    word: &'static str,
-}
-
-impl fmt::Display for Violation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "  {}:{}: {}", self.path, self.line, self.word)
-    }
-}
-
-impl fmt::Display for Boundary {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} in {}", self.words.join(", "), self.paths.join(", "))?;
-        let allowed = [self.files, self.phrases].concat().join(", ");
-        if !allowed.is_empty() {
-            write!(f, " but for {allowed}")?;
-        }
-        write!(f, " ({})", self.why)
-    }
+/// Every name where it may not be, and every row that checks nothing.
+pub(super) fn check(tree: &Tree) -> Vec<Finding> {
+    BOUNDARIES.iter().flat_map(|boundary| boundary.findings(tree)).collect()
 }
 
 impl Boundary {
-    /// Every name where it may not be.
-    ///
-    /// # Errors
-    /// No file has such a path, so that the row checks nothing.
-    fn violations(&self, tree: &Tree) -> Result<Vec<Violation>, String> {
+    fn findings(&self, tree: &Tree) -> Vec<Finding> {
         let of = |path: &'static str| tree.files.iter().filter(move |file| file.is_under(path));
         if let Some(path) =
             self.paths.iter().chain(self.files).find(|path| of(path).next().is_none())
         {
-            return Err(format!("there is no {path}"));
+            let message = format!("a boundary names this path, and no file has it ({})", self.why);
+            return vec![Finding { path: (*path).into(), line: 1, rule: RULE, message }];
         }
         let files = self.paths.iter().flat_map(|path| of(path)).filter(|file| file.is_rust());
         let guarded = files.filter(|file| !self.files.iter().any(|path| file.is_under(path)));
-        Ok(guarded.flat_map(|file| self.violations_in(file)).collect())
+        guarded.flat_map(|file| self.findings_in(file)).collect()
     }
 
-    fn violations_in(&self, file: &File) -> Vec<Violation> {
+    fn findings_in(&self, file: &File) -> Vec<Finding> {
         let all = self.words.iter().flat_map(|&word| {
             let ends = occurrences(file.code(), word).into_iter();
             ends.filter(|&end| !self.permits(&file.code()[..end])).map(move |end| (word, end))
         });
-        let violation =
-            |(word, end)| Violation { path: file.path().into(), line: file.line_of(end), word };
-        all.map(violation).collect()
+        all.map(|(word, end)| {
+            let name = word.trim_end_matches(r"\b");
+            Finding::at(file, end, RULE, format!("`{name}` may not be named here: {}", self.why))
+        })
+        .collect()
     }
 
     /// Whether a name may be at the end of this code.
@@ -145,24 +125,6 @@ fn continues(it: char) -> bool {
     it.is_alphanumeric() || it == '_'
 }
 
-/// Prints every row and what it found; returns whether all rows hold.
-pub(super) fn print(tree: &Tree) -> bool {
-    let mut passed = true;
-    for boundary in BOUNDARIES {
-        let found = boundary.violations(tree);
-        passed &= found.as_ref().is_ok_and(Vec::is_empty);
-        match found {
-            Ok(none) if none.is_empty() => println!("ok: {boundary}"),
-            Ok(found) => {
-                println!("{} violations: {boundary}", found.len());
-                found.iter().for_each(|violation| println!("{violation}"));
-            }
-            Err(error) => println!("cannot be checked, {error}: {boundary}"),
-        }
-    }
-    passed
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -175,42 +137,41 @@ mod tests {
         why: "a test",
     };
 
-    /// Lines and names of violations in a file of this text.
-    fn found(path: &str, text: &str) -> Vec<(usize, &'static str)> {
+    /// Lines of findings in a file of this text.
+    fn found(path: &str, text: &str) -> Vec<usize> {
         let others = [
             ("crates/lab/src/lib.rs", ""),
             ("crates/cli/src/main.rs", ""),
             ("crates/lab/src/stack/ftl/pblk.rs", "use x::Pblk;"),
             (path, text),
         ];
-        let violations = ROW.violations(&Tree::of(&others)).unwrap();
-        violations.into_iter().map(|it| (it.line, it.word)).collect()
+        ROW.findings(&Tree::of(&others)).into_iter().map(|finding| finding.line).collect()
     }
 
     #[test]
-    fn planted_violations_are_found() {
+    fn planted_names_are_found() {
         let text =
             "use ftl::Pblk;\n\nfn a(b: &ftl::pblk::B) { b.buffer_read(); }\ntype C = MyPblk<u8>;\n";
-        let expected = [(1, r"Pblk\b"), (4, r"Pblk\b"), (3, "pblk::"), (3, "buffer_")];
-        assert_eq!(found("crates/lab/src/run/mod.rs", text), expected);
-        assert_eq!(found("crates/cli/src/a.rs", "fn a(b: Pblk)").len(), 1);
-        assert_eq!(found("crates/lab/src/stack/ftls.rs", "fn a(b: Pblk)").len(), 1);
+        assert_eq!(found("crates/lab/src/run/mod.rs", text), [1, 4, 3, 3]);
+        assert_eq!(found("crates/cli/src/a.rs", "fn a(b: Pblk)"), [1]);
+        assert_eq!(found("crates/lab/src/stack/ftls.rs", "fn a(b: Pblk)"), [1]);
     }
 
     #[test]
-    fn what_is_permitted_is_no_violation() {
+    fn what_is_permitted_is_no_finding() {
         for text in ["FtlKind::Pblk => 1", "Pblks", "// Pblk", "\"pblk::\"", "x::Detail::Pblk(_)"] {
-            assert_eq!(found("crates/lab/src/a.rs", text), [], "{text}");
+            assert_eq!(found("crates/lab/src/a.rs", text), [0; 0], "{text}");
         }
-        assert_eq!(found("crates/lab/src/stack/ftl/a.rs", "use ftl::Pblk;"), []);
-        assert_eq!(found("crates/fs/src/a.rs", "use ftl::Pblk;"), []);
-        assert_eq!(found("crates/lab/src/a.rs", "MyFtlKind::Pblk"), [(1, r"Pblk\b")]);
+        assert_eq!(found("crates/lab/src/stack/ftl/a.rs", "use ftl::Pblk;"), [0; 0]);
+        assert_eq!(found("crates/fs/src/a.rs", "use ftl::Pblk;"), [0; 0]);
+        assert_eq!(found("crates/lab/src/a.rs", "MyFtlKind::Pblk"), [1]);
     }
 
     /// A row whose directory has moved does not pass.
     #[test]
-    fn a_row_without_files_is_an_error() {
+    fn a_row_without_files_is_a_finding() {
         let tree = Tree::of(&[("crates/lab/src/lib.rs", ""), ("crates/cli/src/main.rs", "")]);
-        assert_eq!(ROW.violations(&tree), Err("there is no crates/lab/src/stack/ftl".into()));
+        let [finding] = ROW.findings(&tree).try_into().unwrap();
+        assert_eq!(finding.path, "crates/lab/src/stack/ftl");
     }
 }

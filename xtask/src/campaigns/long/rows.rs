@@ -1,4 +1,4 @@
-//! The long campaigns: what CI has no time for.
+//! The long campaigns: what the gate has no time for.
 
 /// How much a campaign runs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -2,13 +2,14 @@
 
 use super::rows::Row;
 use super::state::Found;
+use crate::files;
 use std::path::Path;
 
 /// Writes the row of a campaign, in place of an older one.
 pub(super) fn update(file: &Path, row: &Row, commit: &str, found: &Found) -> Result<(), String> {
     let failed = |e: std::io::Error| format!("{}: {e}", file.display());
     let text = std::fs::read_to_string(file).map_err(failed)?;
-    let text = with_row(&text, row.name, &line(row, commit, found));
+    let text = files::with_row(&text, row.name, &line(row, commit, found));
     std::fs::write(file, text).map_err(failed)
 }
 
@@ -23,17 +24,6 @@ fn line(row: &Row, commit: &str, found: &Found) -> String {
         grouped(*cuts_in_recovery),
         commit.get(..12).unwrap_or(commit)
     )
-}
-
-/// The text with this line as the row of a name: in place of the old one, else at the end.
-fn with_row(text: &str, name: &str, line: &str) -> String {
-    let mark = format!("| `{name}` |");
-    let mut lines: Vec<&str> = text.lines().collect();
-    match lines.iter().position(|old| old.starts_with(&mark)) {
-        Some(at) => lines[at] = line,
-        None => lines.push(line),
-    }
-    lines.join("\n") + "\n"
 }
 
 /// With commas between thousands.
@@ -52,16 +42,6 @@ fn grouped(number: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// A campaign has one row, the latest; others stay.
-    #[test]
-    fn a_row_takes_the_place_of_the_older() {
-        let text = "# Campaigns\n\n| A | B |\n|---|---|\n";
-        let first = with_row(text, "one", "| `one` | 1 |");
-        let second = with_row(&first, "two", "| `two` | 2 |");
-        let third = with_row(&second, "one", "| `one` | 3 |");
-        assert_eq!(third, format!("{text}| `one` | 3 |\n| `two` | 2 |\n"));
-    }
 
     #[test]
     fn a_row_names_command_and_commit() {
