@@ -1,5 +1,5 @@
-//! Repository chores: `cargo xtask tidy` checks what neither the compiler nor clippy can know, `perf` counts
-//! instructions, `campaigns` runs crash campaigns, those of the gate and longer ones, `fuzz` runs fuzz targets, `rules` prints
+//! Repository chores: `cargo xtask tidy` checks what neither the compiler nor clippy can know, `licences` what we build from,
+//! `perf` counts instructions, `campaigns` runs crash campaigns, those of the gate and longer ones, `fuzz` runs fuzz targets, `rules` prints
 //! what campaigns need to find a safety rule missing, `mutants` what catches planted defects, `night` all that is too long
 //! for the gate, and `verdicts` prints reproductions of papers as tables.
 //!
@@ -9,6 +9,7 @@ mod campaigns;
 mod cpu;
 mod files;
 mod fuzz;
+mod licences;
 mod mutants;
 mod night;
 mod perf;
@@ -22,6 +23,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 const USAGE: &str = "usage: cargo xtask tidy
+       cargo xtask licences                         of all packages that we build from
        cargo xtask perf [--write] [--binary FILE]   instructions per unit of work, compared with xtask/perf.json
        cargo xtask campaigns gate [GROUP]           the crash campaigns of the gate, such as those of ext4
        cargo xtask campaigns explore [--cpu-seconds N] [--origin WORD]   the same with other seeds, N CPU seconds (600);
@@ -45,6 +47,7 @@ fn main() -> ExitCode {
     let repository = Repository::of_this_run();
     match args.as_slice() {
         ["tidy"] => check_tree(&repository),
+        ["licences"] => finish("licences", licences::run(&repository)),
         ["perf", rest @ ..] => match perf_options(rest) {
             Some(options) => finish("perf", perf::run(&repository, &options)),
             None => complain(USAGE),

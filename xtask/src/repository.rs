@@ -1,5 +1,6 @@
 //! Where the repository is, and programs that run in it.
 
+use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -71,6 +72,27 @@ impl Repository {
             true => Ok(self.target().join(folder).join("nandscape")),
             false => Err("the program does not build".into()),
         }
+    }
+
+    /// What cargo knows of the packages of a manifest.
+    ///
+    /// # Errors
+    /// It cannot be started, or does not resolve them as they are locked.
+    pub(crate) fn metadata(&self, manifest: &str) -> Result<Value, String> {
+        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+        let mut command = Command::new(cargo);
+        command.args([
+            "metadata",
+            "--locked",
+            "--format-version",
+            "1",
+            "--manifest-path",
+            manifest,
+        ]);
+        let output = command.current_dir(&self.root).output();
+        let output = output.map_err(|error| format!("cargo: {error}"))?;
+        serde_json::from_slice(&output.stdout)
+            .map_err(|_| format!("{manifest}: {}", String::from_utf8_lossy(&output.stderr)))
     }
 
     /// Whether cargo succeeds. Its output is the caller's.

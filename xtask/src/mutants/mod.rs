@@ -104,12 +104,7 @@ fn build(root: &Path, folder: &Path, mutants: &[Mutant]) -> Result<Built, String
     let target = folder.join("build");
     let cargo = |args: &[&str]| {
         let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-        command
-            .args(args)
-            .current_dir(&copy)
-            .env("CARGO_TARGET_DIR", &target)
-            .env("CARGO_INCREMENTAL", "0");
-        command.env("CARGO_PROFILE_DEV_DEBUG", "false");
+        command.args(args).current_dir(&copy).env("CARGO_TARGET_DIR", &target);
         // Snippets in parentheses cause warnings: only errors are of interest.
         let output = command.env_remove("RUSTFLAGS").output().map_err(|e| format!("cargo: {e}"))?;
         match output.status.success() {
