@@ -36,9 +36,10 @@ const USAGE: &str = "usage: cargo xtask tidy
        cargo xtask rules [--seeds N] [--cuts N] [--only ARGUMENTS]   seeds and cuts that find each safety rule missing;
                                                     of campaigns whose arguments contain these, such as f2fs
                     [--shrink] [--binary FILE]      with --shrink how small these violations become
-       cargo xtask mutants [--only TEXT] [--jobs N] [--first] [--long SECONDS] [--list] [--restart]   planted
-                                                    defects, and which check of the gate catches each; resumed where it was
+       cargo xtask mutants [--only TEXT] [--jobs N] [--first] [--long SECONDS] [--list] [--restart]
+                                                    planted defects, and which check of the gate catches each; resumed where it was
                                                     interrupted
+       cargo xtask mutants --fresh ORIGIN [--only TEXT]   which of them fresh seeds find, such as those of a commit
        cargo xtask verdicts PAPER.JSON...           reproductions of papers, as Markdown tables";
 
 fn main() -> ExitCode {
@@ -127,6 +128,7 @@ fn mutant_options(args: &[&str]) -> Option<mutants::Options> {
             "--long" => options.long = args.next()?.parse().ok()?,
             "--list" => options.list = true,
             "--first" => options.first = true,
+            "--fresh" => options.fresh = Some((*args.next()?).to_owned()),
             "--restart" => options.restart = true,
             _ => return None,
         }

@@ -305,9 +305,9 @@ struct Found {
 pub(crate) fn run(repository: &Repository, options: &Options) -> Result<bool, String> {
     let binary = match &options.binary {
         Some(binary) => binary.clone(),
-        None => repository.root().join(repository.release_binary()?),
+        None => repository.root().join(repository.checked_binary()?),
     };
-    let mut all = true;
+    let (mut found_missing, mut rules_run) = (0, 0);
     let of_group = |group: &'static Group| {
         group.rules.iter().map(|(name, before)| (group.args, *name, *before))
     };
@@ -325,7 +325,8 @@ pub(crate) fn run(repository: &Repository, options: &Options) -> Result<bool, St
     println!("|---|---|---|---|---|---|");
     for (args, name, before) in rules {
         let found = first_violation(&binary, repository.root(), name, args, options)?;
-        all &= found.is_some();
+        rules_run += 1;
+        found_missing += u32::from(found.is_some());
         let last = match found {
             Some(Found { seeds, cuts, what }) => format!("{seeds} | {cuts} | {what}"),
             None => "not found | | ".to_owned(),
@@ -333,7 +334,8 @@ pub(crate) fn run(repository: &Repository, options: &Options) -> Result<bool, St
         let campaign = format!("crash {args}");
         println!("| `{name}` | `{}` | {before} | {last} |", campaign.trim_end());
     }
-    Ok(all)
+    println!("\n{found_missing} of {rules_run} safety rules were found missing");
+    Ok(found_missing == rules_run)
 }
 
 /// The first seed in which a rule is missed, and the power cuts up to there. A campaign ends there.

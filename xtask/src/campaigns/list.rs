@@ -157,7 +157,7 @@ impl Campaign {
     }
 
     /// The arguments of the seeds that derive from this origin, such as a commit; `None`: it has none.
-    pub(super) fn fresh(&self, origin: &str) -> Option<String> {
+    pub(crate) fn fresh(&self, origin: &str) -> Option<String> {
         (self.fresh > 0).then(|| with_seeds(&self.args, fresh(origin, &self.args), self.fresh))
     }
 

@@ -17,8 +17,9 @@ pub(super) enum Check {
     Campaign(String),
     /// The tests of a program whose names contain the filter.
     Test {
-        /// The crate without `nandscape-`, and the program: `ftl lib`, `crash campaign`.
+        /// The crate without `nandscape-`, and the program: `ftl lib`, `crash suite`.
         program: String,
+        /// Of a program of many files, the tests of one: `campaign::`.
         filter: String,
     },
 }
@@ -39,6 +40,29 @@ pub(super) struct TestProgram {
     pub(super) executable: PathBuf,
     /// Where cargo runs it.
     pub(super) folder: PathBuf,
+    /// The names of its tests.
+    pub(super) tests: Vec<String>,
+}
+
+impl TestProgram {
+    /// Its checks: one for unit tests, else one for each of its files, golden results last, as they say least.
+    fn checks(&self) -> Vec<Check> {
+        let check =
+            |filter: &str| Check::Test { program: self.name.clone(), filter: filter.into() };
+        if self.name.ends_with(" lib") {
+            return vec![check("")];
+        }
+        let mut files: Vec<&str> = self.tests.iter().filter_map(|test| file_of(test)).collect();
+        files.dedup();
+        files.sort_by_key(|file| (["corpus::", "golden::"].contains(file), *file));
+        files.dedup();
+        files.into_iter().map(check).collect()
+    }
+}
+
+/// The file of a test, as a filter: what comes before the first `::`, with it.
+fn file_of(test: &str) -> Option<&str> {
+    test.split_inclusive("::").next().filter(|file| file.ends_with("::"))
 }
 
 /// What was built of the copy.
@@ -77,7 +101,7 @@ pub(super) enum End {
 /// Bytes of address space that a check may take.
 const MEMORY_KIB: u64 = 12 << 20;
 
-/// Crates whose tests are about a mutant; their golden results come last, because they say least.
+/// Crates whose tests are about a mutant.
 fn crates_of(mutant: &Mutant) -> &'static [&'static str] {
     match mutant.area.as_str() {
         _ if mutant.is_of_ftls() => &["ftl", "crash", "lab"],
@@ -86,10 +110,14 @@ fn crates_of(mutant: &Mutant) -> &'static [&'static str] {
     }
 }
 
-/// Whether a test program runs nothing that a mutant changes: F2FS's own tests with a mutant of ext4. The tests of ext4 have
+/// Whether a check runs nothing that a mutant changes: F2FS's own tests with a mutant of ext4. The tests of ext4 have
 /// the promises that F2FS keeps, too.
-fn is_beside(mutant: &Mutant, program: &str) -> bool {
-    program == "f2fs" && ["ext4", "jbd2"].contains(&mutant.area.as_str())
+fn is_beside(mutant: &Mutant, check: &Check) -> bool {
+    let is_of_f2fs = match check {
+        Check::Test { program, filter } => program.ends_with(" f2fs") || filter == "f2fs::",
+        Check::Campaign(_) => false,
+    };
+    is_of_f2fs && ["ext4", "jbd2"].contains(&mutant.area.as_str())
 }
 
 /// The checks of the gate that are about a mutant, those first that its table names.
@@ -104,13 +132,10 @@ pub(super) fn of(mutant: &Mutant, built: &Built) -> Result<Vec<Check>, String> {
     let of_area = campaigns.iter().filter(|campaign| of_area(campaign));
     checks.extend(of_area.flat_map(|campaign| pinned(campaign, &seeds)));
     for owner in crates_of(mutant) {
-        let of_crate = |test: &&TestProgram| {
-            let parts = test.name.split_once(' ');
-            parts.is_some_and(|(of, name)| of == *owner && !is_beside(mutant, name))
-        };
-        let check =
-            |test: &TestProgram| Check::Test { program: test.name.clone(), filter: String::new() };
-        checks.extend(built.tests.iter().filter(of_crate).map(check));
+        let of_crate =
+            |test: &&TestProgram| test.name.split_once(' ').is_some_and(|(of, _)| of == *owner);
+        let of_crate = built.tests.iter().filter(of_crate).flat_map(TestProgram::checks);
+        checks.extend(of_crate.filter(|check| !is_beside(mutant, check)));
     }
     let mut seen = Vec::new();
     checks.retain(|check| {
@@ -133,6 +158,16 @@ pub(super) fn first(mutant: &Mutant, built: &Built) -> Result<Vec<Check>, String
         checks.extend(named.map_err(|e| format!("{}: {e}", mutant.id))?);
     }
     Ok(checks)
+}
+
+/// The campaigns about a mutant, with the seeds that they derive from an origin.
+///
+/// # Errors
+/// The campaigns cannot be read.
+pub(super) fn fresh(mutant: &Mutant, built: &Built, origin: &str) -> Result<Vec<Check>, String> {
+    let campaigns = campaigns(&built.root)?;
+    let of_area = campaigns.iter().filter(|one| one.areas.contains(&mutant.area.as_str()));
+    Ok(of_area.filter_map(|campaign| campaign.fresh(origin)).map(Check::Campaign).collect())
 }
 
 /// What a campaign runs in every gate.
@@ -158,10 +193,15 @@ fn named(
     let ["test", owner, program, filter @ ..] = parts.as_slice() else {
         return Err(format!("{words:?} is no check"));
     };
-    let program = format!("{owner} {program}");
-    match tests.iter().any(|test| test.name == program) {
-        true => Ok(vec![Check::Test { program, filter: filter.join(" ") }]),
-        false => Err(format!("no test program {program:?}")),
+    let (program, filter) = (format!("{owner} {program}"), filter.join(" "));
+    let has_tests = |test: &&TestProgram| {
+        test.name == program && test.tests.iter().any(|name| name.contains(&filter))
+    };
+    match tests.iter().find(has_tests) {
+        Some(_) => Ok(vec![Check::Test { program, filter }]),
+        None => {
+            Err(format!("no test program {program:?} has tests with {filter:?} in their names"))
+        }
     }
 }
 
@@ -271,33 +311,40 @@ fn ended(errors: &str) -> End {
     End::Caught { what: last.unwrap_or("it ends without a report").trim().to_owned(), place: None }
 }
 
-/// The test programs in what `cargo test --no-run --message-format=json` printed.
-pub(super) fn test_programs(messages: &str, root: &Path) -> Vec<TestProgram> {
-    let program = |line: &str| {
-        let message: Value = serde_json::from_str(line).ok()?;
-        if message["profile"]["test"] != true {
-            return None;
-        }
-        let executable = PathBuf::from(message["executable"].as_str()?);
-        let manifest = PathBuf::from(message["manifest_path"].as_str()?);
-        let folder = manifest.parent()?.to_owned();
-        let owner = folder.strip_prefix(root.join("crates")).ok()?.display().to_string();
-        let target = &message["target"];
-        let kind = target["kind"][0].as_str()?;
-        let name = if kind == "lib" { "lib" } else { target["name"].as_str()? };
-        Some(TestProgram { name: format!("{owner} {name}"), executable, folder })
-    };
-    let mut programs: Vec<TestProgram> = messages.lines().filter_map(program).collect();
-    // Unit tests first, golden results last.
-    programs.sort_by_key(|test| {
-        let rank = match test.name.split(' ').nth(1) {
-            Some("lib") => 0,
-            Some("corpus" | "golden") => 2,
-            _ => 1,
-        };
-        (rank, test.name.clone())
-    });
-    programs
+/// The test programs in what `cargo test --no-run --message-format=json` printed, unit tests first.
+///
+/// # Errors
+/// One of them cannot list its tests.
+pub(super) fn test_programs(messages: &str, root: &Path) -> Result<Vec<TestProgram>, String> {
+    let mut programs: Vec<TestProgram> =
+        messages.lines().filter_map(|line| test_program(line, root)).collect();
+    programs.sort_by_key(|test| (!test.name.ends_with(" lib"), test.name.clone()));
+    for program in &mut programs {
+        let output =
+            Command::new(&program.executable).args(["--list", "--format", "terse"]).output();
+        let output = output.map_err(|e| format!("{}: {e}", program.executable.display()))?;
+        program.tests = listed(&String::from_utf8_lossy(&output.stdout));
+    }
+    Ok(programs)
+}
+
+fn test_program(message: &str, root: &Path) -> Option<TestProgram> {
+    let message: Value = serde_json::from_str(message).ok()?;
+    if message["profile"]["test"] != true {
+        return None;
+    }
+    let executable = PathBuf::from(message["executable"].as_str()?);
+    let folder = Path::new(message["manifest_path"].as_str()?).parent()?.to_owned();
+    let owner = folder.strip_prefix(root.join("crates")).ok()?.display().to_string();
+    let target = &message["target"];
+    let kind = target["kind"][0].as_str()?;
+    let name = if kind == "lib" { "lib" } else { target["name"].as_str()? };
+    Some(TestProgram { name: format!("{owner} {name}"), executable, folder, tests: Vec::new() })
+}
+
+/// The names in a list of tests.
+fn listed(list: &str) -> Vec<String> {
+    list.lines().filter_map(|line| Some(line.strip_suffix(": test")?.to_owned())).collect()
 }
 
 #[cfg(test)]
@@ -348,12 +395,44 @@ mod tests {
             .to_string()
         };
         let messages = [
-            line("test", "golden", true),
+            line("test", "suite", true),
             line("lib", "nandscape_ftl", true),
             line("bin", "b", false),
         ];
-        let programs = test_programs(&messages.join("\n"), Path::new("/r"));
-        let names: Vec<&str> = programs.iter().map(|test| test.name.as_str()).collect();
-        assert_eq!(names, ["ftl lib", "ftl golden"]);
+        let programs: Vec<String> = messages
+            .iter()
+            .filter_map(|line| Some(test_program(line, Path::new("/r"))?.name))
+            .collect();
+        assert_eq!(programs, ["ftl suite", "ftl lib"]);
+    }
+
+    /// A program of many files is a check for each, unit tests are one.
+    #[test]
+    fn files_are_checks() {
+        let names =
+            "golden::a: test\npblk::map::b: test\npblk::c: test\nhosts::d: test\nx: benchmark\n";
+        let program = |name: &str| TestProgram {
+            name: name.into(),
+            executable: PathBuf::new(),
+            folder: PathBuf::new(),
+            tests: listed(names),
+        };
+        let filters = |name| {
+            let filter = |check| match check {
+                Check::Test { filter, .. } => filter,
+                Check::Campaign(args) => args,
+            };
+            program(name).checks().into_iter().map(filter).collect::<Vec<String>>()
+        };
+        assert_eq!(filters("ftl suite"), ["hosts::", "pblk::", "golden::"]);
+        assert_eq!(filters("ftl lib"), [""]);
+        assert_eq!(
+            named("test ftl suite c", &[], &Seeds::default(), &[program("ftl suite")])
+                .map(|it| it.len()),
+            Ok(1)
+        );
+        assert!(
+            named("test ftl suite e", &[], &Seeds::default(), &[program("ftl suite")]).is_err()
+        );
     }
 }

@@ -34,6 +34,9 @@ pub(crate) struct Options {
     pub(crate) restart: bool,
     /// Run only what the tables name; a mutant that this misses is left for a later run.
     pub(crate) first: bool,
+    /// Run only the fresh seeds that campaigns derive from this origin, such as a commit, and keep no records: what the
+    /// gate's exploring finds.
+    pub(crate) fresh: Option<String>,
     /// Seconds of further campaigns for each mutant that the gate does not catch.
     pub(crate) long: u64,
     /// Print the mutants, and run none.
@@ -74,6 +77,9 @@ pub(crate) fn run(repository: &Repository, options: &Options) -> Result<bool, St
         first: options.first,
         long: options.long,
     };
+    if let Some(origin) = &options.fresh {
+        return runner.explore(&wanted, origin);
+    }
     runner.run_all(&wanted, jobs(options))?;
     let mut rows = Vec::new();
     for (_, mutant) in &wanted {
@@ -124,7 +130,7 @@ fn build(root: &Path, folder: &Path, mutants: &[Mutant]) -> Result<Built, String
         "--locked",
         "--message-format=json",
     ])?;
-    let tests = checks::test_programs(&messages, &copy);
+    let tests = checks::test_programs(&messages, &copy)?;
     Ok(Built { nandscape: target.join("debug/nandscape"), root: copy, tests })
 }
 
@@ -193,21 +199,27 @@ impl Runner<'_> {
         })
     }
 
+    /// Runs the fresh seeds of an origin for each mutant, and returns whether they find all.
+    fn explore(&self, wanted: &[(u32, &Mutant)], origin: &str) -> Result<bool, String> {
+        let mut all = true;
+        for (number, mutant) in wanted {
+            let mut record = Record::of(mutant, &self.sources);
+            for check in checks::fresh(mutant, &self.built, origin)? {
+                if !record.is_caught() {
+                    self.try_check(*number, &check, &mut record)?;
+                }
+            }
+            println!("{}", page::line(&record));
+            all &= record.is_caught();
+        }
+        Ok(all)
+    }
+
     /// Runs checks until one catches the mutant.
     #[expect(clippy::disallowed_methods, reason = "a record has the time that a mutant took")]
     fn run_one(&self, number: u32, mutant: &Mutant) -> Result<Record, String> {
         let from = Instant::now();
-        let mut record = Record {
-            basis: self.sources.clone(),
-            id: mutant.id.clone(),
-            replace: mutant.replace.clone(),
-            check: None,
-            what: None,
-            place: None,
-            seconds: 0.0,
-            checks: 0,
-            long: false,
-        };
+        let mut record = Record::of(mutant, &self.sources);
         let missed = self.standing(mutant)?.is_some();
         let of_gate = if missed { Vec::new() } else { self.checks(mutant)? };
         for check in &of_gate {
@@ -256,25 +268,16 @@ impl Runner<'_> {
     #[expect(clippy::disallowed_methods, reason = "a longer campaign ends after an amount of time")]
     fn run_long(&self, number: u32, mutant: &Mutant, record: &mut Record) -> Result<(), String> {
         let from = Instant::now();
-        let campaigns =
-            checks::of(mutant, &self.built)?.into_iter().filter_map(|check| match check {
-                Check::Campaign(args) if !args.contains("--matrix") => Some(args),
-                _ => None,
-            });
-        let campaigns: Vec<String> = campaigns.collect();
-        if campaigns.is_empty() {
-            return Ok(());
-        }
         for round in 1.. {
-            for args in &campaigns {
+            let checks = checks::fresh(mutant, &self.built, &format!("long {round}"))?;
+            for check in &checks {
                 if record.is_caught() || from.elapsed() > Duration::from_secs(self.long) {
                     return Ok(());
                 }
-                let limit = self.limit(&Check::Campaign(args.clone()))?;
-                let check = Check::Campaign(format!("{args} --first {}", round * 100_000_u64));
-                record.checks += 1;
-                let ran = checks::run(&check, &self.built, number, limit)?;
-                record.note(&check.to_string(), ran.end);
+                self.try_check(number, check, record)?;
+            }
+            if checks.is_empty() {
+                return Ok(());
             }
         }
         Ok(())

@@ -34,6 +34,21 @@ pub(super) struct Record {
 }
 
 impl Record {
+    /// One whose checks have not run; what it stands on if all miss it.
+    pub(super) fn of(mutant: &Mutant, basis: &str) -> Self {
+        Self {
+            basis: basis.to_owned(),
+            id: mutant.id.clone(),
+            replace: mutant.replace.clone(),
+            check: None,
+            what: None,
+            place: None,
+            seconds: 0.0,
+            checks: 0,
+            long: false,
+        }
+    }
+
     /// Notes how its last check ended.
     pub(super) fn note(&mut self, check: &str, end: End) {
         if let End::Caught { what, place } = end {

@@ -25,7 +25,7 @@ pub(super) const ALLOWED: &[Allowed] = &[
     },
     Allowed {
         rule: "virtual-clock",
-        path: "crates/rt/tests/threads.rs",
+        path: "crates/rt/tests/suite/threads.rs",
         about: "`thread`",
         why: "the injector is for other threads; order and outcome are asserted, no times",
     },

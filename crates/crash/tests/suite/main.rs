@@ -1,0 +1,13 @@
+//! Tests of crash campaigns, in one program, as each program links all that it tests.
+//! `cargo test -p nandscape-crash --test suite NAME::` runs those of one file.
+
+mod adversary;
+mod campaign;
+mod checker;
+mod corpus;
+mod ext4;
+mod hosts;
+mod model;
+mod shrinking;
+mod ssd;
+mod toy;

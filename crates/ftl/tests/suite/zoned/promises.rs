@@ -1,0 +1,153 @@
+//! What a zoned SSD promises when it completes a command, each promise beside the variant that leaves it out.
+
+use crate::zoned::driver::{Driver, GEOMETRY, config, holds};
+use nandscape_block::zone::{ZoneAction, ZoneId, ZoneInfo, ZoneState};
+use nandscape_block::{Bio, BlockDevice, BlockError, Flags, Lba, Op, Payload, Reply, Tag};
+use nandscape_ftl::{Ftl, FtlRun, OmittedRule};
+use nandscape_media::{Faults, Layer, OpenChannel, Ppa};
+
+const ZONE: ZoneId = ZoneId(0);
+
+fn driver(omit: Option<OmittedRule>) -> Driver {
+    let run = FtlRun { omit, ..FtlRun::default() };
+    Driver::with("nvmevirt-zn540", Faults::default(), config(), run)
+}
+
+/// Without the save, what a power-safe buffer acknowledged is lost; with it, every sector up to the last of the device
+/// is there.
+#[test]
+fn a_power_safe_buffer_needs_no_flush() {
+    let read = |omit| {
+        let run = FtlRun { omit, ..FtlRun::default() };
+        let config = crate::zoned::power_safe(config());
+        let mut driver = Driver::with("nvmevirt-zn540", Faults::default(), config, run);
+        let last = driver.sectors() - driver.ftl.caps().zone(ZONE).expect("a zone").1.zone_sectors;
+        driver.write(last, 70, Flags::NONE);
+        let now = driver.now;
+        driver.cut(now).read(last)
+    };
+    assert_eq!(read(None), holds(70));
+    assert_eq!(read(Some(OmittedRule::BufferSave)), Ok(Reply::Data(Payload::Run(Tag::ZERO))));
+}
+
+/// Serves a zone management command.
+fn act(driver: &mut Driver, action: ZoneAction) {
+    let bio = Bio { op: Op::Zone(ZONE, action), ..Bio::flush() };
+    assert_eq!(driver.run(bio).result, Ok(Reply::None));
+}
+
+/// The zone after a power cut at once.
+fn after_cut(driver: Driver) -> (ZoneInfo, Driver) {
+    let now = driver.now;
+    let mut driver = driver.cut(now);
+    (report(&mut driver), driver)
+}
+
+/// The report of the zone.
+fn report(driver: &mut Driver) -> ZoneInfo {
+    let report = Bio { op: Op::ZoneReport, lba: Lba(0), sectors: 1, ..Bio::flush() };
+    match driver.run(report).result {
+        Ok(Reply::Zones(zones)) => zones[0],
+        other => panic!("no report: {other:?}"),
+    }
+}
+
+/// Sectors that fill no one-shot page are durable after a flush, and after a write with FUA; without the save log they
+/// are not.
+#[test]
+fn pages_that_are_partly_filled_are_durable() {
+    for (flags, flushes) in [(Flags::NONE, true), (Flags::FUA, false)] {
+        let written = |omit| {
+            let mut driver = driver(omit);
+            driver.write_sectors(0, 3, 70, flags);
+            if flushes {
+                driver.flush();
+            }
+            after_cut(driver)
+        };
+        let (zone, mut driver) = written(None);
+        assert_eq!(zone.written(), 3);
+        let read = driver.run(Bio::read(Lba(0), 3)).result;
+        assert_eq!(read, Ok(Reply::Data(Payload::Run(Tag::new(70)))));
+        assert_eq!(written(Some(OmittedRule::ZoneSave)).0.written(), 0);
+    }
+}
+
+/// A reset is durable with its completion, also where the save log has the first page; without its record the sectors
+/// of that page come back.
+#[test]
+fn a_reset_hides_what_was_saved() {
+    let written = |omit| {
+        let mut driver = driver(omit);
+        driver.write(0, 70, Flags::FUA);
+        act(&mut driver, ZoneAction::Reset);
+        after_cut(driver).0.written()
+    };
+    assert_eq!(written(None), 0);
+    assert_eq!(written(Some(OmittedRule::ResetRecord)), 1);
+}
+
+/// A reset stays durable when a mount is cut short, also where the save log holds what it hid beside something that
+/// counts.
+#[test]
+fn mounts_that_are_cut_short_bring_no_zone_back() {
+    const OTHER: u64 = 4;
+    let staged = || {
+        let mut driver = driver(None);
+        let start = OTHER * driver.ftl.caps().zone(ZONE).expect("a zone").1.zone_sectors;
+        // They fill the first chunk of a unit's log; the record of the reset is in the second.
+        for (lba, tag) in [(0, 70), (start, 80), (1, 71), (2, 72), (start + 1, 81), (start + 2, 82)]
+        {
+            driver.write(lba, tag, Flags::FUA);
+        }
+        act(&mut driver, ZoneAction::Reset);
+        (driver, start)
+    };
+    for commands in 0..60 {
+        let (driver, start) = staged();
+        let now = driver.now;
+        let mut driver = driver.cut_in_mount(now, commands);
+        assert_eq!(report(&mut driver).written(), 0, "after {commands} commands");
+        for index in 0..3 {
+            assert_eq!(driver.read(start + index), holds(80 + index), "after {commands} commands");
+        }
+    }
+}
+
+/// A zone that was finished is full after a flush and a power cut.
+#[test]
+fn a_finished_zone_stays_full() {
+    let mut driver = driver(None);
+    driver.write_sectors(0, 3, 70, Flags::NONE);
+    act(&mut driver, ZoneAction::Finish);
+    driver.flush();
+    assert_eq!(after_cut(driver).0.state, ZoneState::Full);
+}
+
+/// A sector that media lost is an error also when its chunk was copied, as a program of that failed.
+#[test]
+fn what_is_lost_stays_lost_in_copies() {
+    // The first pages of both dies, and then one more of the first.
+    let faults = Faults { programs: [2].into(), ..Faults::default() };
+    let mut driver = Driver::with("nvmevirt-zn540", faults, config(), FtlRun::default());
+    driver.write_sectors(0, 8, 70, Flags::NONE);
+    driver.flush();
+    let lost = places(&driver, 1)[0];
+    driver.ftl.media_mut().inner_mut().mark_unreadable(lost);
+    driver.write_sectors(8, 4, 78, Flags::NONE);
+    driver.flush();
+    assert_eq!(places(&driver, 1).len(), 2, "it was copied");
+    let error = driver.read(1);
+    assert!(matches!(error, Err(BlockError::Io { lba: Lba(1), .. })), "{error:?}");
+    for lba in [0, 2, 3, 8] {
+        assert_eq!(driver.read(lba), holds(70 + lba));
+    }
+}
+
+/// The places of a sector on media.
+fn places(driver: &Driver, lba: u64) -> Vec<Ppa> {
+    let media = driver.ftl.media();
+    let written = |id| (0..media.chunk(id).wp).map(move |sector| GEOMETRY.ppa(id, sector));
+    let all = GEOMETRY.all_chunks().flat_map(written);
+    all.filter(|at| u64::from(media.oob(*at).key) == lba).collect()
+}
