@@ -60,7 +60,7 @@ impl Seeds {
 
 /// The arguments of a campaign with others behind them.
 pub(super) fn with(campaign: &str, rest: &str) -> String {
-    format!("{campaign} {rest}").trim_start().to_owned()
+    format!("{campaign} {rest}").trim().to_owned()
 }
 
 /// The arguments of a campaign that run so many seeds from this one on.
