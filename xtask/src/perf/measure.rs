@@ -1,7 +1,7 @@
-//! Counts instructions: the program under callgrind, on a device that it preconditioned before.
+//! Counts instructions: the program under callgrind, on devices that it made before at full speed.
 
 use super::base::Base;
-use super::loads::{AGE, LOADS, Load, Place, STACK};
+use super::loads::{Job, LOADS, Load, Start, with_length};
 use crate::repository::cores;
 use serde_json::Value;
 use std::collections::VecDeque;
@@ -21,37 +21,82 @@ struct Run {
     commit: String,
 }
 
-/// The stack of [`Place::Cleaned`].
-const CLEANED: [&str; 6] =
-    ["--stack", "f2fs-lfs-ssd", "--set", "media.sectors=64", "--set", "fs.background_gc=false"];
-/// What it is made with beside that: the same volume for both values of `fs.reclaim`.
-const MADE: [&str; 2] = ["--set", "fs.gc_journal_area=true"];
-
 /// The figures of all loads.
 pub(super) fn all(binary: &Path, scratch: &Path) -> Result<Base, String> {
     std::fs::create_dir_all(scratch).map_err(|e| format!("{}: {e}", scratch.display()))?;
-    let bench = Bench { binary, scratch };
-    bench.save_state()?;
-    bench.age()?;
-    let wanted: Vec<(&Load, u64)> =
-        LOADS.iter().flat_map(|load| load.ios().map(|ios| (load, ios))).collect();
-    let found = bench.run_all(&wanted)?;
+    let stripped = scratch.join("nandscape");
+    side_by_side(vec![strip(binary, &stripped)])?;
+    let bench = Bench { binary: &stripped, scratch };
+    let lengths = || LOADS.iter().flat_map(|load| load.lengths.map(|length| (load, length)));
+    let states = States::of(lengths());
+    let made = states.0.iter().enumerate().map(|(number, state)| bench.make(number, state));
+    side_by_side(made.collect::<Result<_, _>>()?)?;
+    let runs = lengths().map(|(load, length)| bench.count(load, length, &states));
+    let reports = side_by_side(runs.collect::<Result<_, _>>()?)?;
     let mut base = Base::default();
-    for (load, runs) in LOADS.iter().zip(found.chunks_exact(2)) {
-        let (short, long) = (&runs[0], &runs[1]);
-        let per_unit = difference(short, long)
+    for (load, reports) in LOADS.iter().zip(reports.chunks_exact(2)) {
+        let [short, long] = [0, 1].map(|at| bench.read(load, load.lengths[at], &reports[at]));
+        let (short, long) = (short?, long?);
+        let per_unit = difference(&short, &long)
             .ok_or_else(|| format!("{}: the longer run did not do more", load.name))?;
         base.instructions.insert(load.name.into(), per_unit);
-        base.commit.clone_from(&long.commit);
+        base.commit = long.commit;
     }
     Ok(base)
 }
 
-/// Instructions per unit of what the longer run does more, to a tenth.
+/// Copies the program without its line tables, which valgrind would read in each run, for a third of a second.
+fn strip(binary: &Path, to: &Path) -> Command {
+    let mut command = Command::new("strip");
+    command.args(["--strip-debug", "-o"]).arg(to).arg(binary);
+    command
+}
+
+/// Instructions per unit of what the longer run does more, to a hundredth.
 fn difference(short: &Run, long: &Run) -> Option<f64> {
     let units = long.units.checked_sub(short.units).filter(|units| *units > 0)?;
     let instructions = long.instructions.checked_sub(short.instructions)?;
-    Some((instructions as f64 / units as f64 * 10.0).round() / 10.0)
+    Some((instructions as f64 / units as f64 * 100.0).round() / 100.0)
+}
+
+/// The saved states that runs start from, each once.
+struct States(Vec<State>);
+
+/// A state: arguments of its stack, and how it is made.
+#[derive(PartialEq, Eq)]
+struct State {
+    stack: Vec<String>,
+    start: Start,
+}
+
+impl State {
+    /// What a run of this length starts from; none on a fresh device.
+    fn of(load: &Load, length: u64) -> Option<Self> {
+        Some(Self { stack: arguments(load.stack, length), start: load.start? })
+    }
+}
+
+impl States {
+    fn of<'a>(runs: impl Iterator<Item = (&'a Load, u64)>) -> Self {
+        let mut states = Vec::new();
+        for state in runs.filter_map(|(load, length)| State::of(load, length)) {
+            if !states.contains(&state) {
+                states.push(state);
+            }
+        }
+        Self(states)
+    }
+
+    /// The number of the state that a run starts from.
+    fn number(&self, load: &Load, length: u64) -> Option<usize> {
+        let wanted = State::of(load, length)?;
+        self.0.iter().position(|state| *state == wanted)
+    }
+}
+
+/// Arguments of a run of this length.
+fn arguments(texts: &[&str], length: u64) -> Vec<String> {
+    texts.iter().map(|text| with_length(text, length)).collect()
 }
 
 impl Bench<'_> {
@@ -59,93 +104,59 @@ impl Bench<'_> {
         self.scratch.join(name)
     }
 
-    /// Preconditions the device, at full speed.
-    fn save_state(&self) -> Result<(), String> {
-        let mut command = Command::new(self.binary);
-        command.args(["state", "save", "--stack", STACK, "--output"]).arg(self.file("state"));
-        run(&mut command).map(|_| ())
+    fn state_file(&self, number: usize) -> PathBuf {
+        self.file(&format!("{number}.state"))
     }
 
-    /// Ages a file on F2FS, at full speed.
-    fn age(&self) -> Result<(), String> {
-        let job = self.file("age.fio");
-        std::fs::write(&job, AGE).map_err(|e| format!("{}: {e}", job.display()))?;
-        let mut command = Command::new(self.binary);
-        command
-            .arg("run")
-            .arg(&job)
-            .args(CLEANED)
-            .args(MADE)
-            .arg("--save-state")
-            .arg(self.file("aged"));
-        run(&mut command).map(|_| ())
+    fn result_file(&self, load: &Load, length: u64) -> PathBuf {
+        self.file(&format!("{}-{length}.json", load.name))
     }
 
-    /// Runs of so many I/Os, in this order: one per core at a time, which changes no count of instructions.
-    fn run_all(&self, wanted: &[(&Load, u64)]) -> Result<Vec<Run>, String> {
-        let cores = cores();
-        let (mut started, mut found) = (VecDeque::new(), Vec::new());
-        for &(load, ios) in wanted {
-            if started.len() == cores {
-                found.extend(started.pop_front().map(Started::end).transpose()?);
+    /// Writes a job to a file.
+    fn write(&self, name: &str, job: Job, length: u64) -> Result<PathBuf, String> {
+        let file = self.file(&format!("{name}.{}", job.extension()));
+        std::fs::write(&file, job.text(length)).map_err(|e| format!("{}: {e}", file.display()))?;
+        Ok(file)
+    }
+
+    /// Makes a state.
+    fn make(&self, number: usize, State { stack, start }: &State) -> Result<Command, String> {
+        let mut command = Command::new(self.binary);
+        match *start {
+            Start::Preconditioned => {
+                command.args(["state", "save", "--output"]).arg(self.state_file(number));
             }
-            started.push_back(self.start(load, ios)?);
+            Start::Aged(job, arguments) => {
+                command.arg("run").arg(self.write(&format!("{number}-age"), job, 0)?);
+                command.args(["--no-state-cache", "--save-state"]).arg(self.state_file(number));
+                command.args(arguments);
+            }
         }
-        for last in started {
-            found.push(last.end()?);
-        }
-        Ok(found)
+        command.args(stack);
+        Ok(command)
     }
 
-    fn start<'a>(&self, load: &'a Load, ios: u64) -> Result<Started<'a>, String> {
-        let job = self.file(&format!("{}-{ios}.fio", load.name));
-        let result = self.file(&format!("{}-{ios}.json", load.name));
-        std::fs::write(&job, load.job(ios)).map_err(|e| format!("{}: {e}", job.display()))?;
+    /// Runs a load under callgrind.
+    fn count(&self, load: &Load, length: u64, states: &States) -> Result<Command, String> {
         let mut command = Command::new("valgrind");
-        command.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]);
-        command.arg(self.binary).arg("run").arg(&job);
-        match load.place {
-            Place::Preconditioned => {
-                command.args(["--stack", STACK, "--state"]).arg(self.file("state"));
-            }
-            Place::Fresh => {
-                let fresh = ["--no-state-cache", "--set", "precondition.recipe=none"];
-                command.args(["--stack", STACK]).args(fresh);
-            }
-            Place::Cleaned(reclaim) => {
-                command.args(CLEANED).args(["--set", "fs.format=false"]);
-                command.arg("--set").arg(format!("fs.reclaim={reclaim}"));
-                command.arg("--state").arg(self.file("aged"));
-            }
-            // So little memory that most overwrites are written back.
-            Place::File(stack) => {
-                let small = ["--set", "media.sectors=64", "--set", "host.memory=64MiB"];
-                command.args(["--stack", stack, "--no-state-cache"]).args(small);
-            }
-        }
-        command.args(["--output-format", "json", "--output"]).arg(&result);
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
-        let child = command.spawn().map_err(|error| format!("valgrind: {error}"))?;
-        Ok(Started { load, child, result })
+        command.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]).arg(self.binary);
+        command.arg("run").arg(self.write(&format!("{}-{length}", load.name), load.job, length)?);
+        command.args(arguments(load.stack, length)).args(arguments(load.run, length));
+        match states.number(load, length) {
+            Some(number) => command.arg("--state").arg(self.state_file(number)),
+            None => command.arg("--no-state-cache"),
+        };
+        command.args(["--output-format=json", "--output"]).arg(self.result_file(load, length));
+        Ok(command)
     }
-}
 
-/// A run that goes on.
-struct Started<'a> {
-    load: &'a Load,
-    child: Child,
-    result: PathBuf,
-}
-
-impl Started<'_> {
-    /// Waits for its end.
-    fn end(self) -> Result<Run, String> {
-        let Self { load, child, result } = self;
-        let output = succeeded("valgrind", child.wait_with_output())?;
+    /// Reads what such a run counted.
+    fn read(&self, load: &Load, length: u64, output: &Output) -> Result<Run, String> {
         let instructions = collected(&String::from_utf8_lossy(&output.stderr))
             .ok_or("callgrind reports no instructions")?;
+        let file = self.result_file(load, length);
         let text =
-            std::fs::read_to_string(&result).map_err(|e| format!("{}: {e}", result.display()))?;
+            std::fs::read_to_string(&file).map_err(|e| format!("{}: {e}", file.display()))?;
         let result: Value = serde_json::from_str(&text).map_err(|e| e.to_string())?;
         let missing = || format!("{}: the result does not count {}s", load.name, load.unit.name());
         let units = load.unit.count(&result).ok_or_else(missing)?;
@@ -154,20 +165,45 @@ impl Started<'_> {
     }
 }
 
-/// What a program wrote that has succeeded.
-fn run(command: &mut Command) -> Result<Output, String> {
-    let program = command.get_program().to_string_lossy().into_owned();
-    succeeded(&program, command.output())
+/// Runs commands, one per core at a time, which changes no count of instructions. What they wrote, in the order of the commands.
+fn side_by_side(commands: Vec<Command>) -> Result<Vec<Output>, String> {
+    let cores = cores();
+    let (mut started, mut found) = (VecDeque::new(), Vec::new());
+    for command in commands {
+        if started.len() == cores {
+            found.extend(started.pop_front().map(Started::end).transpose()?);
+        }
+        started.push_back(Started::of(command)?);
+    }
+    for last in started {
+        found.push(last.end()?);
+    }
+    Ok(found)
 }
 
-/// The same of one that has ended.
-fn succeeded(program: &str, output: std::io::Result<Output>) -> Result<Output, String> {
-    let output = output.map_err(|error| format!("{program}: {error}"))?;
-    if output.status.success() {
-        return Ok(output);
+/// A command that goes on.
+struct Started {
+    command: Command,
+    child: Child,
+}
+
+impl Started {
+    fn of(mut command: Command) -> Result<Self, String> {
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+        let child = command.spawn().map_err(|error| format!("{command:?}: {error}"))?;
+        Ok(Self { command, child })
     }
-    let text = String::from_utf8_lossy(&output.stderr);
-    Err(format!("{program}: {}\n{text}", output.status))
+
+    /// Waits until it has succeeded.
+    fn end(self) -> Result<Output, String> {
+        let Self { command, child } = self;
+        let output = child.wait_with_output().map_err(|error| format!("{command:?}: {error}"))?;
+        if output.status.success() {
+            return Ok(output);
+        }
+        let text = String::from_utf8_lossy(&output.stderr);
+        Err(format!("{command:?}: {}\n{text}", output.status))
+    }
 }
 
 /// The instructions in callgrind's report: `==12== Collected : 1234`.
@@ -190,6 +226,26 @@ mod tests {
         assert_eq!(difference(&of(1_000_500, 10), &of(1_003_500, 40)), Some(100.0));
         assert_eq!(difference(&of(1_000, 10), &of(2_000, 10)), None);
         assert_eq!(difference(&of(2_000, 10), &of(1_000, 20)), None);
+    }
+
+    /// A load whose length scales its device has a state for each length; loads on the same device share one.
+    #[test]
+    fn states_are_made_once() {
+        let load = |name: &str| LOADS.iter().find(|load| load.name == name).unwrap();
+        let number =
+            |states: &States, name, at: usize| states.number(load(name), load(name).lengths[at]);
+        let runs = ["steady", "read", "state", "empty"].map(load);
+        let states =
+            States::of(runs.iter().flat_map(|load| load.lengths.map(|length| (*load, length))));
+        assert_eq!(states.0.len(), 3);
+        for (name, numbers) in [
+            ("steady", [Some(0), Some(0)]),
+            ("read", [Some(0), Some(0)]),
+            ("state", [Some(1), Some(2)]),
+            ("empty", [None, None]),
+        ] {
+            assert_eq!([0, 1].map(|at| number(&states, name, at)), numbers, "{name}");
+        }
     }
 
     #[test]
