@@ -63,8 +63,9 @@ pub(crate) fn run(repository: &Repository, options: &Options) -> Result<bool, St
     }
     let folder =
         std::path::absolute(repository.target()).map_err(|e| e.to_string())?.join("mutants");
-    let built = build(&root, &folder, &all)?;
+    // Before the copy is made: what changes later is not what runs.
     let basis = Basis::open(&root, &folder)?;
+    let built = build(&root, &folder, &all)?;
     let sources = basis.of_sources()?;
     let limits = Limits::open(&folder.join("limits.jsonl"), &sources, options.restart)?;
     let records = Records::open(&root.join(RECORDS), options.restart)?;
