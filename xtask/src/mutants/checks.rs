@@ -427,12 +427,13 @@ mod tests {
         assert_eq!(filters("ftl suite"), ["hosts::", "pblk::", "golden::"]);
         assert_eq!(filters("ftl lib"), [""]);
         assert_eq!(
-            named("test ftl suite c", &[], &Seeds::default(), &[program("ftl suite")])
+            named("test ftl suite pblk::c", &[], &Seeds::default(), &[program("ftl suite")])
                 .map(|it| it.len()),
             Ok(1)
         );
         assert!(
-            named("test ftl suite e", &[], &Seeds::default(), &[program("ftl suite")]).is_err()
+            named("test ftl suite none_such", &[], &Seeds::default(), &[program("ftl suite")])
+                .is_err()
         );
     }
 }
