@@ -51,12 +51,13 @@ impl Repository {
         }
     }
 
-    /// Builds the program as tests use it, with debug assertions and overflow checks, and returns its path.
+    /// Builds the program with debug assertions and overflow checks, and returns its path. It is the one that tests run: built
+    /// alone, its dependencies would have other features, and all would be compiled once more.
     ///
     /// # Errors
     /// It does not build.
     pub(crate) fn checked_binary(&self) -> Result<PathBuf, String> {
-        self.built(&["build", "--quiet", "--locked"], "debug")
+        self.built(&["test", "--workspace", "--no-run", "--quiet", "--locked"], "debug")
     }
 
     /// Builds the program and returns its path.

@@ -122,7 +122,6 @@ fn build(root: &Path, folder: &Path, mutants: &[Mutant]) -> Result<Built, String
             }
         }
     };
-    cargo(&["build", "--quiet", "--locked"])?;
     let messages = cargo(&[
         "test",
         "--workspace",
