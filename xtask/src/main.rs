@@ -31,7 +31,9 @@ const USAGE: &str = "usage: cargo xtask tidy
        cargo xtask campaigns long NAME [--jobs N] [--restart]   a long campaign, resumed where it was interrupted
        cargo xtask night [--restart] [PART...]      what is too long for the gate, resumed where it was interrupted
        cargo xtask night --due                      parts of it that the gate runs: what they cover changed
-       cargo xtask fuzz [TARGET] [--seconds N]      parsers and image readers under libFuzzer, N seconds each (60)
+       cargo xtask fuzz [TARGET] --explore [--cpu-seconds N] [--seed S] [--jobs N]   parsers and image readers under
+                                                    libFuzzer, N CPU seconds each (60); what it finds is merged
+       cargo xtask fuzz [TARGET] --merge            merges what was found earlier into fuzz/corpus
        cargo xtask fuzz TARGET --input FILE         a target with the input of a finding alone
        cargo xtask rules [--seeds N] [--cuts N] [--only ARGUMENTS]   seeds and cuts that find each safety rule missing;
                                                     of campaigns whose arguments contain these, such as f2fs
@@ -103,19 +105,31 @@ fn perf_options(args: &[&str]) -> Option<perf::Options> {
 }
 
 fn fuzz_options(args: &[&str]) -> Option<fuzz::Options> {
-    let mut options = fuzz::Options::default();
+    let (target, task) = match args {
+        [target, task @ ..] if !target.starts_with('-') => (Some((*target).to_owned()), task),
+        task => (None, task),
+    };
+    let task = match task {
+        ["--explore", rest @ ..] => fuzz::Task::Explore(exploration(rest)?),
+        ["--merge"] => fuzz::Task::Merge,
+        ["--input", file] => fuzz::Task::Input(PathBuf::from(file)),
+        _ => return None,
+    };
+    Some(fuzz::Options { target, task })
+}
+
+fn exploration(args: &[&str]) -> Option<fuzz::Exploration> {
+    let mut exploration = fuzz::Exploration::default();
     let mut args = args.iter();
     while let Some(arg) = args.next() {
         match *arg {
-            "--seconds" => options.seconds = args.next()?.parse().ok()?,
-            "--input" => options.input = Some(PathBuf::from(args.next()?)),
-            target if options.target.is_none() && !target.starts_with('-') => {
-                options.target = Some(target.to_owned());
-            }
+            "--cpu-seconds" => exploration.cpu_seconds = args.next()?.parse().ok()?,
+            "--seed" => exploration.seed = args.next()?.parse().ok()?,
+            "--jobs" => exploration.jobs = args.next()?.parse().ok()?,
             _ => return None,
         }
     }
-    Some(options)
+    Some(exploration)
 }
 
 fn mutant_options(args: &[&str]) -> Option<mutants::Options> {

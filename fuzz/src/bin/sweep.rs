@@ -1,23 +1,4 @@
-//! Sweep files with the stacks, jobs and workloads that they name, all in the input.
+//! Sweep files under libFuzzer (`nandscape_inputs::sweep`).
 #![no_main]
 
-use libfuzzer_sys::fuzz_target;
-use nandscape_fuzz::grid::points;
-use nandscape_fuzz::input::Files;
-use nandscape_lab::stack::document::parse;
-use nandscape_lab::sweep::Sweep;
-
-/// Points up to which a sweep is read.
-const POINTS_MAX: usize = 64;
-
-fuzz_target!(|input: &[u8]| {
-    let Some(files) = Files::of(input) else { return };
-    let Ok(table) = parse(&"sweep.toml".into(), files.first) else { return };
-    if points(&table) > POINTS_MAX {
-        return;
-    }
-    let Ok(sweep) = Sweep::parse("sweep.toml", files.first, &files) else { return };
-    assert!(sweep.runs() > 0);
-    drop((sweep.notices(), sweep.device_differences()));
-    sweep.cases.iter().for_each(|case| drop(case.label()));
-});
+libfuzzer_sys::fuzz_target!(|input: &[u8]| nandscape_inputs::sweep(input));

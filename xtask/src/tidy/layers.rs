@@ -5,7 +5,7 @@ use super::tree::File;
 use super::{Finding, Tree};
 
 /// Each crate with the crates that it may depend on.
-const LAYERS: [(&str, &[&str]); 15] = [
+const LAYERS: [(&str, &[&str]); 16] = [
     ("column", &[]),
     ("corpus", &[]),
     ("heap", &[]),
@@ -27,6 +27,7 @@ const LAYERS: [(&str, &[&str]); 15] = [
             "paper", "heap",
         ],
     ),
+    ("inputs", &["rt", "block", "media", "ftl", "fs", "workload", "lab", "report", "paper"]),
 ];
 
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {

@@ -1,11 +1,11 @@
 //! Seeds of fuzz targets: what the repository has of each kind of input, in the form in which targets read it.
 //!
-//! Targets that read several texts take them from one input, each but the first after a line `=== NAME`
-//! (`fuzz/src/input.rs`): a text gets those files of its folder that it names.
+//! Targets that read several texts take them from one input, each but the first after a line `=== NAME` (`input.rs`): a
+//! text gets those files of its folder that it names.
 
-use crate::files::{listed, text};
 use std::collections::BTreeMap;
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// The first byte of a trace whose format is to be recognised.
@@ -14,39 +14,6 @@ const ANY_FORMAT: u8 = 0x1f;
 const CHOICES: u8 = 8;
 /// Bytes of seeds without a meaning.
 const NOISE: usize = 96;
-
-/// Puts the seeds of a target into a folder.
-///
-/// # Errors
-/// What cannot be read or written.
-pub(super) fn collect(root: &Path, target: &str, folder: &Path) -> Result<(), String> {
-    let mut seeds = match target {
-        "job" => each(root, JOBS, with_named)?,
-        "command_line" => {
-            each(root, JOBS, |file, _| text(file).map(|text| options(&text).into_bytes()))?
-        }
-        "wml" => each(root, WORKLOADS, |file, _| text(file).map(String::into_bytes))?,
-        "stack" => each(root, &[("crates/lab/stacks", "toml")], |file, _| {
-            text(file).map(String::into_bytes)
-        })?,
-        "trace" => each(root, TRACES, |file, _| Ok([&[ANY_FORMAT][..], &bytes(file)?].concat()))?,
-        "sweep" => each(root, SWEEPS, with_named)?,
-        "paper" => {
-            BTreeMap::from([("tiny".to_owned(), paper(&root.join("crates/paper/tests/tiny"))?)])
-        }
-        "results" => each(root, &[("crates/paper/src/checks", "json")], |file, _| bytes(file))?,
-        _ => (0..CHOICES).map(|choice| (format!("noise-{choice}"), noise(choice))).collect(),
-    };
-    let own = root.join("fuzz/seeds").join(target);
-    for file in listed(&own).unwrap_or_default() {
-        seeds.insert(name(&file), bytes(&file)?);
-    }
-    for (name, seed) in seeds {
-        let file = folder.join(name);
-        fs::write(&file, seed).map_err(|e| format!("{}: {e}", file.display()))?;
-    }
-    Ok(())
-}
 
 /// Folders, and how the names of the files there end that are seeds.
 type Sources = &'static [(&'static str, &'static str)];
@@ -62,9 +29,41 @@ const WORKLOADS: Sources = &[
     ("examples", "f"),
     ("papers/gcj", "f"),
 ];
+const STACKS: Sources = &[("crates/lab/stacks", "toml")];
 const TRACES: Sources = &[("crates/workload/tests/traces", "")];
 const SWEEPS: Sources =
     &[("examples", "toml"), ("papers/gcj", "toml"), ("crates/paper/tests/tiny", "toml")];
+const PAPER: &str = "crates/paper/tests/tiny";
+const RESULTS: Sources = &[("crates/paper/src/checks", "json")];
+/// A folder for each target whose seeds are no files of something else.
+const OWN: &str = "fuzz/seeds";
+
+/// The seeds of a target by their names; `root` is the repository.
+///
+/// # Errors
+/// What cannot be read.
+pub fn of(root: &Path, target: &str) -> Result<BTreeMap<String, Vec<u8>>, String> {
+    let mut seeds = match target {
+        "job" => each(root, JOBS, with_named)?,
+        "command_line" => {
+            each(root, JOBS, |file, _| text(file).map(|text| options(&text).into_bytes()))?
+        }
+        "wml" => each(root, WORKLOADS, |file, _| bytes(file))?,
+        "stack" => each(root, STACKS, |file, _| bytes(file))?,
+        "trace" => each(root, TRACES, |file, _| Ok([&[ANY_FORMAT][..], &bytes(file)?].concat()))?,
+        "sweep" => each(root, SWEEPS, with_named)?,
+        "paper" => BTreeMap::from([("tiny".to_owned(), paper(&root.join(PAPER))?)]),
+        "results" => each(root, RESULTS, |file, _| bytes(file))?,
+        _ => (0..CHOICES).map(|choice| (format!("noise-{choice}"), noise(choice))).collect(),
+    };
+    let own = root.join(OWN).join(target);
+    if own.is_dir() {
+        for file in listed(&own)? {
+            seeds.insert(name(&file), bytes(&file)?);
+        }
+    }
+    Ok(seeds)
+}
 
 /// A seed of each file of the sources, made by `make` of the file and the files beside it.
 fn each(
@@ -88,6 +87,20 @@ fn has_end(file: &Path, end: &str) -> bool {
 
 fn name(file: &Path) -> String {
     file.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+/// The files of a folder, in order of their names.
+fn listed(folder: &Path) -> Result<Vec<PathBuf>, String> {
+    let failed = |e: io::Error| format!("{}: {e}", folder.display());
+    let entries = fs::read_dir(folder).map_err(failed)?.collect::<io::Result<Vec<_>>>();
+    let mut files: Vec<PathBuf> = entries.map_err(failed)?.iter().map(fs::DirEntry::path).collect();
+    files.retain(|file| file.is_file());
+    files.sort();
+    Ok(files)
+}
+
+fn text(file: &Path) -> Result<String, String> {
+    fs::read_to_string(file).map_err(|e| format!("{}: {e}", file.display()))
 }
 
 fn bytes(file: &Path) -> Result<Vec<u8>, String> {
@@ -147,20 +160,16 @@ mod tests {
     /// Every target has seeds, and those of several texts hold what they name.
     #[test]
     fn every_target_has_seeds() {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-        let scratch = std::env::temp_dir().join(format!("nandscape-seeds-{}", std::process::id()));
-        for target in super::super::targets(&root).unwrap() {
-            let folder = scratch.join(&target);
-            fs::create_dir_all(&folder).unwrap();
-            collect(&root, &target, &folder).unwrap();
-            assert!(!listed(&folder).unwrap().is_empty(), "{target}");
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        for (target, _) in crate::TARGETS {
+            assert!(!of(&root, target).unwrap().is_empty(), "{target}");
         }
-        let sweep = text(&scratch.join("sweep/2-space.toml")).unwrap();
+        let sweep = of(&root, "sweep").unwrap().remove("2-space.toml").unwrap();
+        let sweep = String::from_utf8(sweep).unwrap();
         assert!(
             sweep.contains("\n=== small.toml\n") && sweep.contains("\n=== mixed.fio\n"),
             "{sweep}"
         );
-        fs::remove_dir_all(&scratch).unwrap();
     }
 
     /// The options before the first name are those of `[global]`.

@@ -3,8 +3,7 @@
 use nandscape_lab::stack::document::{Table, Value};
 
 /// Points of the grids of a sweep or a paper, all multiplied with each other: at least as many as any sweep of them has.
-#[must_use]
-pub fn points(table: &Table) -> usize {
+pub(crate) fn points(table: &Table) -> usize {
     let of_key = |key: &str, value: &Value| match (key, value) {
         ("grid", Value::Table(below)) => combinations(below),
         ("stacks" | "jobs", Value::Array(values)) => values.len(),

@@ -9,23 +9,21 @@ use std::path::Path;
 const MARK: &str = "=== ";
 
 /// Whole numbers out of bytes; zeroes after their end.
-pub struct Numbers<'a>(&'a [u8]);
+pub(crate) struct Numbers<'a>(&'a [u8]);
 
 impl<'a> Numbers<'a> {
     /// Out of these bytes.
-    #[must_use]
-    pub const fn new(bytes: &'a [u8]) -> Self {
+    pub(crate) const fn new(bytes: &'a [u8]) -> Self {
         Self(bytes)
     }
 
     /// Whether all bytes were read.
-    #[must_use]
-    pub const fn is_empty(&self) -> bool {
+    pub(crate) const fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
     /// The next number, of so many bytes.
-    pub fn number<const BYTES: usize>(&mut self) -> u64 {
+    pub(crate) fn number<const BYTES: usize>(&mut self) -> u64 {
         let mut number = [0; 8];
         let length = BYTES.min(self.0.len());
         let (bytes, rest) = self.0.split_at(length);
@@ -35,28 +33,26 @@ impl<'a> Numbers<'a> {
     }
 
     /// The next number below `end`.
-    pub fn below(&mut self, end: usize) -> usize {
+    pub(crate) fn below(&mut self, end: usize) -> usize {
         (self.number::<4>() as usize).checked_rem(end).unwrap_or(0)
     }
 
     /// The bytes that were not read.
-    #[must_use]
-    pub const fn rest(self) -> &'a [u8] {
+    pub(crate) const fn rest(self) -> &'a [u8] {
         self.0
     }
 }
 
 /// The texts of files in one input. There are no other files, and no variables.
-pub struct Files<'a> {
+pub(crate) struct Files<'a> {
     /// The first, which has no name.
-    pub first: &'a str,
+    pub(crate) first: &'a str,
     others: BTreeMap<&'a str, &'a str>,
 }
 
 impl<'a> Files<'a> {
     /// Those of an input; `None`: it is no text.
-    #[must_use]
-    pub fn of(input: &'a [u8]) -> Option<Self> {
+    pub(crate) fn of(input: &'a [u8]) -> Option<Self> {
         let text = std::str::from_utf8(input).ok()?;
         let mut files = Self { first: "", others: BTreeMap::new() };
         let (mut name, mut from, mut at) = (None, 0, 0);
@@ -79,12 +75,12 @@ impl<'a> Files<'a> {
     }
 
     /// Takes out the text of this name; nothing without one.
-    pub fn take(&mut self, name: &str) -> &'a str {
+    pub(crate) fn take(&mut self, name: &str) -> &'a str {
         self.others.remove(name).unwrap_or_default()
     }
 
     /// The others, in order of their names.
-    pub fn others(&self) -> impl Iterator<Item = (&'a str, &'a str)> {
+    pub(crate) fn others(&self) -> impl Iterator<Item = (&'a str, &'a str)> {
         self.others.iter().map(|(name, text)| (*name, *text))
     }
 }

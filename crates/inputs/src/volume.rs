@@ -32,19 +32,19 @@ const DEADLINE: Nanos = Nanos::from_secs(3_600);
 type Block = [u8; PAGE];
 
 /// A kind of volume, and how it is mounted.
-pub struct Variant {
+pub(crate) struct Variant {
     /// Features, turned off by `^` before the name.
-    pub features: &'static [&'static str],
+    pub(crate) features: &'static [&'static str],
     /// Choices of the mount: keys and values as in `[fs]`.
-    pub choices: &'static [(&'static str, &'static str)],
+    pub(crate) choices: &'static [(&'static str, &'static str)],
     /// Whether there is room for a GC journal.
-    pub gc_journal: bool,
+    pub(crate) gc_journal: bool,
     /// Unmounted; otherwise the mount has to recover.
-    pub clean: bool,
+    pub(crate) clean: bool,
 }
 
 /// A volume that is sound.
-pub struct Volume {
+pub(crate) struct Volume {
     config: FsConfig,
     image: Rc<Vec<u8>>,
     /// The blocks that hold metadata.
@@ -56,8 +56,7 @@ impl Volume {
     ///
     /// # Panics
     /// If it cannot be made.
-    #[must_use]
-    pub fn new(kind: FsKind, sectors: u64, variant: &Variant) -> Self {
+    pub(crate) fn new(kind: FsKind, sectors: u64, variant: &Variant) -> Self {
         let features: Vec<String> =
             variant.features.iter().map(|name| (*name).to_owned()).collect();
         let request = FormatRequest {
@@ -136,7 +135,7 @@ enum Use {
 
 /// Damages one of the volumes as an input says, and uses it; `shown` are structures of which one is shown, and `seal` may
 /// recompute checksums.
-pub fn try_damaged(
+pub(crate) fn try_damaged(
     volumes: &[Volume],
     shown: &[&'static str],
     seal: fn(&Block, &mut Block),

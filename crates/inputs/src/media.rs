@@ -1,4 +1,5 @@
-//! Small devices of every kind of FTL, whose media were written and are changed sector by sector before they are mounted.
+//! Media of a small device of each kind of FTL, which was written, in which sectors or chunks are changed: they are mounted,
+//! read and written. The first byte chooses the kind.
 
 use crate::input::Numbers;
 use nandscape_block::region::RegionKind;
@@ -81,16 +82,26 @@ fn small_devices() -> [(Geometry, FtlConfig); 5] {
     ]
 }
 
+thread_local! {
+    static DEVICES: Vec<Device> = Device::all();
+}
+
+/// Changes the media of a device and uses it.
+pub fn media(input: &[u8]) {
+    let mut numbers = Numbers::new(input);
+    let choice = numbers.number::<1>() as usize;
+    DEVICES.with(|devices| devices[choice % devices.len()].try_changed(&mut numbers));
+}
+
 /// A device that was written, without power.
-pub struct Device {
+struct Device {
     config: FtlConfig,
     content: Content,
 }
 
 impl Device {
     /// One of each kind.
-    #[must_use]
-    pub fn all() -> Vec<Self> {
+    fn all() -> Vec<Self> {
         small_devices().into_iter().map(|(geometry, config)| Self::new(geometry, config)).collect()
     }
 
@@ -117,7 +128,7 @@ impl Device {
     ///
     /// # Panics
     /// A bio never ends.
-    pub fn try_changed(&self, numbers: &mut Numbers<'_>) {
+    fn try_changed(&self, numbers: &mut Numbers<'_>) {
         let mut content = self.content.clone();
         for _ in 0..CHANGES {
             if numbers.is_empty() {
