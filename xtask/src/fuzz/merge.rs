@@ -137,6 +137,19 @@ mod tests {
         assert!(SHARES_KIB.iter().map(|(_, kib)| kib << 10).sum::<u64>() <= BYTES_MAX);
     }
 
+    /// The committed corpus of each target is within its share; no other is committed.
+    #[test]
+    fn corpora_are_within_their_shares() {
+        let folders = fs::read_dir(root().join("fuzz/corpus")).unwrap();
+        for folder in folders.map(|entry| entry.unwrap().path()) {
+            let target = name(&folder);
+            let share = share(&target).unwrap_or_else(|| panic!("{target} is no target"));
+            let files = listed(&folder).unwrap();
+            let bytes: u64 = files.iter().map(|file| size(file).unwrap()).sum();
+            assert!(bytes <= share, "{target}: {bytes} bytes, of at most {share}");
+        }
+    }
+
     /// What is kept depends on sizes and names alone.
     #[test]
     fn small_files_are_kept() {

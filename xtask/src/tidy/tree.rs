@@ -1,10 +1,14 @@
 //! The files that tidy looks at: what git tracks, or would track; without git, everything but the
-//! build directory. Of files that are not UTF-8 text only the path is known. Paths are relative, with `/`.
+//! build directory. Of files that are not UTF-8 text, and of inputs that a fuzzer made, only the path is known. Paths are
+//! relative, with `/`.
 
 use super::source;
 use std::io;
 use std::path::Path;
 use std::process::Command;
+
+/// Inputs that a fuzzer made: what some of them hold looks like text.
+const FUZZED: &str = "fuzz/corpus/";
 
 /// A text file of the repository.
 pub(crate) struct File {
@@ -48,7 +52,7 @@ impl File {
 pub(crate) struct Tree {
     /// Text files.
     pub(crate) files: Vec<File>,
-    /// Paths of the others: pictures.
+    /// Paths of the others: pictures, and inputs that a fuzzer made.
     pub(super) others: Vec<String>,
 }
 
@@ -60,8 +64,8 @@ impl Tree {
             // Tracked, but deleted or moved in the work tree.
             let Ok(bytes) = std::fs::read(root.join(&path)) else { continue };
             match String::from_utf8(bytes) {
-                Ok(text) => files.push(File::new(path, text)),
-                Err(_) => others.push(path),
+                Ok(text) if !path.starts_with(FUZZED) => files.push(File::new(path, text)),
+                _ => others.push(path),
             }
         }
         Ok(Self { files, others })
@@ -119,6 +123,14 @@ mod tests {
         let paths = walk(Path::new(env!("CARGO_MANIFEST_DIR")), "").unwrap();
         assert!(paths.contains(&"src/tidy/tree.rs".to_owned()));
         assert!(paths.contains(&"Cargo.toml".to_owned()));
+    }
+
+    /// Rules do not look into what a fuzzer made, but know that it is there.
+    #[test]
+    fn fuzzed_inputs_are_no_texts() {
+        let tree = Tree::load(&Path::new(env!("CARGO_MANIFEST_DIR")).join("..")).unwrap();
+        assert!(!tree.files.iter().any(|file| file.path.starts_with(FUZZED)));
+        assert!(tree.others.iter().any(|path| path.starts_with(FUZZED)));
     }
 
     #[test]
