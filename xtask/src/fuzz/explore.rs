@@ -1,6 +1,6 @@
 //! Exploring: targets search for inputs that reach new code, each for a number of CPU seconds, some of them at once.
 //!
-//! libFuzzer knows limits on the wall only. So the CPU time of each target is read from `/proc`, and SIGUSR1 ends a target
+//! libFuzzer knows limits on the wall only. So the CPU time of each target is looked at, and SIGUSR1 ends a target
 //! whose time is over as libFuzzer itself would. A search begins with the committed corpus, the seeds and what explorations
 //! on this machine found before. An input that took too long on the wall, but not alone (`fuzzer`), ends a run of the target
 //! and not its search: another run follows, with a seed of its own. A finding ends the search, because the next run would
@@ -8,6 +8,7 @@
 
 use super::Exploration;
 use super::fuzzer::Fuzzer;
+use crate::cpu;
 use std::collections::VecDeque;
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -16,8 +17,6 @@ use std::time::Duration;
 
 /// How often running targets are looked at.
 const POLL: Duration = Duration::from_millis(100);
-/// Ticks of a second in what Linux reports of processes (`USER_HZ`).
-const TICKS_PER_S: f64 = 100.0;
 /// How libFuzzer names an input that took too long on the wall.
 const TIMEOUT: &str = "timeout-";
 
@@ -156,10 +155,7 @@ impl Run {
     fn ended(&mut self) -> Result<Option<bool>, String> {
         let target = &self.search.target;
         let pid = self.child.id();
-        let stat = format!("/proc/{pid}/stat");
-        let text = std::fs::read_to_string(&stat).map_err(|e| format!("{stat}: {e}"))?;
-        let ticks = ticks(&text).ok_or_else(|| format!("{stat}: no times"))?;
-        self.search.used_s = self.before_s + ticks as f64 / TICKS_PER_S;
+        self.search.used_s = self.before_s + cpu::of_process(pid)?;
         if let Some(status) = self.child.try_wait().map_err(|e| format!("{target}: {e}"))? {
             return Ok(Some(status.success()));
         }
@@ -170,13 +166,6 @@ impl Run {
         }
         Ok(None)
     }
-}
-
-/// CPU time of a process so far, in ticks (proc_pid_stat(5): `utime` and `stime`). The name of the program, in brackets, may
-/// hold anything.
-fn ticks(stat: &str) -> Option<u64> {
-    let mut fields = stat.rsplit_once(')')?.1.split_whitespace().skip(11);
-    Some(fields.next()?.parse::<u64>().ok()? + fields.next()?.parse::<u64>().ok()?)
 }
 
 /// A seed of libFuzzer, which takes 0 for none: FNV-1a of what the run is.
@@ -237,14 +226,6 @@ mod tests {
                    stat::number_of_executed_units: 12\nstat::peak_rss_mb:  34\n";
         let of = |mark| statistic(log, mark);
         assert_eq!([of(EXECUTIONS), of(" cov: "), of("stat::peak_rss_mb:")], ["12", "56", "34"]);
-    }
-
-    /// CPU time is found behind whatever the program is called.
-    #[test]
-    fn cpu_time_is_read() {
-        let stat = "7 (a ) b) S 1 7 7 0 -1 4194304 1 2 3 4 500 60 70 8 20 0 1 0";
-        assert_eq!(ticks(stat), Some(560));
-        assert!(ticks(&std::fs::read_to_string("/proc/self/stat").unwrap()).is_some());
     }
 
     /// Runs, targets and explorations differ in their seeds, which are never none.
