@@ -1,6 +1,6 @@
 //! What is measured. A load is a row of [`LOADS`]: a stack, what its device begins with, a job, and its two lengths.
 //!
-//! Counts of equal runs differ by some thousand instructions: a result contains times of the wall clock, and hash tables of
+//! Counts of equal runs differ by a few thousand instructions: a result contains times of the wall clock, and hash tables of
 //! its keys have random seeds. So the longer run of a load executes at least 100 million instructions more than the shorter one.
 //! Short runs cost more per unit than long ones by the same code, because the first 256 ms of virtual time are sampled every
 //! millisecond, later ones ever less often.

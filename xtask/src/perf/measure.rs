@@ -45,6 +45,10 @@ pub(super) fn all(binary: &Path, scratch: &Path) -> Result<Base, String> {
     Ok(base)
 }
 
+/// What the allocator reserves at a time. Up to 1 GiB it draws the address, on which depends where it looks for free memory,
+/// and runs of file systems then differ by a tenth of a million instructions (mimalloc, `_mi_os_get_aligned_hint`).
+const ARENA: &str = "2GiB";
+
 /// Copies the program without its line tables, which valgrind would read in each run, for a third of a second.
 fn strip(binary: &Path, to: &Path) -> Command {
     let mut command = Command::new("strip");
@@ -140,6 +144,7 @@ impl Bench<'_> {
     fn count(&self, load: &Load, length: u64, states: &States) -> Result<Command, String> {
         let mut command = Command::new("valgrind");
         command.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]).arg(self.binary);
+        command.env("MIMALLOC_ARENA_RESERVE", ARENA);
         command.arg("run").arg(self.write(&format!("{}-{length}", load.name), load.job, length)?);
         command.args(arguments(load.stack, length)).args(arguments(load.run, length));
         match states.number(load, length) {
