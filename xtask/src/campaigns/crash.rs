@@ -28,13 +28,13 @@ impl Crash {
         Ok(Self { binary: root.join(repository.checked_binary()?), root })
     }
 
-    /// One run, whose report is printed when it has ended.
+    /// One run on one core, whose report is printed when it has ended.
     ///
     /// # Errors
     /// It cannot be started, or ends without having looked.
     pub(super) fn run(&self, args: String) -> Result<Ran, String> {
         let mut command = Command::new(&self.binary);
-        command.current_dir(&self.root).arg("crash").args(args.split(' '));
+        command.current_dir(&self.root).arg("crash").args(args.split(' ')).args(["--jobs", "1"]);
         let output = command.output().map_err(|e| format!("{}: {e}", self.binary.display()))?;
         let Output { status, stdout, stderr } = output;
         let (report, errors) = (String::from_utf8_lossy(&stdout), String::from_utf8_lossy(&stderr));
