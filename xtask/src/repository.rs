@@ -9,6 +9,23 @@ pub(crate) fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
+/// What git prints in a folder, with this file as its index if one is given.
+///
+/// # Errors
+/// It fails.
+pub(crate) fn git(folder: &Path, index: Option<&Path>, args: &[&str]) -> Result<String, String> {
+    let mut command = Command::new("git");
+    command.args(args).current_dir(folder);
+    if let Some(index) = index {
+        command.env("GIT_INDEX_FILE", index);
+    }
+    let output = command.output().map_err(|error| format!("git: {error}"))?;
+    match output.status.success() {
+        true => Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned()),
+        false => Err(format!("git {}: {}", args[0], String::from_utf8_lossy(&output.stderr))),
+    }
+}
+
 /// The repository that cargo runs this program for. The one that it was built from may differ if two share a
 /// build directory.
 pub(crate) struct Repository {
@@ -43,12 +60,7 @@ impl Repository {
     /// # Errors
     /// It fails.
     pub(crate) fn git(&self, args: &[&str]) -> Result<String, String> {
-        let output = Command::new("git").args(args).current_dir(&self.root).output();
-        let output = output.map_err(|error| format!("git: {error}"))?;
-        match output.status.success() {
-            true => Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned()),
-            false => Err(format!("git {}: {}", args[0], String::from_utf8_lossy(&output.stderr))),
-        }
+        git(&self.root, None, args)
     }
 
     /// Builds the program with debug assertions and overflow checks, and returns its path. It is the one that tests run: built

@@ -42,20 +42,19 @@ pub(super) fn run(repository: &Repository, options: &Options) -> Result<bool, St
     let crash = Crash::build(repository)?;
     let (from, per_round) =
         (cpu::of_children()?, all.iter().map(|one| one.fresh_seeds()).sum::<u64>());
-    let (mut rounds, mut failed) = (0, Vec::new());
+    let (mut rounds, mut runs, mut failed) = (0, 0, Vec::new());
     while cpu::of_children()? - from < options.cpu_seconds as f64 {
         rounds += 1;
         let origin = format!("{origin} {rounds}");
-        let runs = all.iter().filter_map(|campaign| campaign.fresh(&origin)).collect();
-        failed.extend(crash.run_all(runs)?.into_iter().filter(|ran| !ran.passed));
+        let ran = crash.run_all(all.iter().filter_map(|one| one.fresh(&origin)).collect())?;
+        runs += ran.len();
+        failed.extend(ran.into_iter().filter(|ran| !ran.passed));
     }
     failed.iter().for_each(|ran| println!("failed: cargo run -- crash {}", ran.args));
     println!(
-        "{} fresh seeds in {} campaigns, {} of {} runs with a violation",
+        "{} fresh seeds, {} of {runs} runs with a violation",
         rounds * per_round,
-        all.len(),
         failed.len(),
-        rounds * all.len() as u64
     );
     Ok(failed.is_empty())
 }

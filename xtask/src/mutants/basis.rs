@@ -3,8 +3,8 @@
 
 use super::checks::Check;
 use super::table::Mutant;
+use crate::repository::git;
 use std::path::Path;
-use std::process::Command;
 
 /// The repository as it is now, changes that are not committed included, as a tree of git.
 pub(super) struct Basis<'a> {
@@ -20,9 +20,10 @@ impl<'a> Basis<'a> {
     pub(super) fn open(root: &'a Path, folder: &Path) -> Result<Self, String> {
         std::fs::create_dir_all(folder).map_err(|e| format!("{}: {e}", folder.display()))?;
         let index = folder.join("index");
-        git(root, &index, &["read-tree", "HEAD"])?;
-        git(root, &index, &["add", "--all", "crates"])?;
-        let tree = git(root, &index, &["write-tree"])?;
+        let git = |args: &[&str]| git(root, Some(&index), args);
+        git(&["read-tree", "HEAD"])?;
+        git(&["add", "--all", "crates"])?;
+        let tree = git(&["write-tree"])?;
         Ok(Self { root, tree })
     }
 
@@ -52,19 +53,7 @@ impl<'a> Basis<'a> {
 
     /// The first digits of the object of a path.
     fn name(&self, path: &str) -> Result<String, String> {
-        let object =
-            git(self.root, Path::new(""), &["rev-parse", &format!("{}:{path}", self.tree)])?;
+        let object = git(self.root, None, &["rev-parse", &format!("{}:{path}", self.tree)])?;
         Ok(object.chars().take(12).collect())
-    }
-}
-
-/// What git prints, with this file as its index.
-fn git(root: &Path, index: &Path, args: &[&str]) -> Result<String, String> {
-    let output =
-        Command::new("git").args(args).current_dir(root).env("GIT_INDEX_FILE", index).output();
-    let output = output.map_err(|e| format!("git: {e}"))?;
-    match output.status.success() {
-        true => Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned()),
-        false => Err(format!("git {}: {}", args[0], String::from_utf8_lossy(&output.stderr))),
     }
 }

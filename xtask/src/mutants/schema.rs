@@ -2,10 +2,10 @@
 //! chooses between it and its replacement. It is built once, and every mutant is a run of the same program.
 
 use super::table::{Form, Mutant};
+use crate::repository::git;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::Path;
-use std::process::Command;
 
 /// The variable that chooses a mutant, by its number from 1. Without it no snippet is replaced.
 pub(super) const CHOICE: &str = "NANDSCAPE_MUTANT";
@@ -46,12 +46,7 @@ pub(super) fn write(root: &Path, copy: &Path, mutants: &[Mutant]) -> Result<(), 
 
 /// Files that git knows of.
 fn tracked(root: &Path) -> Result<Vec<String>, String> {
-    let output = Command::new("git").args(["ls-files", "-z"]).current_dir(root).output();
-    let output = output.map_err(|e| format!("git: {e}"))?;
-    if !output.status.success() {
-        return Err(format!("git ls-files: {}", String::from_utf8_lossy(&output.stderr)));
-    }
-    let names = String::from_utf8_lossy(&output.stdout);
+    let names = git(root, None, &["ls-files", "-z"])?;
     Ok(names.split('\0').filter(|name| !name.is_empty()).map(str::to_owned).collect())
 }
 

@@ -111,7 +111,7 @@ impl<'a> Night<'a> {
                 println!("{}: ended before the interruption", part.name);
                 continue;
             }
-            part.needs_no_commit(self.repository)?;
+            part.check_committed(self.repository)?;
             let ended = self.run(part)?;
             self.note(part, &ended)?;
             self.ended.push(ended);

@@ -79,7 +79,7 @@ impl Part {
     ///
     /// # Errors
     /// It is not.
-    pub(super) fn needs_no_commit(&self, repository: &Repository) -> Result<(), String> {
+    pub(super) fn check_committed(&self, repository: &Repository) -> Result<(), String> {
         match self.differs(repository, "HEAD") {
             false => Ok(()),
             true => Err(format!(
