@@ -11,7 +11,7 @@ pub(crate) fn of_children() -> Result<f64, String> {
     seconds("self", CHILDREN)
 }
 
-/// CPU seconds, user and system, of a process so far, also if it ended and nobody has waited for it.
+/// CPU seconds, user and system, of a process so far, also of one that ended and was not waited for.
 ///
 /// # Errors
 /// There is no such process.
