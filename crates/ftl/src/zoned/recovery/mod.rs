@@ -22,7 +22,7 @@ use super::front::Front;
 use super::oob::{LOST, SAVED_LOST};
 use super::rules::Rules;
 use super::store::{After, Store};
-use super::zone::{Mark, NO_CHUNK, Page, PageState};
+use super::zone::{Mark, NO_CHUNK, Page, PageState, Zone};
 use super::{Config, ZonedCounts};
 use crate::error::FtlError;
 use crate::kind::{FtlRun, OmittedRule};
@@ -142,15 +142,16 @@ impl<M: OpenChannel> Store<M> {
         Ok(())
     }
 
-    /// What the save log held counts elsewhere from now on. Where media took it nowhere, the log stays, and zones whose first
-    /// sectors it holds become read-only: it would bring them back after a reset.
+    /// What the save log held counts elsewhere from now on. Where media took it nowhere, the log stays, and zones that
+    /// it would bring back after a reset become read-only.
     fn release_logs(&mut self, scan: &mut Scan) -> Result<(), FtlError> {
         let is_lost = |page: &Page| page.state == PageState::Stuck && page.saving < page.filled();
-        if !self.zones.pages.iter().any(is_lost) {
+        let is_unmarked = |zone: &Zone| matches!(zone.mark, Mark::Due | Mark::Issued);
+        if !self.zones.pages.iter().any(is_lost) && !self.zones.all.iter().any(is_unmarked) {
             scan.release_logs();
             return Ok(());
         }
-        for (zone, generation) in scan.kept_first_pages() {
+        for (zone, generation) in scan.kept_zones() {
             let entry = self.zones.get(zone);
             if entry.generation == generation && !entry.failed {
                 self.fail_zone(zone)?;
@@ -176,6 +177,9 @@ impl<M: OpenChannel> Store<M> {
             prefix.chunks.iter().zip(0..).for_each(|(&chunk, die)| {
                 scan.keep(self.zones.shape.unit(prefix.zone, die), chunk);
             });
+        }
+        for prefix in prefixes.iter().filter(|prefix| prefix.lacks_mark()) {
+            scan.keep_finish(prefix.zone, prefix.generation);
         }
         let saved = prefixes.iter_mut().flat_map(Prefix::saved).map(|(page, _)| page).collect();
         let chosen = scan.choose(&saved, &self.rules.geometry);
@@ -227,8 +231,9 @@ impl<M: OpenChannel> Store<M> {
                 self.load_page((zone, stream, index), source)?;
             }
         }
-        if !self.zones.get(zone).failed && prefix.finished_by_record && !prefix.finished {
+        if prefix.lacks_mark() {
             self.zones.get_mut(zone).mark = Mark::Due;
+            self.zones.dirty.insert(zone);
         }
         Ok(())
     }

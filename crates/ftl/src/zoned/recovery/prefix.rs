@@ -57,6 +57,11 @@ impl Prefix {
         })
     }
 
+    /// The save log says that the zone was finished, and media do not.
+    pub(super) const fn lacks_mark(&self) -> bool {
+        self.finished_by_record && !self.finished
+    }
+
     pub(super) fn has_saved_pages(&self) -> bool {
         let mut pages = self.streams.iter().flat_map(|stream| &stream.pages);
         pages.any(|page| matches!(page, Source::Saved(..)))

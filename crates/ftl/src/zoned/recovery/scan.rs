@@ -32,20 +32,27 @@ pub(super) struct LogChunk {
     pub(super) chunk: u32,
     /// The number of its first record.
     number: u64,
-    /// Zones and generations whose first sectors it holds, and those that it says were reset.
+    /// Zones and generations whose first sectors it holds, those that it says were finished, and those that it says were
+    /// reset.
     first_pages: Vec<(u32, u32)>,
+    finished: Vec<(u32, u32)>,
     resets: Vec<(u32, u32)>,
     /// Something that counts is nowhere else.
     keep: bool,
 }
 
 impl LogChunk {
+    /// Zones and generations that a mount finds by what it holds.
+    fn found(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
+        self.first_pages.iter().chain(&self.finished).copied()
+    }
+
     /// Whether a reset that it records hides something that another one holds.
     fn hides(&self, other: &Self) -> bool {
-        let hidden = |(zone, generation): &(u32, u32)| {
-            self.resets.iter().any(|(of, last)| of == zone && generation <= last)
+        let hidden = |(zone, generation): (u32, u32)| {
+            self.resets.iter().any(|&(of, last)| of == zone && generation <= last)
         };
-        other.number < self.number && other.first_pages.iter().any(hidden)
+        other.number < self.number && other.found().any(hidden)
     }
 }
 
@@ -105,6 +112,13 @@ impl Scan {
         chosen
     }
 
+    /// Chunks of the save log that say that this generation of a zone was finished are needed: media do not say it.
+    pub(super) fn keep_finish(&mut self, zone: u32, generation: u32) {
+        for log in &mut self.logs {
+            log.keep |= log.finished.contains(&(zone, generation));
+        }
+    }
+
     /// Written chunks that no zone needs, and none of the save log.
     pub(super) fn take_garbage(&mut self) -> BTreeSet<(u32, u32)> {
         std::mem::take(&mut self.written)
@@ -119,10 +133,9 @@ impl Scan {
         Some((log.unit, log.chunk))
     }
 
-    /// Zones and generations whose first sectors needed chunks of the save log hold.
-    pub(super) fn kept_first_pages(&self) -> Vec<(u32, u32)> {
-        let kept = self.logs.iter().filter(|log| log.keep);
-        kept.flat_map(|log| log.first_pages.iter().copied()).collect()
+    /// Zones and generations that a mount finds by needed chunks of the save log.
+    pub(super) fn kept_zones(&self) -> Vec<(u32, u32)> {
+        self.logs.iter().filter(|log| log.keep).flat_map(LogChunk::found).collect()
     }
 
     /// What the save log held counts elsewhere from now on.
@@ -272,9 +285,9 @@ impl<M: OpenChannel> Scanner<'_, M> {
         wp: u32,
     ) -> Result<Nanos, FtlError> {
         let mut end = self.now;
-        let (first_pages, resets) = (Vec::new(), Vec::new());
+        let (first_pages, finished, resets) = (Vec::new(), Vec::new(), Vec::new());
         let number = u64::MAX;
-        let mut log = LogChunk { unit, chunk, number, first_pages, resets, keep: false };
+        let mut log = LogChunk { unit, chunk, number, first_pages, finished, resets, keep: false };
         for row in 0..wp / self.shape.page {
             let at = self.shape.at(unit, chunk, row);
             let (now, page) = (self.now, self.shape.page);
@@ -301,6 +314,7 @@ impl<M: OpenChannel> Scanner<'_, M> {
             let last = scan.resets.entry(zone).or_default();
             *last = (*last).max(generation);
         } else if oob.aux & FINISHED != 0 {
+            log.finished.push((zone, generation));
             scan.finished.insert((zone, generation));
         } else if known == at {
             let count = (0..self.shape.page)

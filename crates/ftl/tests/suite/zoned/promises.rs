@@ -124,6 +124,41 @@ fn a_finished_zone_stays_full() {
     assert_eq!(after_cut(driver).0.state, ZoneState::Full);
 }
 
+/// A zone that was finished empty on a device with power-safe buffers, when power is cut before media know.
+fn finished_by_record() -> Driver {
+    let config = crate::zoned::power_safe(config());
+    let mut driver = Driver::with("nvmevirt-zn540", Faults::default(), config, FtlRun::default());
+    act(&mut driver, ZoneAction::Finish);
+    driver
+}
+
+/// It stays full when the mount after the cut is cut short.
+#[test]
+fn mounts_that_are_cut_short_keep_a_finish() {
+    for commands in 0..60 {
+        let driver = finished_by_record();
+        let now = driver.now;
+        let mut driver = driver.cut_in_mount(now, commands);
+        assert_eq!(report(&mut driver).state, ZoneState::Full, "after {commands} commands");
+    }
+}
+
+/// It stays full where media take no mark: mounts find it by the record of the power cut.
+#[test]
+fn a_finish_survives_media_that_take_no_mark() {
+    let mut driver = finished_by_record();
+    driver.ftl.media_mut().faults_mut().program_rate = 1.0;
+    let (zone, mut driver) = after_cut(driver);
+    assert_eq!(zone.state, ZoneState::ReadOnly);
+    driver.ftl.check_invariants().expect("holds");
+    for _ in 0..2 {
+        driver.ftl.media_mut().faults_mut().program_rate = 0.0;
+        let (zone, again) = after_cut(driver);
+        assert_eq!(zone.state, ZoneState::Full);
+        driver = again;
+    }
+}
+
 /// A sector that media lost is an error also when its chunk was copied, as a program of that failed.
 #[test]
 fn what_is_lost_stays_lost_in_copies() {
