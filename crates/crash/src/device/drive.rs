@@ -324,9 +324,7 @@ impl<'a, 'h, S: DeviceUnderTest> Driver<'a, 'h, S> {
     }
 
     fn note_lost(&mut self, token: Token, first: Lba, sectors: u32) {
-        let lost_of = |lba| self.device.unreadable(lba).into_iter().map(move |data| (lba, data));
-        let lbas = (0..u64::from(sectors)).map(|i| first.plus(i));
-        let lost: Vec<_> = lbas.flat_map(lost_of).collect();
+        let lost = self.device.unreadable(first.0..first.0 + u64::from(sectors));
         if !lost.is_empty() {
             self.lost.entry(token).or_default().extend(lost);
         }

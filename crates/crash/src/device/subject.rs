@@ -5,6 +5,7 @@ use crate::device::resets::LostCopy;
 use crate::device::trigger::CommandKind;
 use nandscape_block::{BlockDevice, Lba, SectorData};
 use nandscape_rt::Nanos;
+use std::ops::Range;
 
 /// What went through to the media.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -91,8 +92,8 @@ pub trait DeviceUnderTest: BlockDevice + Sized {
     /// Comes back at `now`; power is switched off again after so many media commands.
     fn recover(remains: Self::PoweredOff, now: Nanos, off_after: Option<u64>) -> Recovery<Self>;
 
-    /// What the sector's copies held that an injected fault has made unreadable.
-    fn unreadable(&self, _lba: Lba) -> Vec<SectorData> {
+    /// What copies of these sectors held that an injected fault has made unreadable.
+    fn unreadable(&self, _sectors: Range<u64>) -> Vec<(Lba, SectorData)> {
         Vec::new()
     }
 

@@ -384,8 +384,8 @@ impl DeviceUnderTest for Target {
         }
     }
 
-    fn unreadable(&self, lba: Lba) -> Vec<SectorData> {
-        self.loss.copies(faulty(self.ftl.media()), lba)
+    fn unreadable(&self, sectors: Range<u64>) -> Vec<(Lba, SectorData)> {
+        self.loss.copies(faulty(self.ftl.media()), sectors)
     }
 
     fn watch_resets(&mut self) {

@@ -2,13 +2,14 @@
 
 use crate::loss::{Faulty, Loss};
 use nandscape_block::{Lba, SectorData};
+use std::ops::Range;
 
 /// Nothing is lost.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Nothing;
 
 impl Loss for Nothing {
-    fn copies(&self, _media: &Faulty, _lba: Lba) -> Vec<SectorData> {
+    fn copies(&self, _media: &Faulty, _sectors: Range<u64>) -> Vec<(Lba, SectorData)> {
         Vec::new()
     }
 

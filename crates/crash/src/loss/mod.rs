@@ -19,10 +19,13 @@ pub(crate) type Faulty = FaultInjector<Media<MemoryStore>>;
 
 /// What media lost under a kind of FTL.
 pub(crate) trait Loss: fmt::Debug {
-    /// What the copies of a sector held that media lost.
-    fn copies(&self, media: &Faulty, lba: Lba) -> Vec<SectorData> {
-        let of_sector = |&at: &Ppa| u64::from(media.oob(at).key) == lba.0;
-        lost_data(media).filter(of_sector).map(|at| media.data(at)).collect()
+    /// What the copies of these sectors held that media lost.
+    fn copies(&self, media: &Faulty, sectors: Range<u64>) -> Vec<(Lba, SectorData)> {
+        let of = |at: Ppa| {
+            let lba = u64::from(media.oob(at).key);
+            sectors.contains(&lba).then(|| (Lba(lba), media.data(at)))
+        };
+        lost_data(media).filter_map(of).collect()
     }
 
     /// Sectors of a mapping unit, of which a mount takes whole ones, where what media hold is all that survives.

@@ -11,6 +11,7 @@ use nandscape_block::{Lba, SectorData};
 use nandscape_ftl::FtlConfig;
 use nandscape_media::{ChunkState, Geometry, KEY_MAX, Kind, OpenChannel, Ppa};
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 /// The auxiliary value of a sector that was lost before it was copied.
 const LOST: u32 = 1;
@@ -71,19 +72,22 @@ impl Zones {
 }
 
 impl Loss for Zones {
-    fn copies(&self, media: &Faulty, lba: Lba) -> Vec<SectorData> {
+    fn copies(&self, media: &Faulty, sectors: Range<u64>) -> Vec<(Lba, SectorData)> {
         let is_lost = |at: Ppa| {
             media.oob(at).aux == LOST || (!media.readable(at) && media.injected().contains(&at))
         };
-        if lba.0 < self.first {
-            return self.front.copies(media, lba);
-        }
+        let in_front = sectors.start..sectors.end.min(self.first);
+        let mut copies = match in_front.is_empty() {
+            true => Vec::new(),
+            false => self.front.copies(media, in_front),
+        };
         // Where no fault lost a sector no copy of one is marked, and each read would look through all media in vain.
-        if media.injected().is_empty() {
-            return Vec::new();
+        if sectors.end > self.first && !media.injected().is_empty() {
+            let lost =
+                self.written(media).filter(|(key, at)| sectors.contains(key) && is_lost(*at));
+            copies.extend(lost.map(|(key, at)| (Lba(key), media.data(at))));
         }
-        let copies = self.written(media).filter(|(key, at)| *key == lba.0 && is_lost(*at));
-        copies.map(|(_, at)| media.data(at)).collect()
+        copies
     }
 
     fn durable_unit(&self) -> Option<u32> {

@@ -11,6 +11,7 @@ use nandscape_block::{
 use nandscape_crash::subject::{CommandCounts, DeviceUnderTest, Power, Recovery, TriggerMode};
 use nandscape_rt::{Nanos, Stream};
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 use std::sync::Arc;
 
 const SECTORS: u64 = 300;
@@ -355,8 +356,9 @@ impl DeviceUnderTest for Toy {
         }
     }
 
-    fn unreadable(&self, lba: Lba) -> Vec<SectorData> {
-        self.unreadable.get(&lba.0).cloned().into_iter().collect()
+    fn unreadable(&self, sectors: Range<u64>) -> Vec<(Lba, SectorData)> {
+        let lost = self.unreadable.range(sectors);
+        lost.map(|(&lba, data)| (Lba(lba), data.clone())).collect()
     }
 
     fn check_invariants(&self) -> Result<(), String> {
