@@ -127,8 +127,9 @@ fn paper(folder: &Path) -> Result<Vec<u8>, String> {
     Ok(all.into_bytes())
 }
 
-/// The options of a job file as they stand on a command line, one in each line.
-fn options(job: &str) -> String {
+/// The options of a job file as they stand on a command line, one in each line; those before the first name are those of
+/// `[global]`.
+pub fn options(job: &str) -> String {
     let option = |line: &str| {
         let line = line.split(['#', ';']).next().unwrap_or_default().trim();
         match line.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
@@ -151,31 +152,4 @@ fn noise(choice: u8) -> Vec<u8> {
         register as u8
     };
     std::iter::once(choice).chain(std::iter::repeat_with(&mut next).take(NOISE)).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Every target has seeds, and those of several texts hold what they name.
-    #[test]
-    fn every_target_has_seeds() {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-        for (target, _) in crate::TARGETS {
-            assert!(!of(&root, target).unwrap().is_empty(), "{target}");
-        }
-        let sweep = of(&root, "sweep").unwrap().remove("2-space.toml").unwrap();
-        let sweep = String::from_utf8(sweep).unwrap();
-        assert!(
-            sweep.contains("\n=== small.toml\n") && sweep.contains("\n=== mixed.fio\n"),
-            "{sweep}"
-        );
-    }
-
-    /// The options before the first name are those of `[global]`.
-    #[test]
-    fn job_files_become_options() {
-        let job = "; a job\n[global]\nbs=4k\n\n[a]\nrw=read # reads\ndirect\n";
-        assert_eq!(options(job), "bs=4k\nname=a\nrw=read\ndirect\n");
-    }
 }

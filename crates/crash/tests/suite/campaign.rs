@@ -1,6 +1,7 @@
 //! Campaigns over the real pblk: it keeps every promise, and each safety rule left out is noticed.
 //!
-//! The 10,000-cut campaign is `nandscape crash`; this is its short form.
+//! The 10,000-cut campaign is `nandscape crash`, and the gate runs many (`cargo xtask campaigns gate`); these few seeds see that
+//! campaigns reach what they count.
 
 use nandscape_crash::composition::{self, Pins, Widths};
 use nandscape_crash::family::ScenarioFamily;
@@ -12,10 +13,10 @@ use nandscape_media::{Delays, DeviceTiming, Geometry};
 
 #[test]
 fn pblk_keeps_every_promise() {
-    let report = run_campaign(&Options::default(), 0..300, |_| {});
+    let report = run_campaign(&Options::default(), 0..80, |_| {});
     assert!(report.passed(), "{report}");
     let counts = report.counts;
-    assert!(counts.cuts > 900 && counts.cuts_in_recovery > 50, "{report}");
+    assert!(counts.cuts > 240 && counts.cuts_in_recovery > 13, "{report}");
     assert!(counts.erases > 0 && counts.program_failures > 0 && counts.erase_failures > 0);
 }
 
@@ -24,11 +25,11 @@ fn pblk_keeps_every_promise() {
 #[test]
 fn odd_devices_keep_every_promise() {
     let options = Options { edge_cases: true, ..Options::default() };
-    let report = run_campaign(&options, 0..400, |_| {});
+    let report = run_campaign(&options, 0..80, |_| {});
     assert!(report.passed(), "{report}");
     let counts = report.counts;
-    assert!(counts.cuts > 1_500 && counts.cuts_in_recovery > 200, "{report}");
-    assert!(counts.program_failures > 1_000 && counts.erase_failures > 1_000, "{report}");
+    assert!(counts.cuts > 300 && counts.cuts_in_recovery > 40, "{report}");
+    assert!(counts.program_failures > 200 && counts.erase_failures > 200, "{report}");
     assert!(counts.refused > 0, "{report}");
 }
 
@@ -37,9 +38,9 @@ fn odd_devices_keep_every_promise() {
 #[test]
 fn lost_sectors_are_errors_and_cost_no_others() {
     let options = Options { unreadable: Some(100), ..Options::default() };
-    let report = run_campaign(&options, 0..150, |_| {});
+    let report = run_campaign(&options, 0..50, |_| {});
     assert!(report.passed(), "{report}");
-    assert!(report.counts.cuts > 450 && report.counts.unreadable > 1_000, "{report}");
+    assert!(report.counts.cuts > 150 && report.counts.unreadable > 300, "{report}");
 }
 
 /// What may be lost is forgiven nowhere else: an older copy in place of one that media lost is seen.
@@ -164,8 +165,8 @@ fn resets_of_promised_copies_are_caught_without_a_cut() {
 #[test]
 fn delayed_media_keep_every_promise() {
     let delays = Some(Delays { usual_max_ns: 1 << 20, stall_one_in: 50, stall_max_ns: 50_000_000 });
-    let report = run_campaign(&Options { delays, ..Options::default() }, 0..150, |_| {});
-    assert!(report.passed() && report.counts.cuts > 450, "{report}");
+    let report = run_campaign(&Options { delays, ..Options::default() }, 0..50, |_| {});
+    assert!(report.passed() && report.counts.cuts > 150, "{report}");
     let delayed = |seed: &u64| Scenario::draw(*seed, Vec::new(), &Options::default()).delays.any();
     assert!((60..140).contains(&(0..300).filter(delayed).count()), "one in three");
 }

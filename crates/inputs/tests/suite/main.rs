@@ -82,3 +82,21 @@ fn a_panic_names_its_input() {
     inputs.insert("fuzz/corpus/long".into(), vec![0; 12]);
     assert_eq!(failures(target, &inputs), ["fuzz/corpus/long: an input is 12 bytes long"]);
 }
+
+/// Every target has seeds, and those of several texts hold what they name.
+#[test]
+fn every_target_has_seeds() {
+    for (target, _) in TARGETS {
+        assert!(!seeds::of(&root(), target).unwrap().is_empty(), "{target}");
+    }
+    let sweep = seeds::of(&root(), "sweep").unwrap().remove("2-space.toml").unwrap();
+    let sweep = String::from_utf8(sweep).unwrap();
+    assert!(sweep.contains("\n=== small.toml\n") && sweep.contains("\n=== mixed.fio\n"), "{sweep}");
+}
+
+/// The options before the first name are those of `[global]`.
+#[test]
+fn job_files_become_options() {
+    let job = "; a job\n[global]\nbs=4k\n\n[a]\nrw=read # reads\ndirect\n";
+    assert_eq!(seeds::options(job), "bs=4k\nname=a\nrw=read\ndirect\n");
+}

@@ -43,13 +43,13 @@ fn held(options: &Options, seeds: Range<u64>) -> CampaignReport {
 
 /// On edge-case devices programs fail often, and some requests are refused.
 fn held_on_edge_cases(options: Options) {
-    let counts = held(&Options { edge_cases: true, ..options }, 0..200).counts;
+    let counts = held(&Options { edge_cases: true, ..options }, 0..60).counts;
     assert!(counts.program_failures > 100 && counts.refused > 0, "{counts:?}");
 }
 
 /// Without faults nothing may be refused, however little space there is.
 fn refused_nothing(options: Options) {
-    let report = held(&Options { faults: Some(FaultRates::default()), ..options }, 0..300);
+    let report = held(&Options { faults: Some(FaultRates::default()), ..options }, 0..60);
     assert_eq!(report.counts.refused, 0, "{report}");
 }
 

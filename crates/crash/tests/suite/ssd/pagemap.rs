@@ -16,7 +16,7 @@ fn options(power_safe: bool) -> Options {
 #[test]
 fn ssd_keeps_every_promise() {
     for power_safe in [false, true] {
-        let counts = held(&options(power_safe), 0..400).counts;
+        let counts = held(&options(power_safe), 0..200).counts;
         assert!(counts.program_failures > 0 && counts.erase_failures > 0 && counts.unreadable > 0);
     }
 }
