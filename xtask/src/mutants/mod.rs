@@ -61,8 +61,10 @@ pub(crate) fn run(repository: &Repository, options: &Options) -> Result<bool, St
         });
         return Ok(true);
     }
-    let folder =
-        std::path::absolute(repository.target()).map_err(|e| e.to_string())?.join("mutants");
+    let folder = repository.target().join("mutants");
+    // Cargo's messages, in which programs are looked for, have no `..` in their paths.
+    let folder = std::fs::create_dir_all(&folder).and_then(|()| folder.canonicalize());
+    let folder = folder.map_err(|e| e.to_string())?;
     // Before the copy is made: what changes later is not what runs.
     let basis = Basis::open(&root, &folder)?;
     let built = build(&root, &folder, &all)?;
