@@ -178,13 +178,13 @@ impl<M: OpenChannel> Store<M> {
                 scan.keep(self.zones.shape.unit(prefix.zone, die), chunk);
             });
         }
-        for prefix in prefixes.iter().filter(|prefix| prefix.lacks_mark()) {
-            scan.keep_finish(prefix.zone, prefix.generation);
-        }
         let saved = prefixes.iter_mut().flat_map(Prefix::saved).map(|(page, _)| page).collect();
         let chosen = scan.choose(&saved, &self.rules.geometry);
         for (page, at) in prefixes.iter_mut().flat_map(Prefix::saved) {
             *at = chosen.get(&page).copied().unwrap_or(*at);
+        }
+        for prefix in prefixes.iter().filter(|prefix| prefix.lacks_mark()) {
+            scan.keep_finish(prefix.zone, prefix.generation);
         }
         for (unit, chunk) in scan.take_garbage() {
             self.erase(unit, chunk, After::Free)?;

@@ -112,10 +112,14 @@ impl Scan {
         chosen
     }
 
-    /// Chunks of the save log that say that this generation of a zone was finished are needed: media do not say it.
+    /// A chunk of the save log that says that this generation of a zone was finished is needed: media do not say it. One
+    /// that is needed anyway does.
     pub(super) fn keep_finish(&mut self, zone: u32, generation: u32) {
-        for log in &mut self.logs {
-            log.keep |= log.finished.contains(&(zone, generation));
+        let says = |log: &LogChunk| log.finished.contains(&(zone, generation));
+        if !self.logs.iter().any(|log| log.keep && says(log))
+            && let Some(log) = self.logs.iter_mut().find(|log| says(log))
+        {
+            log.keep = true;
         }
     }
 
