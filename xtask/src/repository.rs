@@ -27,15 +27,16 @@ pub(crate) fn git(folder: &Path, index: Option<&Path>, args: &[&str]) -> Result<
 }
 
 /// The repository that cargo runs this program for. The one that it was built from may differ if two share a
-/// build directory.
+/// build directory. Its path has no `..`, as those in cargo's messages, in which programs are looked for.
 pub(crate) struct Repository {
     root: PathBuf,
 }
 
 impl Repository {
     pub(crate) fn of_this_run() -> Self {
-        let xtask = std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(|| "xtask".into());
-        Self { root: Path::new(&xtask).join("..") }
+        let xtask = std::env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from);
+        let root = xtask.as_deref().and_then(Path::parent).unwrap_or(Path::new("."));
+        Self { root: root.to_owned() }
     }
 
     pub(crate) fn root(&self) -> &Path {
@@ -44,7 +45,7 @@ impl Repository {
 
     /// Where cargo builds.
     pub(crate) fn target(&self) -> PathBuf {
-        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| self.root.join("target"), PathBuf::from)
+        self.root.join(std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into()))
     }
 
     /// The commit that is checked out.

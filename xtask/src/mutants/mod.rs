@@ -49,8 +49,8 @@ pub(crate) struct Options {
 /// # Errors
 /// A table does not fit the sources, the copy does not build, or a check fails without a mutant.
 pub(crate) fn run(repository: &Repository, options: &Options) -> Result<bool, String> {
-    let root = repository.root().canonicalize().map_err(|e| e.to_string())?;
-    let all = table::load(&root)?;
+    let root = repository.root();
+    let all = table::load(root)?;
     let is_wanted =
         |mutant: &Mutant| mutant.id.contains(&options.only) || mutant.area.contains(&options.only);
     let wanted: Vec<(u32, &Mutant)> =
@@ -62,12 +62,9 @@ pub(crate) fn run(repository: &Repository, options: &Options) -> Result<bool, St
         return Ok(true);
     }
     let folder = repository.target().join("mutants");
-    // Cargo's messages, in which programs are looked for, have no `..` in their paths.
-    let folder = std::fs::create_dir_all(&folder).and_then(|()| folder.canonicalize());
-    let folder = folder.map_err(|e| e.to_string())?;
     // Before the copy is made: what changes later is not what runs.
-    let basis = Basis::open(&root, &folder)?;
-    let built = build(&root, &folder, &all)?;
+    let basis = Basis::open(root, &folder)?;
+    let built = build(root, &folder, &all)?;
     let sources = basis.of_sources()?;
     let limits = Limits::open(&folder.join("limits.jsonl"), &sources, options.restart)?;
     let records = Records::open(&root.join(RECORDS), options.restart)?;

@@ -40,6 +40,13 @@ impl<F: Ftl, S> Driver<F, S> {
         done
     }
 
+    /// Goes on until nothing is in flight; no request completes.
+    pub(crate) fn settle(&mut self) {
+        while self.ftl.next_event().is_some() {
+            assert!(self.step().is_empty(), "no request is in flight");
+        }
+    }
+
     /// Serves one bio; the device is left at its completion.
     pub(crate) fn run(&mut self, bio: Bio) -> Done {
         let mut outcome = self.submit(bio, 1);

@@ -108,13 +108,6 @@ impl Driver {
         self.ftl.appended_sectors()
     }
 
-    /// Goes on until nothing is in flight.
-    pub(crate) fn settle(&mut self) {
-        while self.ftl.next_event().is_some() {
-            self.step();
-        }
-    }
-
     /// Cuts power now, and mounts what that left.
     pub(crate) fn power_cut(self) -> Self {
         let now = self.now;

@@ -141,9 +141,7 @@ fn the_mapping_thread_loads_one_block_after_the_other() {
     let sectors = driver.sectors();
     driver.write_run(0, sectors, 1);
     driver.flush();
-    while driver.ftl.next_event().is_some() {
-        driver.step();
-    }
+    driver.settle();
     let begun = driver.now;
     for block in 0..3 {
         let read = Bio { owner: write_of(0, 0).owner, ..Bio::read(Lba(block * 1_024), 1) };

@@ -37,13 +37,6 @@ fn state(driver: &Driver, line: u32) -> EraseUnitState {
     driver.ftl.erase_units()[line as usize].state
 }
 
-/// Lets everything under way complete.
-fn settle(driver: &mut Driver) {
-    while driver.ftl.next_event().is_some() {
-        assert!(driver.step().is_empty(), "no request waits");
-    }
-}
-
 /// Makes the newest copy of a sector uncorrectable. The line that it lies in.
 fn lose(driver: &mut Driver, lba: u64) -> u32 {
     let media = driver.ftl.media_mut();
@@ -94,7 +87,7 @@ fn a_failed_program_costs_no_more_than_its_chunk() {
         driver.flush();
         driver.ftl.media_mut().arm(Fault::Program);
         driver.write(8 * failing, 1, Flags::FUA);
-        settle(&mut driver);
+        driver.settle();
         assert_eq!(driver.report().media_errors.program_failures, 1);
         driver.ftl.check_invariants().expect("invariants");
     }
@@ -209,7 +202,7 @@ fn overwritten(driver: &mut Driver) -> Vec<u64> {
     driver.write(20, 777, Flags::NONE);
     driver.write_run(100, filled, 10_000);
     driver.flush();
-    settle(driver);
+    driver.settle();
     let mut expected: Vec<u64> = (1..=100).chain(10_000..10_000 + filled).collect();
     expected[20] = 777;
     expected
@@ -263,7 +256,7 @@ fn an_uncorrectable_sector_heals_when_overwritten() {
     driver.write_run(0, sectors, 1);
     let mut expected: Vec<u64> = (1..=sectors).collect();
     driver.flush();
-    settle(&mut driver);
+    driver.settle();
     let line = lose(&mut driver, 0);
     driver.overwrite(&mut expected, 1, 3 * sectors, 3);
     assert_eq!(driver.read(0), lost(0));
@@ -310,6 +303,6 @@ fn a_line_with_a_failed_program_is_emptied_while_much_is_free() {
     let written = 3 * u64::from(driver.ftl.capacity().line_sectors);
     driver.write_run(2, written - 2, 3);
     driver.flush();
-    settle(&mut driver);
+    driver.settle();
     assert_eq!(driver.ftl.erase_units()[line as usize].valid, 0);
 }

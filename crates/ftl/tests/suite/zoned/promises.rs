@@ -124,38 +124,29 @@ fn a_finished_zone_stays_full() {
     assert_eq!(after_cut(driver).0.state, ZoneState::Full);
 }
 
-/// A zone that was finished empty on a device with power-safe buffers, when power is cut before media know.
-fn finished_by_record() -> Driver {
-    let config = crate::zoned::power_safe(config());
-    let mut driver = Driver::with("nvmevirt-zn540", Faults::default(), config, FtlRun::default());
-    act(&mut driver, ZoneAction::Finish);
-    driver
-}
-
-/// It stays full when the mount after the cut is cut short.
+/// A zone that was finished empty on a device with power-safe buffers, when power is cut before media know, stays full
+/// when the mount after the cut is cut short.
 #[test]
 fn mounts_that_are_cut_short_keep_a_finish() {
     for commands in 0..60 {
-        let driver = finished_by_record();
+        let mut driver = Driver::new("nvmevirt-zn540", crate::zoned::power_safe(config()));
+        act(&mut driver, ZoneAction::Finish);
         let now = driver.now;
         let mut driver = driver.cut_in_mount(now, commands);
         assert_eq!(report(&mut driver).state, ZoneState::Full, "after {commands} commands");
     }
 }
 
-/// Where media take no mark mounts find it by the record of the power cut, and mark it as soon as media take that: when
+/// Where media take no mark of a finish, mounts find it by the record of the power cut, and mark it as soon as media take that: when
 /// the reset of another zone has given back a chunk.
 #[test]
 fn a_finish_survives_media_that_take_no_mark() {
     const OTHER: u32 = 4;
-    let config = crate::zoned::power_safe(config());
-    let mut driver = Driver::with("nvmevirt-zn540", Faults::default(), config, FtlRun::default());
+    let mut driver = Driver::new("nvmevirt-zn540", crate::zoned::power_safe(config()));
     let start = u64::from(OTHER) * driver.ftl.caps().zone(ZONE).expect("a zone").1.zone_sectors;
     // Whole pages, so that a mount has nothing to program for this zone.
     driver.write_sectors(start, 8, 70, Flags::NONE);
-    while driver.ftl.next_event().is_some() {
-        driver.step();
-    }
+    driver.settle();
     act(&mut driver, ZoneAction::Finish);
     driver.ftl.media_mut().faults_mut().program_rate = 1.0;
     let (mut zone, mut driver) = after_cut(driver);
