@@ -45,7 +45,14 @@ fn after_cut(driver: Driver) -> (ZoneInfo, Driver) {
 
 /// The report of the zone.
 fn report(driver: &mut Driver) -> ZoneInfo {
-    let report = Bio { op: Op::ZoneReport, lba: Lba(0), sectors: 1, ..Bio::flush() };
+    report_of(driver, ZONE)
+}
+
+/// The report of a zone.
+fn report_of(driver: &mut Driver, zone: ZoneId) -> ZoneInfo {
+    let (_, of) = driver.ftl.caps().zone(ZONE).expect("a zone");
+    let start = Lba(u64::from(zone.0) * of.zone_sectors);
+    let report = Bio { op: Op::ZoneReport, lba: start, sectors: 1, ..Bio::flush() };
     match driver.run(report).result {
         Ok(Reply::Zones(zones)) => zones[0],
         other => panic!("no report: {other:?}"),
@@ -162,6 +169,28 @@ fn a_finish_survives_media_that_take_no_mark() {
         (zone, driver) = after_cut(driver);
         assert_eq!(zone.state, ZoneState::Full);
     }
+}
+
+/// A record that is kept for one zone does not finish another one again that was reset after the mount.
+#[test]
+fn a_kept_record_finishes_no_zone_that_was_reset() {
+    const OTHER: u32 = 4;
+    let other = |action| Bio { op: Op::Zone(ZoneId(OTHER), action), ..Bio::flush() };
+    let mut kept = 0;
+    for refused in 0..60 {
+        let mut driver = Driver::new("nvmevirt-zn540", crate::zoned::power_safe(config()));
+        act(&mut driver, ZoneAction::Finish);
+        assert_eq!(driver.run(other(ZoneAction::Finish)).result, Ok(Reply::None));
+        // The first programs are those of the record; then come the marks of the zone, and those of the other one.
+        driver.ftl.media_mut().faults_mut().programs = (1..1 + refused).collect();
+        let (zone, mut driver) = after_cut(driver);
+        let is_reset = driver.run(other(ZoneAction::Reset)).result.is_ok();
+        kept += u32::from(zone.state == ZoneState::ReadOnly && !is_reset);
+        let (_, mut driver) = after_cut(driver);
+        let state = report_of(&mut driver, ZoneId(OTHER)).state;
+        assert_eq!(state == ZoneState::Empty, is_reset, "{refused} programs refused: {state:?}");
+    }
+    assert!(kept > 0, "no record was kept");
 }
 
 /// A sector that media lost is an error also when its chunk was copied, as a program of that failed.
