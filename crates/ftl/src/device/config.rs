@@ -7,7 +7,8 @@
 //! Sizes guarantee that collection always ends with more space than it began with: of the erase units of
 //! an instance, `Config::lines_apart` hold no data in the long run (two open ones, the reserve, one that waits
 //! for its erase, one for saving the buffer), and the data fit the others with a program unit each to spare, so that there is always a
-//! victim that holds less than a full erase unit even after padding.
+//! victim that holds less than a full erase unit even after padding. Bad chunks make erase units smaller, but at least
+//! `SPARES_MIN` of an instance hold what is saved of a power-safe buffer, so that a mount can collect one for that.
 
 use crate::common::layout::{Layout, UnitSet};
 use crate::common::trims::TRIMS_PER_SECTOR;
@@ -23,6 +24,9 @@ pub(super) const PAGE_MAX: usize = 64;
 const WHOLE: u32 = 10_000;
 /// Most FTL instances.
 const INSTANCES_MAX: u32 = 64;
+/// Fewest erase units of an instance into which a power-safe buffer can be saved. Two may be open at a mount, and
+/// another one can be collected then.
+const SPARES_MIN: usize = 3;
 
 /// The write buffer, in the device's DRAM.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -229,6 +233,20 @@ impl Config {
             let why = format!(
                 "{} sectors do not fit the erase unit of {line} sectors that saves them when power fails",
                 sizes.buffer
+            );
+            return refuse("ftl.buffer.size", why);
+        }
+        Ok(())
+    }
+
+    /// Whether enough of an instance's erase units, which hold so many good sectors each, can save a power-safe buffer.
+    pub(super) fn check_spares(&self, sizes: &Sizes, capacities: &[u32]) -> Result<(), FtlError> {
+        let needed = sizes.saved_sectors();
+        let able = capacities.iter().filter(|&&capacity| capacity >= needed).count();
+        if self.buffer.power_safe && able < SPARES_MIN {
+            let why = format!(
+                "{able} erase units of an instance hold the {needed} sectors to be saved when power fails, and \
+                 {SPARES_MIN} must: others have too many bad chunks"
             );
             return refuse("ftl.buffer.size", why);
         }

@@ -15,7 +15,7 @@ use super::instance::{Instance, Stream};
 use super::region::RegionMap;
 use crate::common::ids::LineId;
 use crate::common::l2p::MapEntry;
-use crate::common::lines::LineState;
+use crate::common::lines::{Line, LineState};
 use crate::common::oob::key_lba;
 use crate::common::trims::{TRIMS_PER_SECTOR, TrimRecord, decode_trims, encode_trims};
 use crate::error::FtlError;
@@ -44,10 +44,29 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
 
     /// Collects one victim, if there is one and its copies fit. How many sectors that gains.
     pub(super) fn collect(&mut self, instance: usize) -> Result<Option<u32>, FtlError> {
-        let Some(victim) = self.flash.choose_victim(instance, self.room_for_copies(instance))
-        else {
-            return Ok(None);
+        match self.flash.choose_victim(instance, self.room_for_copies(instance)) {
+            Some(victim) => self.collect_line(instance, victim),
+            None => Ok(None),
+        }
+    }
+
+    /// Collects the least valid erase unit that can save the buffer, even if all of it is valid, so that its content
+    /// goes to others. Whether there is one whose copies fit.
+    pub(super) fn collect_spare(&mut self, instance: usize) -> Result<bool, FtlError> {
+        let room = self.room_for_copies(instance);
+        let suits = |&(id, line): &(LineId, &Line)| {
+            self.flash.rules.layout.stripe_of(id) == instance as u32
+                && line.state == LineState::Closed
+                && line.valid <= room
+                && self.flash.can_save(id)
         };
+        let victim = self.flash.lines.iter().filter(suits).min_by_key(|(_, line)| line.valid);
+        let Some((victim, _)) = victim else { return Ok(false) };
+        Ok(self.collect_line(instance, victim)?.is_some())
+    }
+
+    /// Collects a victim whose copies fit. How many sectors that gains, unless programs failed.
+    fn collect_line(&mut self, instance: usize, victim: LineId) -> Result<Option<u32>, FtlError> {
         let line = *self.flash.lines.get(victim);
         self.flash.counts.gc.victims += 1;
         self.flash.counts.gc.victim_valid += u64::from(line.valid);

@@ -245,4 +245,9 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
     pub(super) fn lacks_spare(&self, instance: usize) -> bool {
         self.flash.rules.config.buffer.power_safe && self.instances[instance].spare.is_none()
     }
+
+    /// Whether an erase unit that can save the buffer waits for its erase.
+    pub(super) fn spare_waits(&self, instance: usize) -> bool {
+        self.flash.lines.quarantined_in(instance as u32).any(|line| self.flash.can_save(line))
+    }
 }

@@ -5,7 +5,8 @@
 //! 3. of the others in an instance, the two with most space left go on as the open ones, for collection and for
 //!    the host, so that what a collection had copied is not lost to space; all others are closed, in the order in
 //!    which they were written;
-//! 4. where the cut used up erase units of the reserve, collection gives them back.
+//! 4. where the cut used up erase units of the reserve, or those for saving a power-safe buffer, collection gives them
+//!    back. Free space is no measure for the latter: erase units with bad chunks may be too small, however many are free.
 //!
 //! A unit counts only if all of its sectors can be read: of a torn one no part is served. The rest of a torn page is
 //! padded when its chunk is written next. Nothing but copies is written, so a power cut during recovery leaves the same
@@ -15,7 +16,7 @@
 //! formatted with other instances or mapping units is refused when its data say so.
 
 use super::config::Config;
-use super::flash::Flash;
+use super::flash::{Flash, Rules};
 use super::instance::Stream;
 use super::region::RegionMap;
 use super::space::EXHAUSTED;
@@ -29,7 +30,7 @@ use crate::error::FtlError;
 use crate::kind::{FtlRun, OmittedRule};
 use nandscape_block::{BlockError, Lba};
 use nandscape_media::{
-    ChunkState, Geometry, Internal, KEY_TRIM, Kind, LinkTiming, OpenChannel, Ppa,
+    ChunkState, Geometry, Internal, KEY_EMPTY, KEY_TRIM, Kind, LinkTiming, OpenChannel, Ppa,
 };
 use nandscape_rt::Nanos;
 use std::cmp::Reverse;
@@ -104,9 +105,11 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
         }
         for stripe in 0..ftl.flash.rules.layout.stripes() {
             let of = |&(id, _): &(LineId, _)| ftl.flash.rules.layout.stripe_of(id) == stripe;
-            let good =
-                ftl.flash.lines.iter().filter(of).map(|(_, line)| u64::from(line.capacity)).sum();
-            ftl.flash.rules.config.check_space(&ftl.flash.rules.sizes, good)?;
+            let capacities: Vec<u32> =
+                ftl.flash.lines.iter().filter(of).map(|(_, line)| line.capacity).collect();
+            let Rules { config, sizes, .. } = &ftl.flash.rules;
+            config.check_space(sizes, capacities.iter().copied().map(u64::from).sum())?;
+            config.check_spares(sizes, &capacities)?;
         }
         ftl.flash.now = ftl.flash.settled;
         ftl.flash.reset_counts();
@@ -183,6 +186,9 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
                 return Ok(());
             }
             if self.flash.lacks(instance, wanted) && self.collect(instance)?.is_some() {
+                continue;
+            }
+            if lacks_spare && !self.spare_waits(instance) && self.collect_spare(instance)? {
                 continue;
             }
             if let Some(at) = self.flash.events.next_at() {
@@ -286,10 +292,12 @@ impl<M: OpenChannel, P: RegionMap> Flash<M, P> {
         let first = self.media.oob(at);
         let follows = |index| {
             let oob = self.media.oob(at.plus(index));
-            oob.kind == Kind::Data && first.key.checked_add(index) == Some(oob.key)
+            let key =
+                if first.key == KEY_TRIM { Some(KEY_EMPTY) } else { first.key.checked_add(index) };
+            oob.kind == Kind::Data && key == Some(oob.key)
         };
-        let partial = first.key == KEY_TRIM || self.rules.run.omits(OmittedRule::TornUnits);
-        let all = partial || (1..self.rules.sizes.unit).all(follows);
+        let all =
+            self.rules.run.omits(OmittedRule::TornUnits) || (1..self.rules.sizes.unit).all(follows);
         first.kind == Kind::Data && self.unit_readable(at) && all
     }
 

@@ -78,6 +78,11 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
 }
 
 impl<M: OpenChannel, P: RegionMap> Flash<M, P> {
+    /// Whether an erase unit has enough good chunks to save the buffer.
+    pub(super) fn can_save(&self, line: LineId) -> bool {
+        self.lines.get(line).capacity >= self.rules.sizes.saved_sectors()
+    }
+
     /// Writes sectors page by page, round the good chunks of an erase unit.
     fn write_saved(&mut self, line: LineId, saved: &[Saved]) -> Result<(), FtlError> {
         let mut pages = saved.chunks(self.rules.sizes.page as usize);

@@ -5,7 +5,8 @@
 //! - The host's data leave a reserve of free erase units alone, so that the copies of a victim always have places.
 //!   Trim records may take from it when nothing else helps: erase units wait for them then.
 //! - Every victim gains a page at least, and what must be programmed before its erase is padded by less than
-//!   one. So each round of collection leaves more space than it found.
+//!   one. So each round of collection leaves more space than it found. A mount may collect one that gains nothing, for
+//!   an erase unit that can save the buffer.
 
 use super::DeviceFtl;
 use super::instance::Stream;

@@ -117,11 +117,14 @@ impl<M: OpenChannel> Pblk<M> {
         news
     }
 
-    /// Writes one unit of padding, so that the device serves what it still refuses to read.
+    /// Writes one unit of padding, so that the device serves what it still refuses to read. Each buffer has its turn:
+    /// copies may fill one for ever, while a write waits at another.
     fn pad_one(&mut self) -> Result<bool, FtlError> {
         let enough = self.frontiers.pads_enough(&self.flash);
-        let only = self.buffers.all.len() == 1;
-        for id in 0..self.buffers.all.len() {
+        let count = self.buffers.all.len();
+        let only = count == 1;
+        for skipped in 0..count {
+            let id = (self.progress.pad_turn + skipped) % count;
             // One of several buffers that has room waits for something else.
             let full = only || self.make_ring_room(id as BufferId, SLOTS_NEEDED) < SLOTS_NEEDED;
             let buffer = &self.buffers.all[id];
@@ -133,6 +136,7 @@ impl<M: OpenChannel> Pblk<M> {
                 && let Some(spot) = self.write_position_for(id as BufferId)?
             {
                 self.progress.pads += 1;
+                self.progress.pad_turn = id + 1;
                 self.write_unit(id as BufferId, 0, spot)?;
                 return Ok(true);
             }

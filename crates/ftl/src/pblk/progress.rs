@@ -11,6 +11,8 @@ pub(super) struct Progress {
     pub(super) drained: bool,
     /// Padding units written since anything else moved.
     pub(super) pads: u32,
+    /// The buffer that is padded next, if it needs that; the number behind the last stands for the first.
+    pub(super) pad_turn: usize,
     pub(super) forced: Forced,
     /// Why no more bios are served: all of them after a power loss or a defect, only writes when
     /// no line can be freed.

@@ -5,10 +5,10 @@
 //! programs begin when it has arrived. Chunks come from the pools at the first write after a reset.
 
 use super::store::Store;
-use super::zone::{NO_CHUNK, Request};
+use super::zone::Request;
 use crate::error::FtlError;
 use nandscape_block::zone::ZoneId;
-use nandscape_block::{Flags, SectorData};
+use nandscape_block::{BlockError, Flags, SectorData};
 use nandscape_media::OpenChannel;
 use nandscape_rt::Nanos;
 
@@ -25,7 +25,9 @@ impl<M: OpenChannel> Store<M> {
         for die in 0..self.zones.shape.dies {
             let unit = &self.units[self.zones.shape.unit(zone, die) as usize];
             let (free, erasing) = (unit.free.len() as u32, unit.erasing);
-            if free > reserve.saturating_sub(unit.log.chunks()) {
+            // The log may have more than its share, as it has another chunk after each program of it that failed.
+            let reserved = reserve.saturating_sub(unit.log.chunks()).max(self.rules.kept);
+            if free > reserved {
                 continue;
             }
             if erasing > 0 {
@@ -37,8 +39,11 @@ impl<M: OpenChannel> Store<M> {
             }
         }
         for die in 0..self.zones.shape.dies {
-            let unit = &mut self.units[self.zones.shape.unit(zone, die) as usize];
-            let chunk = unit.take(self.rules.kept).unwrap_or(NO_CHUNK);
+            let unit = self.zones.shape.unit(zone, die);
+            let Some(chunk) = self.units[unit as usize].take(self.rules.kept) else {
+                let what = format!("zone {zone} is opened without a chunk of unit {unit}");
+                return Err(BlockError::Defect(what).into());
+            };
             self.zones.chunks_mut(zone)[die as usize] = chunk;
         }
         self.zones.begin_generation(zone);

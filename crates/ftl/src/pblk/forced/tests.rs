@@ -7,7 +7,7 @@ use crate::common::trims::TrimRecord;
 use crate::face::Ftl;
 use crate::kind::FtlRun;
 use crate::pblk::Capacity;
-use crate::pblk::config::{Config, GcStream, Limiter, Pacing, Routing};
+use crate::pblk::config::{Config, GcStream, Limiter, LineSet, Pacing, Routing, StreamUnits};
 use nandscape_block::{Bio, BlockDevice, Flags, Lba, Payload, Submit, Tag, Token};
 use nandscape_media::{Geometry, LinkTiming, Linked, Media, MediaConfig, PayloadMode};
 use nandscape_rt::Nanos;
@@ -133,6 +133,40 @@ fn padding_is_not_padded_for() {
     });
     let pads = pads.count();
     assert!((1..20).contains(&pads), "{pads} units");
+}
+
+/// Copies may fill a ring as often as padding empties it, and a write that waits at another must not wait for their
+/// end: rings that are full are padded in turn.
+#[test]
+fn rings_that_are_full_are_padded_in_turn() {
+    let (ws_min, ws_opt, mw_cunits, ring) = (1, 1, 2, 8);
+    let geometry = Geometry { ws_min, ws_opt, mw_cunits, ..GEOMETRY };
+    let (normal, journal_units) = (Some(2), Some(2));
+    let config = Config {
+        line_set: LineSet::Units(1),
+        stream_units: StreamUnits { normal, journal: journal_units, ..StreamUnits::default() },
+        ring_sectors: Some(ring),
+        ..journal(GcStream::Data)
+    };
+    let mut pblk = device(geometry, config);
+    for stream in [Flags::NONE, Flags::JOURNAL] {
+        write(&mut pblk, 0, Flags::FUA | stream);
+        // A unit that is slow takes nothing more, so that the oldest entry is served last.
+        pblk.flash.busy[0] = true;
+        (1..u64::from(ring)).for_each(|lba| write(&mut pblk, lba, Flags::FUA | stream));
+        pblk.flash.busy[0] = false;
+    }
+    for buffer in 0..2 {
+        assert_eq!(pblk.make_ring_room(buffer, 1), 0, "ring {buffer} is full");
+    }
+    for _ in 0..2 {
+        assert_eq!(pblk.pad_one(), Ok(true));
+        while let Some(at) = pblk.next_at() {
+            pblk.run_round(at);
+        }
+    }
+    let pads: Vec<u64> = pblk.stats.buffers.iter().map(|buffer| buffer.pad).collect();
+    assert_eq!(pads, [1, 1]);
 }
 
 /// Steps that gain nothing come to an end; whatever the host is served, or more room, begins anew.

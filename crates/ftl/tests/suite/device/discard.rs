@@ -1,10 +1,11 @@
 //! Discards on a conventional SSD: their records take a bounded part of it, and never let older data come back.
 
-use crate::device::driver::{Driver, config, holds, large_units, power_safe};
-use nandscape_block::{Bio, Flags, Lba};
+use crate::device::driver::{Driver, GEOMETRY, config, holds, large_units, power_safe};
+use nandscape_block::{Bio, BlockDevice, Flags, Lba};
 use nandscape_ftl::device::config::Config;
-use nandscape_ftl::{Detail, Ftl};
-use nandscape_rt::Stream;
+use nandscape_ftl::{Detail, Ftl, FtlRun};
+use nandscape_media::{Faults, Geometry};
+use nandscape_rt::{Nanos, Stream};
 
 /// Overlapping discards, each flushed, on a device that is otherwise full: their records would fill it if they
 /// stayed for as long as what they hide is unmapped.
@@ -75,4 +76,40 @@ fn a_record_outlives_writes_in_the_buffer() {
     assert!(driver.ftl.report().gc.victims > 40);
     let mut driver = driver.power_cut();
     assert_eq!(driver.read(1), holds(0), "not 100, which the record hides");
+}
+
+/// A record whose mapping unit a power cut tore never counts: neither at the mount after that, nor when the rest of its
+/// page has been padded.
+#[test]
+fn torn_records_hide_nothing() {
+    let geometry = Geometry { ws_min: 1, chunks: 20, ..GEOMETRY };
+    let mut kept = 0;
+    for seed in 0..32 {
+        let config = large_units(16 << 10);
+        let mut driver =
+            Driver::on(geometry, "nvmevirt-970pro", Faults::default(), config, FtlRun::default());
+        driver.setup.cuts = Stream::new(seed, "cuts");
+        // Unit 1 is of instance 1. Records are in instance 0, where unit 0 keeps the erase unit.
+        driver.write_sectors(0, 8, 70, Flags::NONE);
+        driver.flush();
+        driver.submit(Bio::discard(Lba(4), 4), 1);
+        driver.submit(Bio::flush(), 2);
+        let end = driver.ftl.next_event().expect("the record is programmed");
+        let mut driver = driver.cut(Nanos(end.0 - 1));
+        let first = driver.read(4);
+        kept += u32::from(first == holds(74));
+        // Collection of instance 0 goes on where the record was torn.
+        let of_instance = driver.sectors() / 16;
+        let mut rng = Stream::new(seed, "overwrites");
+        let mut next =
+            (1..of_instance).chain(std::iter::repeat_with(|| rng.within(1..of_instance)));
+        while driver.ftl.report().sectors.gc == 0 {
+            let unit = next.next().expect("endless");
+            driver.write_sectors(16 * unit, 4, 100, Flags::NONE);
+        }
+        driver.settle();
+        let mut driver = driver.power_cut();
+        assert_eq!(driver.read(4), first, "seed {seed}");
+    }
+    assert!((1..32).contains(&kept), "each record was torn, or none");
 }

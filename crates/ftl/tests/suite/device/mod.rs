@@ -6,6 +6,7 @@ mod discard;
 mod driver;
 mod faults;
 mod load;
+mod spare;
 mod theory;
 mod timing;
 

@@ -2,7 +2,7 @@
 //! cannot be corrected, and a device on which nothing can be erased any more.
 
 use crate::common::{Driver, GEOMETRY, config, holds};
-use nandscape_block::{Bio, BlockDevice, BlockError, Flags, Lba, Payload, Reply, SectorData, Tag};
+use nandscape_block::{Bio, BlockError, Flags, Lba, Payload, Reply, SectorData, Tag};
 use nandscape_ftl::pblk::config::{BaseRouting, Config, CoreChoice, Routing};
 use nandscape_ftl::{Capacity, EraseUnit, EraseUnitState, Ftl};
 use nandscape_media::{

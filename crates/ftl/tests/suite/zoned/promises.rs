@@ -1,7 +1,7 @@
 //! What a zoned SSD promises when it completes a command, each promise beside the variant that leaves it out.
 
 use crate::zoned::driver::{Driver, GEOMETRY, config, holds};
-use nandscape_block::zone::{ZoneAction, ZoneId, ZoneInfo, ZoneState};
+use nandscape_block::zone::{ZoneAction, ZoneId, ZoneInfo, ZoneState, ZoneStatus};
 use nandscape_block::{Bio, BlockDevice, BlockError, Flags, Lba, Op, Payload, Reply, Tag};
 use nandscape_ftl::{Ftl, FtlRun, OmittedRule};
 use nandscape_media::{Faults, Layer, OpenChannel, Ppa};
@@ -191,6 +191,35 @@ fn a_kept_record_finishes_no_zone_that_was_reset() {
         assert_eq!(state == ZoneState::Empty, is_reset, "{refused} programs refused: {state:?}");
     }
     assert!(kept > 0, "no record was kept");
+}
+
+/// A zone for which a unit has no chunk beyond those that its power-safe buffers need becomes read-only, however many
+/// chunks the save log has there: one with each program of it that failed.
+#[test]
+fn a_zone_without_a_chunk_is_read_only() {
+    let zones_of_first_unit = [ZoneId(4), ZoneId(8)];
+    let mut read_only = 0;
+    for refused in 0..18 {
+        let mut driver = Driver::new("nvmevirt-zn540", crate::zoned::power_safe(config()));
+        let zone_sectors = driver.ftl.caps().zone(ZONE).expect("a zone").1.zone_sectors;
+        driver.write(0, 70, Flags::NONE);
+        // Those of the mount begin with the record of that sector.
+        driver.ftl.media_mut().faults_mut().programs = (0..refused).collect();
+        let (_, mut driver) = after_cut(driver);
+        for zone in zones_of_first_unit {
+            let start = Lba(u64::from(zone.0) * zone_sectors);
+            let page = Bio::write(start, 4, Payload::Run(Tag::new(80)));
+            let result = driver.run(page).result;
+            let refusal = BlockError::Zone { zone: zone.0, status: ZoneStatus::ReadOnly };
+            let is_failed = report_of(&mut driver, zone).state == ZoneState::ReadOnly;
+            let expected = if is_failed { Err(refusal) } else { Ok(Reply::None) };
+            assert_eq!(result, expected, "{refused} programs refused");
+            read_only += u32::from(is_failed);
+        }
+        driver.ftl.check_invariants().expect("holds");
+        assert_eq!(driver.read(0), holds(70));
+    }
+    assert!(read_only > 0, "there was a chunk for every zone");
 }
 
 /// A sector that media lost is an error also when its chunk was copied, as a program of that failed.
