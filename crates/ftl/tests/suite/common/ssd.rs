@@ -29,7 +29,7 @@ pub(crate) trait Ssd: Ftl<Media = Nand> + Sized {
         run: FtlRun,
         link: LinkTiming,
         now: Nanos,
-    ) -> Result<Self, FtlError>;
+    ) -> Result<Self, Box<(Nand, FtlError)>>;
 }
 
 /// What mounts one again after a power cut.
@@ -38,6 +38,13 @@ pub(crate) struct Setup<C> {
     pub(crate) run: FtlRun,
     pub(crate) link: LinkTiming,
     pub(crate) cuts: Stream,
+}
+
+impl<C: Clone> Setup<C> {
+    /// Mounts what is on `nand`, from `at` on.
+    fn mount<F: Ssd<Config = C>>(&self, nand: Nand, at: Nanos) -> Result<F, Box<(Nand, FtlError)>> {
+        F::mount(nand, self.config.clone(), self.run, self.link, at)
+    }
 }
 
 /// NAND of this shape and timing that keeps tags.
@@ -69,8 +76,28 @@ impl<F: Ssd> Driver<F, Setup<F::Config>> {
         injector.restore_power();
         injector.inner_mut().power_cut(at, &mut setup.cuts);
         let nand = ftl.power_off();
-        let (config, run, link) = (setup.config.clone(), setup.run, setup.link);
-        let ftl = F::mount(nand, config, run, link, at).expect("mounts");
-        Self::of(ftl, setup)
+        Self::of(setup.mount(nand, at).map_err(|failed| failed.1).expect("mounts"), setup)
+    }
+
+    /// Cuts power now, and again when the mount of what that left has sent so many commands, if it sends more.
+    pub(crate) fn cut_in_mount(self, commands: u64) -> Self {
+        let Self { mut ftl, mut setup, now } = self;
+        ftl.media_mut().inner_mut().power_cut(now, &mut setup.cuts);
+        let mut nand = ftl.power_off();
+        nand.faults_mut().cut_after_commands = Some(nand.commands() + commands);
+        let mounted = match setup.mount::<F>(nand, now) {
+            Err(failed) if matches!(failed.1, FtlError::PowerLost) => {
+                let (mut nand, _) = *failed;
+                // What was sent is done by then.
+                let later = now + Nanos::from_ms(1_000);
+                nand.restore_power();
+                nand.inner_mut().power_cut(later, &mut setup.cuts);
+                setup.mount(nand, later)
+            }
+            mounted => mounted,
+        };
+        let mut driver = Self::of(mounted.map_err(|failed| failed.1).expect("mounts"), setup);
+        driver.ftl.media_mut().restore_power();
+        driver
     }
 }

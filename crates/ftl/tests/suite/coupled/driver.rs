@@ -55,8 +55,8 @@ impl ssd::Ssd for Ssd {
         run: FtlRun,
         link: LinkTiming,
         now: Nanos,
-    ) -> Result<Self, FtlError> {
-        Self::recover(nand, config, run, link, now).map_err(|(_, error)| error)
+    ) -> Result<Self, Box<(Nand, FtlError)>> {
+        Self::recover(nand, config, run, link, now).map_err(Box::new)
     }
 }
 

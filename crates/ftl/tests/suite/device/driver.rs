@@ -10,7 +10,7 @@ pub(crate) use busy::keep_busy;
 
 use nandscape_ftl::device::config::{BufferConfig, Config};
 use nandscape_ftl::{DeviceFtl, Ftl, FtlError, FtlRun};
-use nandscape_media::{Faults, Geometry, Layer, LinkTiming};
+use nandscape_media::{Faults, Geometry, LinkTiming};
 use nandscape_rt::Nanos;
 use ssd::{Nand, Setup};
 
@@ -46,8 +46,8 @@ impl ssd::Ssd for Ssd {
         run: FtlRun,
         link: LinkTiming,
         now: Nanos,
-    ) -> Result<Self, FtlError> {
-        Self::recover(nand, config, run, link, now).map_err(|(_, error)| error)
+    ) -> Result<Self, Box<(Nand, FtlError)>> {
+        Self::recover(nand, config, run, link, now).map_err(Box::new)
     }
 }
 
@@ -82,28 +82,6 @@ impl Driver {
     pub(crate) fn power_cut(self) -> Self {
         let now = self.now;
         let driver = self.cut(now);
-        driver.check();
-        driver
-    }
-
-    /// Cuts power now, and again when the mount of what that left has sent so many commands, if it sends more.
-    pub(crate) fn cut_in_mount(self, commands: u64) -> Self {
-        let Self { mut ftl, mut setup, now } = self;
-        ftl.media_mut().inner_mut().power_cut(now, &mut setup.cuts);
-        let mut nand = ftl.power_off();
-        nand.faults_mut().cut_after_commands = Some(nand.commands() + commands);
-        let mounted = match Ssd::recover(nand, setup.config.clone(), setup.run, setup.link, now) {
-            Err((mut nand, FtlError::PowerLost)) => {
-                // What was sent is done by then.
-                let later = now + Nanos::from_ms(1_000);
-                nand.restore_power();
-                nand.inner_mut().power_cut(later, &mut setup.cuts);
-                Ssd::recover(nand, setup.config.clone(), setup.run, setup.link, later)
-            }
-            mounted => mounted,
-        };
-        let mut driver = Self::of(mounted.map_err(|(_, error)| error).expect("mounts"), setup);
-        driver.ftl.media_mut().restore_power();
         driver.check();
         driver
     }

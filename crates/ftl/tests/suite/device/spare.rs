@@ -51,6 +51,7 @@ fn a_mount_collects_an_erase_unit_that_can_save_the_buffer() {
             driver.write_sectors(first, 4, 10_000 * round, Flags::NONE);
             (0..4).for_each(|index| tags[(first + index) as usize] = 10_000 * round + index);
             driver = driver.cut_in_mount(commands);
+            driver.check();
         }
         driver.write(0, 1, Flags::NONE);
         for (lba, tag) in (0..).zip(tags) {

@@ -8,8 +8,8 @@ pub(crate) use any::holds;
 pub(crate) use busy::keep_busy;
 
 use nandscape_ftl::zoned::{Config, ZoneConfig};
-use nandscape_ftl::{Ftl, FtlError, FtlRun, ZonedFtl};
-use nandscape_media::{Faults, Geometry, Layer, LinkTiming};
+use nandscape_ftl::{FtlError, FtlRun, ZonedFtl};
+use nandscape_media::{Faults, Geometry, LinkTiming};
 use nandscape_rt::Nanos;
 use ssd::{Nand, Setup};
 
@@ -43,8 +43,8 @@ impl ssd::Ssd for Zns {
         run: FtlRun,
         link: LinkTiming,
         now: Nanos,
-    ) -> Result<Self, FtlError> {
-        Self::recover(nand, config, run, link, now).map_err(|(_, error)| error)
+    ) -> Result<Self, Box<(Nand, FtlError)>> {
+        Self::recover(nand, config, run, link, now).map_err(Box::new)
     }
 }
 
@@ -68,26 +68,5 @@ impl Driver {
 
     pub(crate) fn with(timing: &str, faults: Faults, config: Config, run: FtlRun) -> Self {
         Self::on(GEOMETRY, timing, faults, config, run)
-    }
-
-    /// Cuts power at `at`, and again when the mount of what that left has sent so many commands, if it sends more.
-    pub(crate) fn cut_in_mount(self, at: Nanos, commands: u64) -> Self {
-        let Self { mut ftl, mut setup, .. } = self;
-        ftl.media_mut().inner_mut().power_cut(at, &mut setup.cuts);
-        let mut nand = ftl.power_off();
-        nand.faults_mut().cut_after_commands = Some(nand.commands() + commands);
-        let mounted = match Zns::recover(nand, setup.config.clone(), setup.run, setup.link, at) {
-            Err((mut nand, FtlError::PowerLost)) => {
-                // What was sent is done by then.
-                let later = at + Nanos::from_ms(1_000);
-                nand.restore_power();
-                nand.inner_mut().power_cut(later, &mut setup.cuts);
-                Zns::recover(nand, setup.config.clone(), setup.run, setup.link, later)
-            }
-            mounted => mounted,
-        };
-        let mut driver = Self::of(mounted.map_err(|(_, error)| error).expect("mounts"), setup);
-        driver.ftl.media_mut().restore_power();
-        driver
     }
 }

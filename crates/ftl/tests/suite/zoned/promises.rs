@@ -112,8 +112,7 @@ fn mounts_that_are_cut_short_bring_no_zone_back() {
     };
     for commands in 0..60 {
         let (driver, start) = staged();
-        let now = driver.now;
-        let mut driver = driver.cut_in_mount(now, commands);
+        let mut driver = driver.cut_in_mount(commands);
         assert_eq!(report(&mut driver).written(), 0, "after {commands} commands");
         for index in 0..3 {
             assert_eq!(driver.read(start + index), holds(80 + index), "after {commands} commands");
@@ -138,14 +137,13 @@ fn mounts_that_are_cut_short_keep_a_finish() {
     for commands in 0..60 {
         let mut driver = Driver::new("nvmevirt-zn540", crate::zoned::power_safe(config()));
         act(&mut driver, ZoneAction::Finish);
-        let now = driver.now;
-        let mut driver = driver.cut_in_mount(now, commands);
+        let mut driver = driver.cut_in_mount(commands);
         assert_eq!(report(&mut driver).state, ZoneState::Full, "after {commands} commands");
     }
 }
 
-/// Where media take no mark of a finish, mounts find it by the record of the power cut, and mark it as soon as media take that: when
-/// the reset of another zone has given back a chunk.
+/// Where media take no mark of a finish, mounts find it by the record of the power cut, and mark it as soon as media
+/// take that: when the reset of another zone has given back a chunk.
 #[test]
 fn a_finish_survives_media_that_take_no_mark() {
     const OTHER: u32 = 4;
