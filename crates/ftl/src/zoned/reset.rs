@@ -25,8 +25,12 @@ impl<M: OpenChannel> Store<M> {
         request: &mut Request,
     ) -> Result<Option<Submit>, FtlError> {
         if request.stage == ResetStage::Waiting && !self.begin_reset(zone, request)? {
-            let is_lost = self.zones.get(zone).failed;
-            return Ok(is_lost.then(|| self.refused(read_only(zone))));
+            if !self.zones.get(zone).failed {
+                return Ok(None);
+            }
+            // What a read-only zone holds can be read.
+            self.zones.get_mut(zone).resets -= 1;
+            return Ok(Some(self.refused(read_only(zone))));
         }
         if self.zones.get(zone).resetting > 0 {
             return Ok(None);

@@ -94,6 +94,20 @@ fn a_reset_hides_what_was_saved() {
     assert_eq!(written(Some(OmittedRule::ResetRecord)), 1);
 }
 
+/// A zone whose reset media refuse is read-only, and what it holds can be read.
+#[test]
+fn a_reset_that_is_refused_hides_nothing() {
+    let mut driver = driver(None);
+    driver.write(0, 70, Flags::FUA);
+    driver.ftl.media_mut().faults_mut().program_rate = 1.0;
+    let reset = Bio { op: Op::Zone(ZONE, ZoneAction::Reset), ..Bio::flush() };
+    let refusal = BlockError::Zone { zone: ZONE.0, status: ZoneStatus::ReadOnly };
+    assert_eq!(driver.run(reset).result, Err(refusal));
+    assert_eq!(report(&mut driver).state, ZoneState::ReadOnly);
+    assert_eq!(driver.read(0), holds(70));
+    driver.ftl.check_invariants().expect("holds");
+}
+
 /// A reset stays durable when a mount is cut short, also where the save log holds what it hid beside something that
 /// counts.
 #[test]
