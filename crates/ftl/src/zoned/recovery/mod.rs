@@ -7,7 +7,9 @@
 //! 5. a chunk that was written too far, torn, or closed by a failed program is copied to a spare one, so that its zone
 //!    can be written on at its write pointer;
 //! 6. pages that only the save log holds as a whole are programmed, and finished zones marked;
-//! 7. the old chunks of the save log are erased, the oldest first.
+//! 7. the old chunks of the save log are erased, the oldest first;
+//! 8. where they cannot be, so that a unit lacks chunks for what a power-safe buffer holds when power fails, zones that
+//!    are not full become read-only.
 //!
 //! A step begins when everything of the one before it is on media. So a power cut during recovery leaves the same
 //! prefixes, and the next one has the same work to do again.
@@ -27,7 +29,7 @@ use super::{Config, ZonedCounts};
 use crate::error::FtlError;
 use crate::kind::{FtlRun, OmittedRule};
 use nandscape_block::SectorData;
-use nandscape_block::zone::{ZoneAction, ZoneId};
+use nandscape_block::zone::{ZoneAction, ZoneId, ZoneState};
 use nandscape_media::{ChunkId, ChunkState, LinkTiming, OpenChannel, Ppa, UnitId};
 use nandscape_rt::Nanos;
 use prefix::{Prefix, Prefixes, Source};
@@ -138,7 +140,24 @@ impl<M: OpenChannel> Store<M> {
         self.settle_all()?;
         self.release_logs(&mut scan)?;
         self.erase_old_logs(&mut scan)?;
+        self.fail_unsaved()?;
         self.counts = ZonedCounts::default();
+        Ok(())
+    }
+
+    /// What a zone takes could not be saved when power fails where a unit lacks erased chunks for that: it becomes
+    /// read-only. A zone that is full takes nothing, and its reset gives back chunks.
+    fn fail_unsaved(&mut self) -> Result<(), FtlError> {
+        for zone in 0..self.rules.sizes.zones {
+            let is_short = |die| {
+                let unit = &self.units[self.zones.shape.unit(zone, die) as usize];
+                (unit.free.len() as u32) < self.rules.kept
+            };
+            let is_full = self.table.info(ZoneId(zone))?.state == ZoneState::Full;
+            if !is_full && (0..self.zones.shape.dies).any(is_short) {
+                self.fail_zone(zone)?;
+            }
+        }
         Ok(())
     }
 

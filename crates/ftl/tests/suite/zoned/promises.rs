@@ -3,8 +3,9 @@
 use crate::zoned::driver::{Driver, GEOMETRY, config, holds};
 use nandscape_block::zone::{ZoneAction, ZoneId, ZoneInfo, ZoneState, ZoneStatus};
 use nandscape_block::{Bio, BlockDevice, BlockError, Flags, Lba, Op, Payload, Reply, Tag};
+use nandscape_ftl::zoned::{Config, ZoneConfig};
 use nandscape_ftl::{Ftl, FtlRun, OmittedRule};
-use nandscape_media::{Faults, Layer, OpenChannel, Ppa};
+use nandscape_media::{Faults, Geometry, Layer, OpenChannel, Ppa};
 
 const ZONE: ZoneId = ZoneId(0);
 
@@ -232,6 +233,46 @@ fn a_zone_without_a_chunk_is_read_only() {
         assert_eq!(driver.read(0), holds(70));
     }
     assert!(read_only > 0, "there was a chunk for every zone");
+}
+
+/// A zone that can be written becomes read-only where the last erased chunk of a unit holds what media took of another
+/// zone at no other place: what its power-safe buffer acknowledged could not be saved. It takes writes again when the
+/// reset of a full zone has given back a chunk.
+#[test]
+fn a_zone_whose_buffer_cannot_be_saved_is_read_only() {
+    // One unit of eight chunks, which keeps one of them for what buffers hold when power fails.
+    let geometry = Geometry { groups: 1, units: 1, chunks: 8, sectors: 192, ..GEOMETRY };
+    let safe = crate::zoned::power_safe(config());
+    let zone = ZoneConfig { dies: 1, spare_chunks: 4, ..safe.zone };
+    let config = Config { zone, ..safe };
+    let no_faults = Faults::default();
+    let mut driver = Driver::on(geometry, "nvmevirt-zn540", no_faults, config, FtlRun::default());
+    let (full, writable) = (ZoneId(1), ZoneId(2));
+    let start_of = |zone: ZoneId| u64::from(zone.0) * 192;
+    driver.write_sectors(start_of(full), 192, 200, Flags::NONE);
+    driver.write_sectors(start_of(writable), 4, 80, Flags::NONE);
+    driver.settle();
+    // The first page of the zone finds no place on any chunk but the one that is kept.
+    *driver.ftl.media_mut().faults_mut() =
+        Faults { program_rate: 1.0, erase_rate: 1.0, ..Faults::default() };
+    driver.write_sectors(0, 4, 70, Flags::NONE);
+    driver.settle();
+    *driver.ftl.media_mut().faults_mut() = Faults::default();
+    let (zone, mut driver) = after_cut(driver);
+    assert_eq!(zone.state, ZoneState::ReadOnly);
+
+    let next = |tag| Bio::write(Lba(start_of(writable) + 4), 4, Payload::Run(Tag::new(tag)));
+    let refusal = BlockError::Zone { zone: writable.0, status: ZoneStatus::ReadOnly };
+    assert_eq!(driver.run(next(84)).result, Err(refusal));
+    let reset = Bio { op: Op::Zone(full, ZoneAction::Reset), ..Bio::flush() };
+    assert_eq!(driver.run(reset).result, Ok(Reply::None));
+    let (_, mut driver) = after_cut(driver);
+    assert_eq!(driver.run(next(85)).result, Ok(Reply::None));
+    driver.settle();
+    let (_, mut driver) = after_cut(driver);
+    for (lba, tag) in [(0, 70), (3, 73), (start_of(writable), 80), (start_of(writable) + 4, 85)] {
+        assert_eq!(driver.read(lba), holds(tag), "lba {lba}");
+    }
 }
 
 /// A sector that media lost is an error also when its chunk was copied, as a program of that failed.
