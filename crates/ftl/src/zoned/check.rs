@@ -80,8 +80,9 @@ impl<M: OpenChannel> Check<'_, M> {
                 pages += 1;
                 used += page.filled();
                 let is_known = page.state != PageState::Done || page.filled() > 0;
-                sectors = index * self.0.zones.shape.page
-                    + if is_known { page.filled() } else { self.0.zones.shape.page };
+                let whole = self.0.zones.shape.page_sectors(stream, index);
+                sectors =
+                    index * self.0.zones.shape.page + if is_known { page.filled() } else { whole };
             }
             let expected = self.0.zones.shape.locals_before(stream, of.admitted);
             let is_marked = of.mark != Mark::None || of.resets > 0 || entry.pages.is_empty();

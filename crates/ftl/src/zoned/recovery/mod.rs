@@ -250,7 +250,9 @@ impl<M: OpenChannel> Store<M> {
                 self.load_page((zone, stream, index), source)?;
             }
         }
-        if prefix.lacks_mark() {
+        if prefix.finished {
+            self.zones.get_mut(zone).mark = Mark::Durable;
+        } else if prefix.finished_by_record {
             self.zones.get_mut(zone).mark = Mark::Due;
             self.zones.dirty.insert(zone);
         }
