@@ -50,12 +50,12 @@ impl Zones {
         geometry.all_chunks().flat_map(written).filter_map(of_zone)
     }
 
-    /// Whether a mount takes a lost sector for the end of its zone, and from which address on.
+    /// Whether a mount takes a lost sector for the end of its zone, and from which address on. One that pads a page has no
+    /// address, and the page ends with it.
     fn ends(&self, media: &Faulty, at: Ppa) -> Option<u64> {
-        let oob = media.oob(at);
-        let key = (oob.key <= KEY_MAX).then_some(u64::from(oob.key))?;
-        if oob.kind != Kind::Data {
-            return Some(key);
+        let key = |at: Ppa| Some(media.oob(at).key).filter(|key| *key <= KEY_MAX).map(u64::from);
+        if media.oob(at).kind != Kind::Data {
+            return key(at);
         }
         let chunk = self.geometry.chunk_of(at);
         let (page, unit) = (self.geometry.ws_opt, self.geometry.ws_min);
@@ -64,10 +64,11 @@ impl Zones {
         let looks_torn = wp > 0 && (wp.saturating_sub(unit)..wp).all(lost);
         let last = wp.saturating_sub(1) / page * page;
         let first = self.geometry.ppa(chunk, last);
-        (looks_torn && at >= first || (0..wp).all(lost)).then(|| {
-            let keys = (last..wp).map(|sector| media.oob(self.geometry.ppa(chunk, sector)).key);
-            keys.map(u64::from).chain([key]).min().unwrap_or(key)
-        })
+        if !(looks_torn && at >= first || (0..wp).all(lost)) {
+            return None;
+        }
+        let of_page = (last..wp).map(|sector| self.geometry.ppa(chunk, sector));
+        of_page.chain([at]).filter_map(key).min()
     }
 }
 
@@ -110,5 +111,54 @@ impl Loss for Zones {
         };
         let zones = self.written(media).filter(after_end).flat_map(|(_, at)| held(media, at));
         front.chain(zones).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use nandscape_block::Tag;
+    use nandscape_ftl::device::Config;
+    use nandscape_media::{
+        ChunkId, FaultInjector, Faults, KEY_EMPTY, Media, MediaConfig, PayloadMode, UnitId,
+        WriteCmd,
+    };
+    use nandscape_rt::Nanos;
+
+    /// The last page of a zone may be padded. Where media lost its last write unit, a mount takes it for torn, also if
+    /// nothing but padding was in that.
+    #[test]
+    fn a_page_that_ends_with_lost_padding_is_forgotten() {
+        let geometry = Geometry {
+            groups: 1,
+            units: 1,
+            chunks: 8,
+            sectors: 6,
+            ws_min: 1,
+            ws_opt: 3,
+            mw_cunits: 0,
+            maxoc: 0,
+            maxocpu: 0,
+        };
+        let zones =
+            Zones { geometry, first: 0, distance: 6, front: EraseUnits::with(&Config::default()) };
+        let at = geometry.ppa(ChunkId { unit: UnitId(0), chunk: 0 }, 0);
+        let data = [SectorData::Tag(Tag::new(70)), SectorData::Absent, SectorData::Absent];
+        let keys = [4, KEY_EMPTY, KEY_EMPTY];
+        let mut seen = BTreeMap::new();
+        for seed in 0..32 {
+            let config = MediaConfig { payload: PayloadMode::Tags, ..MediaConfig::new(geometry) };
+            let faults = Faults { unreadable: [0].into(), ..Faults::default() };
+            let media = Media::new(config).expect("a device");
+            let mut media = FaultInjector::new(media, faults, seed);
+            let (kind, data) = (Kind::Data, &data);
+            let cmd = WriteCmd { at, kind, seq: 0, seq_deltas: &[], aux: &[], keys: &keys, data };
+            media.write(Nanos::ZERO, Nanos::ZERO, cmd).expect("legal");
+            let lost = *media.injected().first().expect("a lost sector");
+            seen.insert(lost, zones.forgotten(&media));
+        }
+        let page = vec![(Lba(4), data[0].clone())];
+        let expected = [(at, vec![]), (at.plus(1), vec![]), (at.plus(2), page)];
+        assert_eq!(seen.into_iter().collect::<Vec<_>>(), expected);
     }
 }
