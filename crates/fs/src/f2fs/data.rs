@@ -197,7 +197,7 @@ impl DataPath for Volume {
         let placed = match is_moving {
             true => {
                 self.cleaner.note_page(inode, at, from, start);
-                inode.note_cleaned();
+                inode.note_relocated();
                 PlacedPages::Moved(self.writes.metadata_in_flight.send())
             }
             false => {

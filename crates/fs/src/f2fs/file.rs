@@ -175,7 +175,7 @@ impl Volume {
     }
 
     /// Moves the content of a file out of its inode, to a block (`f2fs_convert_inline_inode`). The block is on the device
-    /// before the inode forgets the content, so a checkpoint has one or the other.
+    /// before the inode forgets the content, so a checkpoint has one or the other, and so has an fsync.
     ///
     /// # Errors
     /// [`FsError::NoSpace`]; errors of the device.
@@ -210,6 +210,10 @@ impl Volume {
         let log = self.mount.data_log(inode);
         let moved = self.move_pages(&op, inode, (dnode, log), 0, 1).await?;
         let start = moved.ok_or(FsError::NoSpace)?.start;
+        if !inode.pages.waiting(&(0..1)).0 {
+            // A sync may have covered it in the inode, whose next one must not be durable before the block.
+            inode.note_relocated();
+        }
         write_blocks(&**self, inode, start.0.into(), &[content], true).await
     }
 
@@ -242,6 +246,9 @@ impl Volume {
         let enough = if data_only { Dirty::Times } else { Dirty::No };
         loop {
             let op = self.operations.begin().await?;
+            // Until the nodes are sent no page of the file gets another block, which they would lead to.
+            let extents = inode.extent_lock.read().await;
+            self.settle_data_before_nodes(inode).await?;
             self.nodes.join_xattrs(inode).await;
             if inode.dirty.get() > enough {
                 self.nodes.update_inode(&op, inode).await?;
@@ -254,6 +261,7 @@ impl Volume {
             };
             let write = NodeWrite { volume: self, op: &op, marks: Some(marks) };
             let all = write.send(NodeSet::Of(inode.number)).await?;
+            drop(extents);
             drop(op);
             // Otherwise the last node that was written has no mark, or the inode itself was not written.
             let is_marked = !self.nodes.nat.borrow().needs_inode_update(ino);
@@ -272,6 +280,25 @@ impl Volume {
             }
         }
         Ok(self.mount.omits(OmittedRule::FsyncFlush))
+    }
+
+    /// Waits for data that the nodes of an fsync must not be durable before: their PREFLUSH covers only what has ended.
+    async fn settle_data_before_nodes(&self, inode: &Inode) -> Result<()> {
+        if self.nodes_follow_data(inode.number) {
+            self.writes.metadata_in_flight.settle().await;
+            if self.mount.options.ordered_data {
+                self.writes.data_in_flight.settle().await;
+            }
+            self.mount.check_running()?;
+        }
+        Ok(())
+    }
+
+    /// Whether the nodes of a file's fsync must not be durable before its data: what cleaning moved, or what left the inode,
+    /// was covered at its old place.
+    pub(crate) fn nodes_follow_data(&self, ino: u32) -> bool {
+        let is_moved = self.inodes.lists.moved.borrow().contains(&ino);
+        self.mount.options.ordered_data || (is_moved && !self.mount.omits(OmittedRule::MovedFlush))
     }
 
     /// Whether roll-forward could not bring the file back (`need_do_checkpoint`).

@@ -66,7 +66,7 @@ pub(crate) struct InodeLists {
     pub(crate) appended: RefCell<BTreeSet<u32>>,
     /// Those of which data were written in place that may not be durable (`UPDATE_INO`).
     pub(crate) updated: RefCell<BTreeSet<u32>>,
-    /// Those of which cleaning moved a page that may not be durable at its new place.
+    /// Those of which cleaning moved a page, or whose content left the inode, and may not be durable where it is now.
     pub(crate) moved: RefCell<BTreeSet<u32>>,
 }
 
@@ -257,8 +257,9 @@ impl Inode {
         self.lists.appended.borrow_mut().insert(self.number);
     }
 
-    /// Cleaning moved one of its pages, which may not be durable.
-    pub(crate) fn note_cleaned(&self) {
+    /// Cleaning moved one of its pages, or its content left the inode: what a sync may have covered is not durable where it is
+    /// now.
+    pub(crate) fn note_relocated(&self) {
         self.lists.moved.borrow_mut().insert(self.number);
     }
 

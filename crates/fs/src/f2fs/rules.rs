@@ -42,7 +42,7 @@ omitted_rules! {
     AppendedFlush = "appended-flush",
     /// An fsync of a file whose data were written in place does not flush the device.
     UpdatedFlush = "updated-flush",
-    /// The nodes of an fsync may be durable before a page of the file that cleaning moved.
+    /// The nodes of an fsync may be durable before a page of the file that cleaning moved, or that left its inode.
     MovedFlush = "moved-flush",
     /// An fsync does not wait for its nodes before the flush.
     FsyncNodeWait = "fsync-node-wait",

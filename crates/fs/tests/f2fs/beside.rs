@@ -6,11 +6,11 @@ use crate::common::volume::{after_recovery, assert_sound, loaded, made, mounted,
 use crate::late::Late;
 use nandscape_block::{AsyncDevice, Bio, BlockDevice, Flags, MemDevice, Op, Payload, Tag};
 use nandscape_fs::MountedFs;
-use nandscape_fs::contract::{Data, FileSystem, FsError, Io};
+use nandscape_fs::contract::{Data, FileSystem, FsError, Ino, Io, SetAttr};
 use nandscape_fs::f2fs::format::Features;
 use nandscape_fs::f2fs::mkfs::{MkfsOptions, mkfs};
 use nandscape_fs::f2fs::{AllocMode, F2fs, MountOptions};
-use nandscape_rt::{Handle, Nanos};
+use nandscape_rt::{Handle, JoinHandle, Nanos};
 
 const MIB: u64 = 1 << 20;
 
@@ -28,6 +28,37 @@ pub(crate) async fn on_late(
     device.with(|late| late.slow = Box::new(rule));
     let (fs, _) = F2fs::mount(rt, device.erased(), options.clone()).await.expect("a mount");
     (device, fs)
+}
+
+/// How long bios of a file take: its first nodes, and its data.
+pub(crate) fn slow_file(file: Ino, nodes: Nanos, data: Nanos) -> impl FnMut(&Bio) -> Option<Nanos> {
+    let mut is_first = true;
+    move |bio| {
+        let is_write = bio.op == Op::Write && bio.owner.is_some_and(|owner| owner.file == file.0);
+        match (is_write, bio.flags.has(Flags::META)) {
+            (true, true) => std::mem::take(&mut is_first).then_some(nodes),
+            (true, false) => Some(data),
+            _ => None,
+        }
+    }
+}
+
+/// An fsync beside the test.
+pub(crate) fn sync(rt: &Handle, fs: &F2fs, file: Ino) -> JoinHandle<Result<(), FsError>> {
+    let fs = fs.clone();
+    rt.spawn("sync", async move { fs.fsync(ME, file).await })
+}
+
+/// An fsync beside the test that has only the inode to write.
+pub(crate) async fn change_and_sync(
+    rt: &Handle,
+    fs: &F2fs,
+    file: Ino,
+    mode: u16,
+) -> JoinHandle<Result<(), FsError>> {
+    let change = SetAttr { mode: Some(mode), ..SetAttr::default() };
+    fs.setattr(ME, file, change).await.expect("another mode");
+    sync(rt, fs, file)
 }
 
 /// A file that is clean since a checkpoint has taken it is durable when its fsync ends, and not before that checkpoint is.
@@ -55,6 +86,38 @@ fn an_fsync_beside_a_checkpoint_waits_for_it() {
             left
         });
         assert_sound(&left);
+    }
+}
+
+/// With ordered data an fsync sends no nodes that lead to a block which is still being written, by another sync of the file:
+/// their flush would not cover it, and the page would show what the block held before.
+#[test]
+fn an_fsync_beside_another_leads_to_no_data_in_flight() {
+    for seed in 0..8 {
+        run(async move |rt| {
+            let options = MountOptions { ordered_data: true, ..MountOptions::default() };
+            let (device, fs) = on_late(&rt, &options, seed, |_| None).await;
+            let file = create(&fs, "file").await;
+            write(&fs, file, 0, 1, 1).await;
+            fs.syncfs(ME).await.expect("a checkpoint");
+            let slow = slow_file(file, Nanos::from_secs(10), Nanos::from_secs(100));
+            device.with(|late| late.slow = Box::new(slow));
+            // The second one has its nodes to send when those of the first have ended.
+            let mut syncs = Vec::new();
+            for mode in [0o600, 0o700] {
+                syncs.push(change_and_sync(&rt, &fs, file, mode).await);
+                rt.sleep(Nanos::from_secs(1)).await;
+            }
+            write(&fs, file, 0, 100, 1).await;
+            syncs.push(sync(&rt, &fs, file));
+            rt.sleep(Nanos::from_secs(20)).await;
+            let left = device.with(Late::cut);
+            drop(syncs);
+            let left = loaded(&rt, left.caps().sectors, &sectors(&left)).await;
+            let fs = mounted(&rt, &left, &options).await;
+            let shown = content(&fs, file).await;
+            assert!(shown == expected(1, 1) || shown == expected(100, 1), "seed {seed}");
+        });
     }
 }
 

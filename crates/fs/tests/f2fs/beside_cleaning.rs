@@ -1,9 +1,11 @@
-//! Direct I/O beside cleaning in the background, on a device that takes its time.
+//! Direct I/O and fsyncs beside cleaning in the background, on a device that takes its time.
 
-use crate::beside::on_late;
+use crate::beside::{change_and_sync, on_late, slow_file, sync};
 use crate::common::files::{ME, PAGE, content, create, expected, write};
-use crate::common::volume::run;
-use nandscape_block::{Bio, Flags, Op, Payload, Tag};
+use crate::common::image::sectors;
+use crate::common::volume::{loaded, mounted, run};
+use crate::late::Late;
+use nandscape_block::{Bio, BlockDevice, Flags, Op, Payload, Tag};
 use nandscape_fs::MountedFs;
 use nandscape_fs::contract::{Data, FileSystem, Ino, Io};
 use nandscape_fs::f2fs::{AllocMode, F2fs, MountOptions};
@@ -111,4 +113,38 @@ fn cleaning_leaves_what_a_direct_read_is_reading() {
         assert!(read.to_bytes() == expected(OLD, 1));
         assert_eq!(moved, Some(0));
     });
+}
+
+/// An fsync sends no nodes that lead to where cleaning is moving a page of the file: their flush would not cover the new
+/// block, and the page, which a checkpoint has, would show what that held before.
+#[test]
+fn an_fsync_leads_to_no_page_that_is_being_moved() {
+    for seed in 0..8 {
+        run(async move |rt| {
+            let options =
+                MountOptions { checkpoint_interval: Nanos::from_secs(3_600), ..options() };
+            let (device, fs) = on_late(&rt, &options, seed, |_| None).await;
+            let file = left_over(&fs).await;
+            fs.syncfs(ME).await.expect("a checkpoint");
+            let slow = slow_file(file, Nanos::from_secs(20), Nanos::from_secs(100));
+            device.with(|late| late.slow = Box::new(slow));
+            // The second one has its nodes to send when those of the first have ended.
+            let mut syncs = Vec::new();
+            for mode in [0o600, 0o700] {
+                syncs.push(change_and_sync(&rt, &fs, file, mode).await);
+                rt.sleep(Nanos::from_secs(1)).await;
+            }
+            rt.sleep(Nanos::from_secs(12)).await;
+            assert_eq!(cleaned(&fs), [Some(1), Some(2)]);
+            syncs.push(sync(&rt, &fs, file));
+            rt.sleep(Nanos::from_secs(20)).await;
+            let left = device.with(Late::cut);
+            drop(syncs);
+            let left = loaded(&rt, left.caps().sectors, &sectors(&left)).await;
+            let fs = mounted(&rt, &left, &options).await;
+            let shown = content(&fs, file).await;
+            let pages = [expected(OLD, 1), vec![0; PAGE as usize], expected(OLD + 2, 1)];
+            assert!(shown == pages.concat(), "seed {seed}");
+        });
+    }
 }

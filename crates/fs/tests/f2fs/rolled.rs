@@ -291,3 +291,29 @@ fn a_log_that_fills_holes_goes_on_after_what_was_found() {
     });
     assert_sound(&device);
 }
+
+/// Whatever a cut takes of an fsync after a file left its inode, the content that a checkpoint has is there.
+#[test]
+fn content_that_leaves_its_inode_is_kept() {
+    for seed in 0..20 {
+        let device = run(async move |rt| {
+            let device = made(&rt, 64, Features::default()).await;
+            let omit = Some(OmittedRule::FsyncFlush);
+            let options = MountOptions { omit, ..MountOptions::default() };
+            let fs = mounted(&rt, &device, &options).await;
+            let file = create(&fs, "file").await;
+            let bytes = Data::Bytes(vec![7; 100]);
+            fs.write_all(ME, file, 0, bytes, Io::Buffered).await.expect("a write");
+            fs.syncfs(ME).await.expect("a checkpoint");
+            let reserve = Allocate::Reserve { keep_size: true };
+            fs.fallocate(ME, file, reserve, 0, 4 * PAGE).await.expect("blocks");
+            fs.fsync(ME, file).await.expect("a sync without a flush");
+            let left = after_cut(&rt, &device, seed).await;
+            let fs = mounted(&rt, &left, &MountOptions::default()).await;
+            assert!(content(&fs, "file").await == [7; 100], "seed {seed}");
+            fs.unmount().await.expect("an unmount");
+            left
+        });
+        assert_sound(&device);
+    }
+}

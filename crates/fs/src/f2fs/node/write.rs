@@ -194,7 +194,7 @@ impl NodeWrite<'_> {
         let file = fsync.and_then(|marks| self.volume.inodes.cache.get(marks.ino));
         let owner = file.map(|inode| inode.pages.owner());
         let sync = if fsync.is_some() { Flags::SYNC } else { Flags::NONE };
-        let is_ordered = fsync.is_some_and(|marks| self.follows_data(marks.ino));
+        let is_ordered = fsync.is_some_and(|marks| self.volume.nodes_follow_data(marks.ino));
         let first = if is_ordered { Flags::PREFLUSH } else { Flags::NONE };
         let arrival = self.volume.writes.write_blocks(
             &self.volume.segments,
@@ -209,14 +209,6 @@ impl NodeWrite<'_> {
             ended
         };
         self.volume.finish_runs(batch.runs, arrival);
-    }
-
-    /// Whether the nodes of a file's fsync must not be durable before its data: what cleaning moved was covered at its old
-    /// place.
-    fn follows_data(&self, ino: u32) -> bool {
-        let is_moved = self.volume.inodes.lists.moved.borrow().contains(&ino);
-        self.volume.mount.options.ordered_data
-            || (is_moved && !self.volume.mount.omits(OmittedRule::MovedFlush))
     }
 }
 
