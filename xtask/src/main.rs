@@ -37,6 +37,7 @@ const USAGE: &str = "usage: cargo xtask tidy
        cargo xtask fuzz TARGET --input FILE         a target with the input of a finding alone
        cargo xtask rules [--seeds N] [--cuts N] [--only ARGUMENTS]   seeds and cuts that find each safety rule missing;
                                                     of campaigns whose arguments contain these, such as f2fs
+                    [--seconds N]                   each for at most so many seconds (600)
                     [--shrink] [--binary FILE]      with --shrink how small these violations become
        cargo xtask mutants [--only TEXT] [--jobs N] [--first] [--long SECONDS] [--list] [--restart]
                                                     planted defects, and which check of the gate catches each; resumed where it was
@@ -157,6 +158,7 @@ fn rule_options(args: &[&str]) -> Option<rules::Options> {
         match *arg {
             "--seeds" => options.seeds = args.next()?.parse().ok()?,
             "--cuts" => options.cuts = args.next()?.parse().ok()?,
+            "--seconds" => options.seconds = args.next()?.parse().ok()?,
             "--only" => options.only = (*args.next()?).to_owned(),
             "--shrink" => options.shrink = true,
             "--binary" => options.binary = Some(PathBuf::from(args.next()?)),

@@ -6,6 +6,7 @@ mod score;
 
 pub(crate) use score::median;
 
+use crate::mutants::{KILLED, TIMED_OUT};
 use crate::repository::Repository;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -275,6 +276,8 @@ pub(crate) struct Options {
     pub(crate) seeds: u64,
     /// Of a campaign on a file system.
     pub(crate) cuts: u64,
+    /// Of any campaign, by the clock: a program without a rule may not end.
+    pub(crate) seconds: u64,
     /// What the arguments of a campaign contain; others are left out.
     pub(crate) only: String,
     /// Whether violations are minimised, and the table is about that.
@@ -286,8 +289,15 @@ pub(crate) struct Options {
 impl Default for Options {
     fn default() -> Self {
         let (only, shrink, binary) = (String::new(), false, None);
-        Self { seeds: 10_000, cuts: 100_000, only, shrink, binary }
+        Self { seeds: 10_000, cuts: 100_000, seconds: 600, only, shrink, binary }
     }
+}
+
+/// How a campaign ended.
+enum End {
+    Found(Found),
+    NotFound,
+    OutOfTime,
 }
 
 /// What a campaign found first.
@@ -324,12 +334,13 @@ pub(crate) fn run(repository: &Repository, options: &Options) -> Result<bool, St
     println!("| Rule left out | Campaign | CI before | Seeds | Cuts | What was noticed |");
     println!("|---|---|---|---|---|---|");
     for (args, name, before) in rules {
-        let found = first_violation(&binary, repository.root(), name, args, options)?;
+        let end = first_violation(&binary, repository.root(), name, args, options)?;
         rules_run += 1;
-        found_missing += u32::from(found.is_some());
-        let last = match found {
-            Some(Found { seeds, cuts, what }) => format!("{seeds} | {cuts} | {what}"),
-            None => "not found | | ".to_owned(),
+        found_missing += u32::from(matches!(end, End::Found(_)));
+        let last = match end {
+            End::Found(Found { seeds, cuts, what }) => format!("{seeds} | {cuts} | {what}"),
+            End::NotFound => format!("{NOTHING} | | "),
+            End::OutOfTime => format!("{NOTHING} in {} s | | ", options.seconds),
         };
         let campaign = format!("crash {args}");
         println!("| `{name}` | `{}` | {before} | {last} |", campaign.trim_end());
@@ -338,36 +349,41 @@ pub(crate) fn run(repository: &Repository, options: &Options) -> Result<bool, St
     Ok(found_missing == rules_run)
 }
 
-/// The first seed in which a rule is missed, and the power cuts up to there. A campaign ends there.
+/// The first seed in which a rule is missed, and the power cuts up to there. A campaign ends there, or when its time is over.
 fn first_violation(
     binary: &Path,
     root: &Path,
     rule: &str,
     args: &str,
     options: &Options,
-) -> Result<Option<Found>, String> {
+) -> Result<End, String> {
     let amount = match args.contains("--fs") {
         true => ["--cuts".to_owned(), options.cuts.to_string()],
         false => ["--seeds".to_owned(), options.seeds.to_string()],
     };
-    let output = Command::new(binary)
+    let output = Command::new("timeout")
         .current_dir(root)
+        .args(["-k", "5", &options.seconds.to_string()])
+        .arg(binary)
         .arg("crash")
         .args(args.split_whitespace())
         .args(["--omit", rule, "--first", "1", "--no-shrink", "--output-format", "json"])
         .args(amount)
         .stderr(Stdio::null())
         .output()
-        .map_err(|e| format!("{}: {e}", binary.display()))?;
+        .map_err(|e| format!("timeout: {e}"))?;
+    if let Some(TIMED_OUT | KILLED) = output.status.code() {
+        return Ok(End::OutOfTime);
+    }
     let report = serde_json::from_slice::<serde_json::Value>(&output.stdout)
         .map_err(|e| format!("crash --omit {rule}: no report: {e}"))?;
     let Some(violation) = report["violations"].as_array().and_then(|all| all.first()) else {
-        return Ok(None);
+        return Ok(End::NotFound);
     };
     let seeds = violation["seed"].as_u64().unwrap_or(0);
     let cuts = report["counts"]["cuts"].as_u64().unwrap_or(0);
     let what = violation["message"].as_str().unwrap_or_default();
-    Ok(Some(Found { seeds, cuts, what: in_general(what) }))
+    Ok(End::Found(Found { seeds, cuts, what: in_general(what) }))
 }
 
 /// A message without its numbers.

@@ -266,8 +266,8 @@ pub(super) fn run(
 
 /// Exit codes of `timeout`, when it ended the program and when it had to kill it, and of the shell whose program had no CPU
 /// time left (128 + SIGXCPU).
-const TIMED_OUT: i32 = 124;
-const KILLED: i32 = 137;
+pub(crate) const TIMED_OUT: i32 = 124;
+pub(crate) const KILLED: i32 = 137;
 const OUT_OF_CPU: i32 = 152;
 
 /// What a program wrote before the two lines of the shell's `times`, and the CPU seconds in the second of them, which is of

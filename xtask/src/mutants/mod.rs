@@ -11,6 +11,8 @@ mod record;
 mod schema;
 mod table;
 
+pub(crate) use checks::{KILLED, TIMED_OUT};
+
 use crate::repository::{Repository, cores};
 use basis::Basis;
 use checks::{Built, Check, End, Ran};

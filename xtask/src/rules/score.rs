@@ -1,7 +1,7 @@
 //! What becomes of violations when they are minimised: operations before and after, runs and seconds of each search, as a
 //! Markdown table, and the medians.
 
-use super::{Options, first_violation};
+use super::{End, Options, first_violation};
 use serde_json::Value;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -29,7 +29,9 @@ pub(super) fn run<'a>(
     );
     println!("|---|---|---|---|---|---|---|---|");
     for (args, rule) in rules {
-        let Some(found) = first_violation(binary, root, rule, args, options)? else { continue };
+        let End::Found(found) = first_violation(binary, root, rule, args, options)? else {
+            continue;
+        };
         let seed = found.seeds.to_string();
         let crash = |more: &[&str]| {
             let one = ["--omit", rule, "--first", &seed, "--seeds", "1", "--output-format", "json"];

@@ -244,6 +244,7 @@ impl Volume {
             return self.write_checkpoint_and(Reason::Sync, || inode.get_pino()).await;
         }
         let enough = if data_only { Dirty::Times } else { Dirty::No };
+        let waits = !self.mount.omits(OmittedRule::FsyncNodeWait);
         loop {
             let op = self.operations.begin().await?;
             // Until the nodes are sent no page of the file gets another block, which they would lead to.
@@ -265,14 +266,14 @@ impl Volume {
             drop(op);
             // Otherwise the last node that was written has no mark, or the inode itself was not written.
             let is_marked = !self.nodes.nat.borrow().needs_inode_update(ino);
-            let waits = !self.mount.omits(OmittedRule::FsyncNodeWait);
-            if waits {
+            // If not all were sent, a node was dirty again while its last write was in flight.
+            let is_sent = is_marked && (all || !waits);
+            if waits || !is_sent {
                 // Another fsync of the file may have sent what this one found clean.
                 self.nodes.in_flight.settle().await;
                 self.mount.check_running()?;
             }
-            // If not all were sent, a node was dirty again while its last write was in flight.
-            if is_marked && (all || !waits) {
+            if is_sent {
                 break;
             }
             if !is_marked {
