@@ -38,6 +38,7 @@ pub(crate) fn summary(
     page.steady(outcome);
     page.files(outcome);
     page.amplification(outcome);
+    page.busy(outcome);
     page.garbage(outcome);
     page.flushes(outcome);
     page.failures(outcome);

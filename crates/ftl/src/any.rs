@@ -1,6 +1,7 @@
 //! Every kind of FTL behind one type. An enum and not `dyn`: a bio of 4 KiB costs one well-predicted branch,
 //! the kinds are compiled once, and a kind that is missing somewhere does not compile.
 
+use crate::common::victims::Victim;
 use crate::coupled::{self, CoupledFtl};
 use crate::device::interval::{self, IntervalFtl};
 use crate::device::{self, DeviceFtl};
@@ -13,10 +14,19 @@ use crate::pblk::{Capacity, Pblk};
 use crate::report::{FtlReport, SectorCounts};
 use crate::zoned::{self, ZonedFtl};
 use nandscape_block::{
-    Attention, Bio, BlockDevice, Completion, DeviceCaps, Lba, Op, Submit, Token,
+    Attention, Bio, BlockDevice, Completion, DeviceCaps, Lba, Op, SECTOR_BYTES, Submit, Token,
 };
 use nandscape_media::{Geometry, HostLink, LinkTiming, Linked, OpenChannel};
 use nandscape_rt::Nanos;
+
+/// How victims are chosen, where theory has a law for their write amplification under uniform random writes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum VictimLaw {
+    /// The fewest valid sectors.
+    Greedy,
+    /// The one that was closed first.
+    Fifo,
+}
 
 /// The choices that make an FTL. Equal choices make equal devices; what a run decides is an [`FtlRun`].
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -133,6 +143,22 @@ impl FtlConfig {
                 let ftl = CoupledFtl::recover(media, config.clone(), run, link, now)?;
                 Ok(AnyFtl::Coupled(Box::new(ftl)))
             }
+        }
+    }
+
+    /// How a page-mapped FTL chooses victims, in the words of theory, and the bytes of a mapping unit; none for FTLs and policies
+    /// of which theory has no closed law.
+    #[must_use]
+    pub const fn victim_law(&self) -> Option<(VictimLaw, u64)> {
+        let (victim, map_unit_bytes) = match self {
+            Self::Pblk(config) => (config.victim, SECTOR_BYTES),
+            Self::Device(config) => (config.victim, config.map_unit_bytes as u64),
+            Self::Zoned(_) | Self::Interval(_) | Self::Coupled(_) => return None,
+        };
+        match victim {
+            Victim::Greedy | Victim::PblkLists => Some((VictimLaw::Greedy, map_unit_bytes)),
+            Victim::Fifo => Some((VictimLaw::Fifo, map_unit_bytes)),
+            Victim::CostBenefit | Victim::Random | Victim::DChoices(_) => None,
         }
     }
 

@@ -12,7 +12,7 @@ pub mod pblk;
 pub mod report;
 pub mod zoned;
 
-pub use any::{AnyFtl, FtlConfig};
+pub use any::{AnyFtl, FtlConfig, VictimLaw};
 pub use coupled::CoupledFtl;
 pub use device::DeviceFtl;
 pub use device::interval::{self, IntervalFtl};

@@ -40,6 +40,15 @@ impl Page {
         let waf = self.paint.paint(Tone::Figure, &format!("WAF {media:.3}"));
         self.gap();
         self.line("  ", &format!("{waf} = {}", parts.join(" + ")));
+        if let Some(law) = &outcome.law {
+            let text = format!(
+                "theory ({}, uniform writes): WAF {:.3} with an effective OP of {:.1} %",
+                law.name,
+                law.waf,
+                100.0 * law.spare
+            );
+            self.line("    ", &text);
+        }
         self.bar(&[
             (Tone::User, "user", sectors.user),
             (Tone::Gc, "GC", sectors.gc),
@@ -62,6 +71,22 @@ impl Page {
         });
         let legend = legend.collect::<Vec<_>>().join(", ");
         self.line("     ", &legend);
+    }
+
+    /// How busy the parallel units were, and how many requests waited for them.
+    pub(super) fn busy(&mut self, outcome: &Outcome) {
+        let (busy, length) = (outcome.busy(), outcome.virtual_time);
+        let percent = |share: f64| format!("{:.1} %", 100.0 * share);
+        let text = format!(
+            "PUs busy {} ({} to {}); {:.1} requests in the device on average, at least one for {} of the time",
+            percent(busy.mean),
+            percent(busy.least),
+            percent(busy.most),
+            outcome.queue.mean(length),
+            percent(outcome.queue.occupied_share(length))
+        );
+        self.gap();
+        self.line("  ", &text);
     }
 
     pub(super) fn garbage(&mut self, outcome: &Outcome) {

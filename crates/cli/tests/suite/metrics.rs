@@ -15,6 +15,7 @@ const CACHED: &str = "name = \"cached\"\nextends = \"small.toml\"\n[ftl.map]\nki
                       policy = \"dftl\"\n";
 const DIRECT: &str = "[global]\ndirect=1\nbs=4k\nsize=16m\n[a]\nrw=randrw\nfsync=50\nnumber_ios=4000\n\
                       [b]\nrw=randtrim\nnumber_ios=50\n";
+const UNIFORM: &str = "[a]\nrw=randwrite\ndirect=1\nbs=4k\nnorandommap\nnumber_ios=20000\n";
 const BUFFERED: &str = "[a]\nrw=randrw\nbs=4k\nsize=4m\nfsync=10\nnumber_ios=300\n";
 const ZONES: &str = "[a]\nrw=write\ndirect=1\nbs=1m\nzonemode=zbd\noffset=192m\nsize=128m\nnumber_ios=130\nfsync=64\n\
                      loops=2\n";
@@ -28,12 +29,13 @@ const TRACE: &str =
     "fio version 3 iolog\n0 dev add\n0 dev open\n10 dev write 0 16384\n20 dev read 0 4096\n";
 
 /// A run of each kind of FTL, file system and workload, with the options that add to results.
-const RUNS: [&str; 15] = [
+const RUNS: [&str; 16] = [
     "run direct.fio --stack small.toml --set ftl.cpu=qemu",
     "run direct.fio --stack cached.toml",
     "run buffered.fio --stack small.toml --set host.memory_of=all --set host.memory=256MiB",
     "run direct.fio --stack small.toml --until-steady=round=5ms,rounds=5",
     "run direct.fio --stack ssd --set precondition.recipe=none",
+    "run uniform.fio --stack small.toml",
     "run zones.fio --stack zns --zones",
     "run direct.fio --stack iplfs-ssd",
     "run buffered.fio --stack small.toml --set fs.kind=ext4 --set host.memory_of=all --set host.memory=256MiB",
@@ -89,6 +91,7 @@ fn results_are_described() {
         ("small.toml", SMALL),
         ("cached.toml", CACHED),
         ("direct.fio", DIRECT),
+        ("uniform.fio", UNIFORM),
         ("buffered.fio", BUFFERED),
         ("zones.fio", ZONES),
         ("steady.fio", STEADY),

@@ -2,7 +2,7 @@
 
 use crate::draw::draws::{Draws, KindDraw};
 use crate::draw::sample::{between, pick};
-use crate::draw::words::victim_name;
+use crate::draw::words::{schedule_name, victim_name};
 use crate::settings::Settings;
 use nandscape_block::SECTOR_BYTES;
 use nandscape_ftl::device::Config;
@@ -67,6 +67,7 @@ impl KindDraw for ConfigDraw {
             map_unit_bytes: unit * SECTOR_BYTES as u32,
             buffer,
             gc_lines: between(draws.rng, gc_lines, gc_lines + 2),
+            schedule: self.given.schedule,
         };
         let least = least_op(&drawn, geometry);
         let op_hundredths = match pick(draws.rng, &[1, 1]) {
@@ -108,7 +109,8 @@ fn map_unit(given_bytes: u32, geometry: &Geometry, rng: &mut Stream) -> u32 {
 
 /// The choices on one line, with a space before each.
 pub(crate) fn describe(config: &Config) -> Settings {
-    let Config { op_hundredths, victim, instances, map_unit_bytes, buffer, gc_lines } = config;
+    let Config { op_hundredths, victim, instances, map_unit_bytes, buffer, gc_lines, schedule } =
+        config;
     Settings::default()
         .with("op_hundredths", *op_hundredths)
         .with("victim", victim_name(*victim))
@@ -118,4 +120,5 @@ pub(crate) fn describe(config: &Config) -> Settings {
         .with("power_safe", buffer.power_safe)
         .with("early_completion", buffer.early_completion)
         .with("gc_lines", *gc_lines)
+        .with("schedule", schedule_name(*schedule))
 }

@@ -159,7 +159,11 @@ impl Scenario {
         );
         let edges = &mut Stream::new(seed, &format!("scenario-odd-{number}"));
         let geometry = draw_shape(options, &*kind, draws, edges);
-        let timing = given.map_or_else(|| draw_timing(draws.rng), |stack| stack.timing.clone());
+        let (name, timing) =
+            given.map_or_else(|| draw_timing(draws.rng), |stack| stack.timing.clone());
+        // A device takes commands of any size: what is larger than its buffer must enter it piece by piece.
+        let link = LinkTiming { mdts_bytes: 0, ..timing.link };
+        let timing = (name, DeviceTiming { link, ..timing });
         let config = kind.config(&geometry, draws);
         let faults = options.faults.unwrap_or_else(|| FaultRates {
             unreadable_one_in: faults::draw_unreadable(seed),

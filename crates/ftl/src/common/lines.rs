@@ -282,6 +282,12 @@ impl Lines {
         sectors
     }
 
+    /// So many sectors of a victim are no longer in use: they were superseded when it was chosen, or since, or were copied.
+    pub(crate) fn leave(&mut self, line: LineId, sectors: u32) {
+        self.get_mut(line).data -= sectors;
+        self.in_use -= u64::from(sectors);
+    }
+
     /// Puts an empty line without data on the free list.
     pub(crate) fn release(&mut self, line: LineId) {
         let entry = self.get_mut(line);

@@ -68,7 +68,8 @@ impl Stripes {
         if order.len() > 1 {
             order.sort_by_cached_key(|&stripe| {
                 let victims = &self.stripes[stripe as usize];
-                let best = victims.least_valid(|index| eligible(self.layout.line(index, stripe)));
+                let eligible = |index| eligible(self.layout.line(index, stripe));
+                let best = victims.least_valid(u32::MAX, eligible);
                 best.map_or(u32::MAX, |index| victims.valid(index))
             });
         }

@@ -178,7 +178,7 @@ impl Victims {
             return Some(line);
         }
         match self.policy {
-            Victim::PblkLists | Victim::Greedy => self.least_valid(eligible),
+            Victim::PblkLists | Victim::Greedy => self.least_valid(self.line_sectors, eligible),
             Victim::CostBenefit => self.best_benefit(eligible),
             Victim::Fifo => self.oldest(eligible),
             Victim::Random => self.least_of(1, eligible),
@@ -191,9 +191,13 @@ impl Victims {
         self.werr.iter().copied().find(|&line| eligible(line))
     }
 
-    /// The least valid line with anything to gain among those `eligible`.
-    pub(crate) fn least_valid(&self, eligible: impl Fn(LineId) -> bool) -> Option<LineId> {
-        self.buckets_with_gain().find_map(|valid| {
+    /// The least valid line with anything to gain among those `eligible`, of those that weigh up to `most`.
+    pub(crate) fn least_valid(
+        &self,
+        most: u32,
+        eligible: impl Fn(LineId) -> bool,
+    ) -> Option<LineId> {
+        self.buckets_with_gain().take_while(|&valid| valid <= most).find_map(|valid| {
             self.bucket(valid)
                 .filter(|&line| eligible(line))
                 .min_by_key(|&line| self.nodes[line as usize].stamp)
@@ -244,7 +248,7 @@ impl Victims {
         let drawn: Option<LineId> = drawn
             .filter(|&line| eligible(line) && self.nodes[line as usize].valid < self.line_sectors)
             .min_by_key(|&line| self.nodes[line as usize].valid);
-        drawn.or_else(|| self.least_valid(eligible))
+        drawn.or_else(|| self.least_valid(self.line_sectors, eligible))
     }
 
     fn bucket(&self, valid: u32) -> impl Iterator<Item = LineId> {

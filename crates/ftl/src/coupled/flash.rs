@@ -56,7 +56,6 @@ pub(super) fn caps(config: &Config, sizes: &Sizes, space: &Space, run: &FtlRun) 
         volatile_cache: true,
         discard_sectors: 1,
         discard_zeroes: true,
-        max_sectors: u32::MAX,
         keeps_content: run.keep_content,
         raises_attention: config.upcall == UpcallSignal::Piggyback,
         upcall_signal: config.upcall,

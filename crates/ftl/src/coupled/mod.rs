@@ -96,6 +96,10 @@ impl<M: OpenChannel> CoupledFtl<M> {
     /// A device whose lines are those of `zones`, and of which nothing is known.
     fn assemble(zones: ZonedFtl<M>, config: Config, sizes: Sizes, run: FtlRun) -> Self {
         let space = Space::new(&config, &sizes);
+        let caps = DeviceCaps {
+            max_sectors: zones.caps().max_sectors,
+            ..caps(&config, &sizes, &space, &run)
+        };
         Self {
             lines: Lines::new(space, sizes.lines * sizes.instances, sizes.line_sectors),
             records: Records::new(sizes.journal.records, run.omit),
@@ -107,7 +111,7 @@ impl<M: OpenChannel> CoupledFtl<M> {
             extents: Vec::new(),
             stopped: None,
             flash: Flash::new(zones),
-            rules: Rules { caps: caps(&config, &sizes, &space, &run), config, run, sizes, space },
+            rules: Rules { caps, config, run, sizes, space },
         }
     }
 

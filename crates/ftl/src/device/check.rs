@@ -159,6 +159,12 @@ impl<M: OpenChannel, P: RegionMap> Check<'_, M, P> {
 
     /// An instance has what a collection needs, now or when what waits for its erase was erased.
     fn check_space(&self, instance: usize) -> Result<(), String> {
+        let errors = &self.flash.counts.media_errors;
+        let failed = errors.program_failures + errors.erase_failures > 0;
+        ensure(
+            failed || self.device.stopped.is_some() || self.device.copies_fit(instance),
+            || format!("instance {instance}: the copies of its victims do not fit"),
+        )?;
         // A program that failed may have taken what is given back when those in flight have completed.
         if self.device.stopped.is_some() || !self.device.instances[instance].is_idle() {
             return Ok(());

@@ -3,6 +3,7 @@
 //! Defaults are those of NVMeVirt's 970 Pro (`ssd_config.h`, `SAMSUNG_970PRO`): four FTL instances of two
 //! channels each, a write buffer of 1 MiB with early completion, collection at two free lines, greedy
 //! victims, and its overprovisioning: its 7 % are of the logical size, so 6.54 % of the physical one.
+//! Its schedule of collection is a choice, and not the default: see [`Schedule`].
 //!
 //! Sizes guarantee that collection always ends with more space than it began with: of the erase units of
 //! an instance, `Config::lines_apart` hold no data in the long run (two open ones, the reserve, one that waits
@@ -22,6 +23,13 @@ use nandscape_media::{Geometry, KEY_MAX};
 pub(super) const PAGE_MAX: usize = 64;
 /// All, in hundredths of a percent.
 const WHOLE: u32 = 10_000;
+/// Erase units by which the host is held back before it would have to wait for one: as much as may be in the open ones, in
+/// victims, and on the way to be erased.
+const HELD_LINES: u64 = 2;
+/// Erase units by which collection begins before the host is held back.
+const LINES_AHEAD: u64 = 1;
+/// Erase units that collection leaves for what is superseded, so that victims gain something.
+const LINES_TO_COMPACT: u64 = 3;
 /// Most FTL instances.
 const INSTANCES_MAX: u32 = 64;
 /// Fewest erase units of an instance into which a power-safe buffer can be saved. Two may be open at a mount, and
@@ -37,6 +45,19 @@ pub struct BufferConfig {
     pub power_safe: bool,
     /// Whether a write completes when the buffer has it; otherwise when it is programmed.
     pub early_completion: bool,
+}
+
+/// How the commands of a collection are sent to the NAND.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum Schedule {
+    /// As a controller does: a page of a victim is read when its unit is about to be idle, and programmed when it was
+    /// read; several victims may be in flight. Collection keeps ahead of the host, and slows its writes down in
+    /// proportion when it cannot (MQSim's order of commands; pacing by credits as in FEMU's and Linux' pblk).
+    #[default]
+    Pipelined,
+    /// As NVMeVirt does (`conv_ftl.c`, `do_gc`): all commands of a victim are sent at once when the host has used up its
+    /// write credits, and no program waits for its read.
+    Nvmevirt,
 }
 
 /// All choices of a conventional SSD.
@@ -55,6 +76,8 @@ pub struct Config {
     pub buffer: BufferConfig,
     /// An instance collects when it has so few free erase units.
     pub gc_lines: u32,
+    /// How the commands of a collection are sent to the NAND.
+    pub schedule: Schedule,
 }
 
 impl Default for Config {
@@ -66,6 +89,7 @@ impl Default for Config {
             map_unit_bytes: 4096,
             buffer: BufferConfig { size_bytes: 1 << 20, power_safe: false, early_completion: true },
             gc_lines: 2,
+            schedule: Schedule::default(),
         }
     }
 }
@@ -93,6 +117,15 @@ pub struct Sizes {
     pub unit: u32,
     /// The write buffer.
     pub buffer: u32,
+}
+
+/// Levels of an instance's space, in sectors, between which collection is paced (`gc.rs`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Levels {
+    /// Below it an instance collects.
+    pub(super) begin: u32,
+    /// Below it the host opens a page only when copies have made room for it.
+    pub(super) hold: u32,
 }
 
 impl Sizes {
@@ -207,6 +240,31 @@ impl Config {
         2 + self.buffer.power_safe as u32
     }
 
+    /// An instance that has fewer erase units free or about to be collects.
+    pub(super) fn lines_to_collect(&self) -> u32 {
+        self.gc_lines.max(self.reserve_lines()) + 1
+    }
+
+    /// Levels at which an instance is paced: above what it must have free, by as much as is in its open erase units, in
+    /// victims and on its way to be erased; but no more than is there beside the data.
+    pub(super) fn levels(&self, sizes: &Sizes) -> Levels {
+        let line = u64::from(sizes.line_sectors);
+        let all = u64::from(sizes.lines / self.instances) * line;
+        let spare = all.saturating_sub(self.instance_data(sizes)) / line;
+        let most = |lines: u64, apart: u64| lines.min(spare.saturating_sub(apart));
+        let least = u64::from(self.reserve_lines()) + 1;
+        let hold = u64::from(self.lines_to_collect()) + HELD_LINES;
+        let hold = most(hold, LINES_TO_COMPACT).max(least);
+        let begin = most(hold + LINES_AHEAD, LINES_TO_COMPACT - 1).max(hold);
+        let sectors = |lines: u64| u32::try_from(lines * line).unwrap_or(u32::MAX);
+        Levels { begin: sectors(begin), hold: sectors(hold) }
+    }
+
+    /// Most sectors of an instance's data, trim records among them, which are all in one instance.
+    fn instance_data(&self, sizes: &Sizes) -> u64 {
+        sizes.data_sectors / u64::from(self.instances) + sizes.trim_units() * u64::from(sizes.unit)
+    }
+
     /// Erase units of an instance that hold no data in the long run: open for the host, open for collection, the
     /// reserve, one that waits for its erase, and one for saving a power-safe buffer.
     const fn lines_apart(&self) -> u32 {
@@ -218,13 +276,12 @@ impl Config {
         let line = u64::from(sizes.line_sectors);
         let usable = sectors.saturating_sub(u64::from(self.lines_apart()) * line);
         let spared = usable / line * u64::from(sizes.page);
-        // Trim records are all in one instance.
-        let records = sizes.trim_units() * u64::from(sizes.unit);
-        let data = sizes.data_sectors / u64::from(self.instances) + records;
+        let data = self.instance_data(sizes);
         if data > usable.saturating_sub(spared) {
             let why = format!(
-                "{data} sectors of an instance, {records} of trim records among them, do not fit beside the {} \
+                "{data} sectors of an instance, {} of trim records among them, do not fit beside the {} \
                  erase units of {line} sectors that stay free: more overprovisioning or smaller chunks help",
+                sizes.trim_units() * u64::from(sizes.unit),
                 self.lines_apart()
             );
             return refuse("ftl.op_percent", why);

@@ -88,6 +88,11 @@ impl Discards {
         self.gates[line as usize] = 0;
     }
 
+    /// Whether a compaction waits for places, or has yet to send records for which it has them.
+    pub(super) fn compacts(&self) -> bool {
+        self.awaited.is_some() || self.log.overflows()
+    }
+
     /// Instances of units whose discard is not durable.
     pub(super) fn waiting(&self) -> impl Iterator<Item = usize> {
         self.waiting.iter().map(|&(_, instance)| instance)

@@ -2,7 +2,7 @@
 //! flight there, and the clock. Nothing here knows what is in the buffer.
 
 use super::buffer::PageId;
-use super::config::{Config, PAGE_MAX, Sizes};
+use super::config::{Config, Levels, PAGE_MAX, Sizes};
 use super::counts::DeviceCounts;
 use super::region::RegionMap;
 use crate::common::events::Events;
@@ -29,6 +29,8 @@ pub(super) enum EventKind {
     Host { instance: u8, number: u64, page: PageId },
     /// A program of copies.
     Gc { instance: u8, number: u64 },
+    /// The read of a page of a victim.
+    Read { instance: u8, at: Ppa },
 }
 
 /// What never changes after a device was put together.
@@ -38,6 +40,7 @@ pub(super) struct Rules {
     pub(super) config: Config,
     pub(super) run: FtlRun,
     pub(super) sizes: Sizes,
+    pub(super) levels: Levels,
     pub(super) caps: DeviceCaps,
     pub(super) layout: Layout,
 }
@@ -65,6 +68,8 @@ pub(super) struct Flash<M, P> {
     pub(super) settled: Nanos,
     /// Sequence of the next sector.
     pub(super) next_seq: u64,
+    /// Most sectors that an erase unit lacks because of bad chunks.
+    pub(super) lacking: u32,
     pub(super) counts: DeviceCounts,
 }
 
@@ -106,6 +111,7 @@ impl<M: OpenChannel, P: RegionMap> Flash<M, P> {
         let chunks = (0..self.rules.layout.width).filter(good).count() as u32;
         let entry = self.lines.get_mut(line);
         (entry.chunks, entry.capacity) = (chunks, chunks * self.rules.geometry.sectors);
+        self.lacking = self.lacking.max(self.rules.sizes.line_sectors - entry.capacity);
     }
 
     /// Sectors of so many erase units without bad chunks.
@@ -122,19 +128,20 @@ impl<M: OpenChannel, P: RegionMap> Flash<M, P> {
     /// Whether so little is free, or about to be, that something must be collected: fewer erase units than
     /// collection is to begin at, or than the host needs for another one.
     pub(super) fn is_short(&self, instance: usize) -> bool {
-        self.lacks(instance, self.lines_to_collect())
-    }
-
-    /// An instance that has fewer erase units free or about to be collects.
-    pub(super) fn lines_to_collect(&self) -> u32 {
-        self.rules.config.gc_lines.max(self.rules.config.reserve_lines()) + 1
+        self.lacks(instance, self.rules.config.lines_to_collect())
     }
 
     /// Whether what is free, or waits for its erase, holds less than so many erase units without bad chunks.
     pub(super) fn lacks(&self, instance: usize, lines: u32) -> bool {
-        let (stripe, wanted) = (instance as u32, self.lines_in_sectors(lines));
+        let wanted = self.lines_in_sectors(lines);
+        self.empty_sectors(instance, wanted) < wanted
+    }
+
+    /// Sectors of the erase units of an instance that are free or wait for their erase, or so many that they are enough.
+    pub(super) fn empty_sectors(&self, instance: usize, enough: u32) -> u32 {
+        let stripe = instance as u32;
         let waiting = self.lines.quarantined_in(stripe).map(|line| self.lines.get(line).capacity);
-        self.lines.free_sectors_of(stripe, wanted) + waiting.sum::<u32>() < wanted
+        self.lines.free_sectors_of(stripe, enough) + waiting.sum::<u32>()
     }
 
     /// Whether all can be read that a unit holds: trim records are one sector.
@@ -150,7 +157,9 @@ impl<M: OpenChannel, P: RegionMap> Flash<M, P> {
         for index in 0..unit {
             self.lines.clear_bit(at.plus(index));
         }
-        self.lines.cleared(self.lines.of(at), unit, 0);
+        let line = self.lines.of(at);
+        self.lines.cleared(line, unit, 0);
+        self.lines.leave(line, unit);
     }
 
     /// Content, where any is kept.
@@ -217,23 +226,6 @@ impl<M: OpenChannel, P: RegionMap> Flash<M, P> {
         self.counts = DeviceCounts::default();
         self.counts.in_use_sum = 0;
         self.map.reset_counts();
-    }
-
-    /// The policy's victim among those that gain a page, or the least valid one if there is no room for its copies.
-    pub(super) fn choose_victim(&mut self, instance: usize, room: u32) -> Option<LineId> {
-        let (stripe, page) = (instance as u32, self.rules.sizes.page);
-        let (lines, layout) = (&self.lines, self.rules.layout);
-        let fits = |line: LineId| lines.get(line).valid <= room;
-        let gains = |line: LineId| lines.get(line).valid + page <= lines.get(line).capacity;
-        let found = self.victims.find([stripe], |victims, stripe| {
-            victims.choose(|index| gains(layout.line(index, stripe)))
-        });
-        found.filter(|&line| fits(line)).or_else(|| {
-            self.victims.find([stripe], |victims, stripe| {
-                let line = |index| layout.line(index, stripe);
-                victims.least_valid(|index| gains(line(index)) && fits(line(index)))
-            })
-        })
     }
 
     /// A record of units that are unmapped, or about to be. It takes a sequence, so that what comes after it and waits

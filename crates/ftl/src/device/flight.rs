@@ -43,6 +43,10 @@ impl InFlight {
         self.programs.front().map(|program| program.first_seq)
     }
 
+    pub(super) fn len(&self) -> usize {
+        self.programs.len()
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.programs.is_empty()
     }

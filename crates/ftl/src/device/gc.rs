@@ -1,18 +1,38 @@
-//! Foreground collection (NVMeVirt `conv_ftl.c`: `check_and_refill_write_credit`, `foreground_gc`).
+//! Collection: which victims, and when their commands go to the NAND.
 //!
-//! An instance has write credits, a full erase unit of them at first. When the host has used them up, and
-//! few erase units are free, one victim is copied as a whole, and the host gets as many credits as that
-//! gained. All commands of a collection are submitted at once; they delay the host through the parallel
-//! units that they occupy, and through the buffer that empties later.
+//! An instance collects its own erase units, by one of two schedules ([`Schedule`]):
 //!
-//! A collection is begun only if its copies fit: the open erase unit of copies and the free ones hold all that
-//! is valid in the victim, padding of the page that is being filled included. As the host leaves
-//! its reserve free, that is so as soon as what waits for its erase was erased.
-//! No request waits inside a collection.
+//! *Pipelined.* Pages of a victim are read a row ahead, and copied when their read has ended; so few commands are on their way
+//! that reads of the host wait for a program or two, and enough that no unit waits for another one. When all pages of a
+//! victim are being read, the next one begins. Three levels of space decide ([`Levels`]), where space is what is free
+//! or will be without further copies, and a victim counts as far as it was copied:
+//! - below `begin` an instance collects, whether or not the host writes;
+//! - below `hold` it collects with more commands, and the host opens a page only when copies have
+//!   made room for it. So the host's writes go on in proportion to the copies, and are not stopped for a whole victim;
+//! - the reserve is left alone (`space.rs`).
+//!
+//! *Nvmevirt* (`conv_ftl.c`: `check_and_refill_write_credit`, `foreground_gc`, `do_gc`). An instance has write credits, a
+//! full erase unit of them at first. When the host has used them up, and few erase units are free, one victim is
+//! copied as a whole, and the host gets as many credits as that gained. All commands are sent at once, and no
+//! program waits for its read; they delay the host through the parallel units that they occupy. NVMeVirt also counts
+//! the victim as free at once; here it is when its erase is permitted.
+//!
+//! Invariants:
+//! - A collection is begun only if its copies fit: the open erase unit of copies and the free ones hold all that is valid
+//!   in the victims in flight, padding of the page that is being filled included. All but the first victim in flight
+//!   take one free erase unit together, so power cuts use up no more than one.
+//! - While an instance copies, a read or a program of its is in flight, or the next page is read at once: so what waits for
+//!   its space waits for an event.
+//! - A unit gets a new sequence when it is copied, if the table still points at it then. Its source is erased only when the
+//!   copy is durable, so a power cut at any time in between loses nothing.
 
 use super::DeviceFtl;
+use super::config::Schedule;
+use super::copying::Copying;
+use super::flash::{EventKind, Flash};
 use super::instance::{Instance, Stream};
 use super::region::RegionMap;
+use super::space::Space;
 use crate::common::ids::LineId;
 use crate::common::l2p::MapEntry;
 use crate::common::lines::{Line, LineState};
@@ -24,17 +44,31 @@ use nandscape_media::{Cause, Internal, KEY_EMPTY, KEY_TRIM, OpenChannel, Ppa};
 use nandscape_rt::Nanos;
 use std::cmp::Reverse;
 
+/// Rows of pages of an instance that are on their way while the host is held back, reads and programs together: with one of
+/// programs that wait and one of reads behind those that run, no unit of a row waits for another one.
+const ROWS_HOLDING: usize = 3;
+/// The same while it is not.
+const ROWS_AHEAD: usize = 2;
+/// Most victims in flight in an instance.
+const VICTIMS_MAX: usize = 4;
+
 impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
-    /// The host wrote so many sectors in an instance: collects when its credits are used up.
+    /// The host wrote so many sectors in an instance, which may have used up its credits.
     #[inline]
     pub(super) fn use_credits(&mut self, instance: usize, sectors: u32) -> Result<(), FtlError> {
+        if self.flash.rules.config.schedule == Schedule::Pipelined {
+            return Ok(());
+        }
         let credits = &mut self.instances[instance].credits;
         *credits -= i64::from(sectors);
         if *credits > 0 {
             return Ok(());
         }
         let gained = if self.flash.is_short(instance) {
-            self.collect(instance)?.unwrap_or(0)
+            match self.flash.choose_victim(instance, self.room_for_copies(instance)) {
+                Some(victim) => self.collect_at_once(instance, victim)?.unwrap_or(0),
+                None => 0,
+            }
         } else {
             self.flash.rules.sizes.line_sectors
         };
@@ -42,17 +76,32 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
         Ok(())
     }
 
-    /// Collects one victim, if there is one and its copies fit. How many sectors that gains.
-    pub(super) fn collect(&mut self, instance: usize) -> Result<Option<u32>, FtlError> {
+    /// Whether the host may open a page as far as collection is concerned: it keeps ahead, or there is nothing to collect.
+    pub(super) fn keeps_pace(&mut self, instance: usize) -> Result<bool, FtlError> {
+        if self.flash.rules.config.schedule == Schedule::Nvmevirt
+            || self.space_now(instance) >= self.flash.rules.levels.hold
+        {
+            return Ok(true);
+        }
+        self.advance(instance)?;
+        Ok(self.instances[instance].copying.is_empty())
+    }
+
+    /// Collects one victim more, if none is in flight, there is one, and its copies fit.
+    pub(super) fn collect(&mut self, instance: usize) -> Result<Space, FtlError> {
+        self.advance(instance)?;
+        if !self.instances[instance].copying.is_empty() {
+            return Ok(Space::InFlight);
+        }
         match self.flash.choose_victim(instance, self.room_for_copies(instance)) {
             Some(victim) => self.collect_line(instance, victim),
-            None => Ok(None),
+            None => Ok(Space::Exhausted),
         }
     }
 
     /// Collects the least valid erase unit that can save the buffer, even if all of it is valid, so that its content
-    /// goes to others. Whether there is one whose copies fit.
-    pub(super) fn collect_spare(&mut self, instance: usize) -> Result<bool, FtlError> {
+    /// goes to others, if there is one whose copies fit.
+    pub(super) fn collect_spare(&mut self, instance: usize) -> Result<Space, FtlError> {
         let room = self.room_for_copies(instance);
         let suits = |&(id, line): &(LineId, &Line)| {
             self.flash.rules.layout.stripe_of(id) == instance as u32
@@ -61,103 +110,172 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
                 && self.flash.can_save(id)
         };
         let victim = self.flash.lines.iter().filter(suits).min_by_key(|(_, line)| line.valid);
-        let Some((victim, _)) = victim else { return Ok(false) };
-        Ok(self.collect_line(instance, victim)?.is_some())
+        match victim {
+            Some((victim, _)) => self.collect_line(instance, victim),
+            None => Ok(Space::Exhausted),
+        }
     }
 
-    /// Collects a victim whose copies fit. How many sectors that gains, unless programs failed.
-    fn collect_line(&mut self, instance: usize, victim: LineId) -> Result<Option<u32>, FtlError> {
-        let line = *self.flash.lines.get(victim);
-        self.flash.counts.gc.victims += 1;
-        self.flash.counts.gc.victim_valid += u64::from(line.valid);
-        self.flash.counts.gc.victim_data += u64::from(line.data);
-        self.flash.victims.remove(victim);
-        self.flash.lines.get_mut(victim).state = LineState::Gc;
-        let copied = self.copy_line(instance, victim)?;
+    /// Collects a victim whose copies fit.
+    fn collect_line(&mut self, instance: usize, victim: LineId) -> Result<Space, FtlError> {
+        match self.flash.rules.config.schedule {
+            Schedule::Nvmevirt => {
+                let gained = self.collect_at_once(instance, victim)?;
+                Ok(if gained.is_some() { Space::Made } else { Space::Exhausted })
+            }
+            Schedule::Pipelined => {
+                let copying = self.flash.begin_copying(victim);
+                self.instances[instance].copying.push_back(copying);
+                self.advance(instance)?;
+                // All of it may have been trim records that nothing needs.
+                let ended = self.instances[instance].copying.is_empty();
+                Ok(if ended { Space::Made } else { Space::InFlight })
+            }
+        }
+    }
+
+    /// Sends all commands of a collection. How many sectors that gains, unless programs failed.
+    fn collect_at_once(
+        &mut self,
+        instance: usize,
+        victim: LineId,
+    ) -> Result<Option<u32>, FtlError> {
+        let mut copying = self.flash.begin_copying(victim);
+        while let Some(at) = copying.take(&self.flash) {
+            self.flash.read_for_copies(at)?;
+            copying.ended = !self.copy_page(instance, at, &mut copying.trims)?;
+        }
+        let gained = self.flash.lines.get(victim).capacity.saturating_sub(copying.valid);
+        Ok(self.end_copying(instance, copying)?.then_some(gained))
+    }
+
+    /// Has an instance collect as far as its levels ask for it and as many commands may be on their way.
+    pub(super) fn advance(&mut self, instance: usize) -> Result<(), FtlError> {
+        if self.flash.rules.config.schedule == Schedule::Nvmevirt || self.stopped.is_some() {
+            return Ok(());
+        }
+        let width = self.flash.rules.layout.width as usize;
+        let rows = match self.space_now(instance) < self.flash.rules.levels.hold {
+            true => ROWS_HOLDING,
+            false => ROWS_AHEAD,
+        };
+        loop {
+            let Instance { copying, gc, .. } = &self.instances[instance];
+            let reads = copying.iter().map(|copying| copying.reads as usize).sum::<usize>();
+            if reads >= width || reads + gc.flight.len() >= rows * width {
+                return Ok(());
+            }
+            let Some(at) = self.next_page(instance)? else { return Ok(()) };
+            let there = self.flash.read_for_copies(at)?;
+            self.flash.events.push(there, EventKind::Read { instance: instance as u8, at });
+        }
+    }
+
+    /// The next page to be read in an instance, of another victim if all of the last one are.
+    fn next_page(&mut self, instance: usize) -> Result<Option<Ppa>, FtlError> {
+        loop {
+            if let Some(copying) = self.instances[instance].copying.back_mut() {
+                if let Some(at) = copying.take(&self.flash) {
+                    copying.reads += 1;
+                    return Ok(Some(at));
+                }
+                if copying.reads == 0
+                    && let Some(copying) = self.instances[instance].copying.pop_back()
+                {
+                    self.end_copying(instance, copying)?;
+                    continue;
+                }
+            }
+            let Some(victim) = self.next_victim(instance) else { return Ok(None) };
+            let copying = self.flash.begin_copying(victim);
+            self.instances[instance].copying.push_back(copying);
+        }
+    }
+
+    /// The next victim of an instance that wants one and has room for its copies.
+    fn next_victim(&mut self, instance: usize) -> Option<LineId> {
+        let copying = &self.instances[instance].copying;
+        // A compaction of the trim log has counted the places that it needs.
+        let compacts = instance == 0 && self.discards.compacts();
+        if compacts || copying.len() >= VICTIMS_MAX || !self.is_wanted(instance) {
+            return None;
+        }
+        let room = self.room_for_copies(instance);
+        match self.instances[instance].copying.is_empty() {
+            true => self.flash.choose_victim(instance, room),
+            false => self
+                .flash
+                .policy_victim(instance)
+                .filter(|&id| self.flash.lines.get(id).valid <= room),
+        }
+    }
+
+    /// A page of a victim was read: copies what is still valid of it, unless the device has stopped. Then the page that
+    /// collection fills may hold what found no place, and serves reads.
+    pub(super) fn read_ended(&mut self, instance: usize, at: Ppa) -> Result<(), FtlError> {
+        if self.stopped.is_some() {
+            return Ok(());
+        }
+        let line = self.flash.lines.of(at);
+        let copying = &mut self.instances[instance].copying;
+        let Some(index) = copying.iter().position(|copying| copying.line == line) else {
+            return Err(FtlError::Corrupt { kind: "collection (no victim)", line });
+        };
+        let mut trims = std::mem::take(&mut copying[index].trims);
+        let copied = copying[index].ended || self.copy_page(instance, at, &mut trims)?;
+        let copying = &mut self.instances[instance].copying[index];
+        copying.trims = trims;
+        copying.ended |= !copied;
+        copying.reads -= 1;
+        if copying.reads == 0
+            && copying.seek(&self.flash).is_none()
+            && let Some(copying) = self.instances[instance].copying.remove(index)
+        {
+            self.end_copying(instance, copying)?;
+        }
+        self.advance(instance)
+    }
+
+    /// Everything in a victim was copied that could be: it waits for its erase, or is a victim again if programs failed.
+    /// Whether all copies had places.
+    fn end_copying(&mut self, instance: usize, mut copying: Copying) -> Result<bool, FtlError> {
+        let copied = !copying.ended && self.copy_trims(instance, &mut copying.trims)?;
         let gate = self.flash.next_seq;
-        let entry = self.flash.lines.get_mut(victim);
+        let entry = self.flash.lines.get_mut(copying.line);
         entry.gate = entry.gate.max(gate);
         if copied && entry.valid > 0 {
             entry.state = LineState::Corrupt;
         } else {
             entry.state = LineState::Closing;
-            self.close_if_written(victim)?;
+            self.close_if_written(copying.line)?;
         }
-        if !copied {
-            // Programs that failed used up what the copies fitted into. The rest is a victim again.
-            self.instances[instance].trims.clear();
-            self.instances[instance].trim_places.clear();
-            return Ok(None);
-        }
-        Ok(Some(line.capacity.saturating_sub(line.valid)))
+        Ok(copied)
     }
 
-    /// Sectors that copies in an instance may take, as far as two erase units. A page that is full is programmed,
-    /// and copies are whole units, so sectors are what counts.
-    fn room_for_copies(&self, instance: usize) -> u32 {
-        let Instance { host, gc, .. } = &self.instances[instance];
-        let page = self.flash.rules.sizes.page;
-        let in_page = gc.page.map_or(0, |id| page - self.buffer.get(id).filled);
-        // The victim may wait for trim records, which must find a place.
-        let for_trims = instance == 0 && self.flash.places_left(host.line) == 0;
-        let kept = if for_trims { self.flash.rules.sizes.line_sectors } else { 0 };
-        let free = self
-            .flash
-            .lines
-            .free_sectors_of(instance as u32, 2 * self.flash.rules.sizes.line_sectors + kept);
-        self.flash.places_left(gc.line) * page + in_page + free.saturating_sub(kept)
-    }
-
-    /// Copies what is valid in a victim, row by row, and its trim records at last. Whether there were places.
-    fn copy_line(&mut self, instance: usize, victim: LineId) -> Result<bool, FtlError> {
-        let page = self.flash.rules.sizes.page;
-        for row in 0..self.flash.rules.geometry.sectors / page {
-            for index in 0..self.flash.rules.layout.width {
-                let chunk = self.flash.rules.layout.chunk(victim, index);
-                let at = self.flash.rules.layout.format.ppa(chunk, row * page);
-                let valid = self.flash.lines.valid_mask(at, page);
-                if valid != 0 && !self.copy_page(instance, at, valid)? {
-                    return Ok(false);
-                }
-            }
-        }
-        self.write_trims(instance)
-    }
-
-    /// Reads a page from its first valid sector to its last one, and copies the valid units. Whether there were
-    /// places.
-    fn copy_page(&mut self, instance: usize, at: Ppa, valid: u64) -> Result<bool, FtlError> {
-        let (first, end) = (valid.trailing_zeros(), 64 - valid.leading_zeros());
-        self.flash.media.set_cause(Cause { gc: valid.count_ones() as u8, ..Cause::default() });
-        let (now, sectors) = (self.flash.now, end - first);
-        let read = self.flash.media.read(now, now, at.plus(first), sectors, &mut Internal)?;
-        let mut rest = valid;
+    /// Copies the units of a page of a victim that are valid, but for its trim records, whose places it notes. Whether
+    /// there were places for them.
+    pub(super) fn copy_page(
+        &mut self,
+        instance: usize,
+        at: Ppa,
+        trims: &mut Vec<Ppa>,
+    ) -> Result<bool, FtlError> {
+        let mut rest = self.flash.lines.valid_mask(at, self.flash.rules.sizes.page);
         while rest != 0 {
             let index = rest.trailing_zeros();
             rest &= !(self.flash.map.unit_mask() << index);
-            if !self.copy_unit(instance, at.plus(index), read.at)? {
-                return Ok(false);
+            let unit = at.plus(index);
+            if !self.flash.unit_readable(unit) {
+                self.flash.counts.media_errors.uncorrectable += 1;
+                continue;
             }
-        }
-        Ok(true)
-    }
-
-    /// Copies a unit that is valid, and was read at `ready`, unless it cannot be read. Whether there was a place.
-    fn copy_unit(&mut self, instance: usize, at: Ppa, ready: Nanos) -> Result<bool, FtlError> {
-        if !self.flash.unit_readable(at) {
-            self.flash.counts.media_errors.uncorrectable += 1;
-            return Ok(true);
-        }
-        let key = self.flash.media.oob(at).key;
-        if let Some(lba) = key_lba(key) {
-            let Some(slot) = self.copy_slot(instance, ready)? else { return Ok(false) };
-            self.copy_data(instance, lba, at, slot)?;
-        } else if key == KEY_TRIM {
-            let records = decode_trims(&self.flash.media.data(at)).unwrap_or_default();
-            let hiding = records.into_iter().filter(|record| self.flash.still_hides(record));
-            let hiding: smallvec::SmallVec<[TrimRecord; 16]> = hiding.collect();
-            self.instances[instance].trims.extend(hiding);
-            self.instances[instance].trim_places.push(at);
+            let key = self.flash.media.oob(unit).key;
+            if let Some(lba) = key_lba(key) {
+                let Some(slot) = self.copy_slot(instance)? else { return Ok(false) };
+                self.copy_data(instance, lba, unit, slot)?;
+            } else if key == KEY_TRIM {
+                trims.push(unit);
+            }
         }
         Ok(true)
     }
@@ -180,8 +298,8 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
         self.program_full(instance, Stream::Gc)
     }
 
-    /// The slot of the next copy, which is there at `ready`; none if no erase unit takes copies.
-    fn copy_slot(&mut self, instance: usize, ready: Nanos) -> Result<Option<u32>, FtlError> {
+    /// The slot of the next copy; none if no erase unit takes copies.
+    fn copy_slot(&mut self, instance: usize) -> Result<Option<u32>, FtlError> {
         if let Some(id) = self.instances[instance].gc.page
             && !self.buffer.takes(id, self.flash.next_seq)
         {
@@ -191,8 +309,6 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
             return Ok(None);
         }
         let id = instance as u32;
-        let page = self.buffer.get_mut(id);
-        page.ready = page.ready.max(ready);
         Ok(Some(self.buffer.first_slot(id) + self.buffer.get(id).filled))
     }
 
@@ -206,19 +322,27 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
         Ok(())
     }
 
-    /// Writes the trim records that a victim held and that are still needed; never more units of them than
+    /// Writes the trim records at these places of a victim that are still needed; never more units of them than
     /// the victim had. Whether there were places.
-    fn write_trims(&mut self, instance: usize) -> Result<bool, FtlError> {
-        let mut records = std::mem::take(&mut self.instances[instance].trims);
+    pub(super) fn copy_trims(
+        &mut self,
+        instance: usize,
+        places: &mut Vec<Ppa>,
+    ) -> Result<bool, FtlError> {
+        // A compaction of the trim log may have replaced some since they were read.
+        places.retain(|&at| self.flash.lines.is_valid(at));
+        let mut records = Vec::new();
+        for &at in &*places {
+            let found = decode_trims(&self.flash.media.data(at)).unwrap_or_default();
+            records.extend(found.into_iter().filter(|record| self.flash.still_hides(record)));
+        }
         keep_youngest(&mut records);
         for sector in records.chunks(TRIMS_PER_SECTOR) {
-            let Some(slot) = self.copy_slot(instance, self.flash.now)? else { return Ok(false) };
+            let Some(slot) = self.copy_slot(instance)? else { return Ok(false) };
             self.push_trims(self.buffer.page_of(slot), sector);
             self.program_full(instance, Stream::Gc)?;
         }
-        records.clear();
-        self.instances[instance].trims = records;
-        while let Some(at) = self.instances[instance].trim_places.pop() {
+        for at in places.drain(..) {
             self.discards.places.remove(&at);
             self.flash.clear_copied(at);
         }
@@ -235,6 +359,122 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
         }
         self.flash.counts.sectors.trim += 1;
         self.flash.counts.sectors.pad += u64::from(self.flash.map.unit_sectors()) - 1;
+    }
+
+    /// Sectors that further copies in an instance may take. A page that is full is programmed, and copies are whole units, so
+    /// sectors are what counts.
+    fn room_for_copies(&self, instance: usize) -> u32 {
+        let Instance { host, gc, copying, .. } = &self.instances[instance];
+        let page = self.flash.rules.sizes.page;
+        let in_page = gc.page.map_or(0, |id| page - self.buffer.get(id).filled);
+        // The victim may wait for trim records, which must find a place.
+        let for_trims = instance == 0 && self.flash.places_left(host.line) == 0;
+        let line = self.flash.rules.sizes.line_sectors;
+        let kept = if for_trims { line } else { 0 };
+        let most = if copying.is_empty() { 2 * line } else { line };
+        let free = self.flash.lines.free_sectors_of(instance as u32, most + kept);
+        let free = free.saturating_sub(kept).min(most);
+        let taken: u32 = self.copying(instance).map(|(_, line)| line.valid).sum();
+        (self.flash.places_left(gc.line) * page + in_page + free).saturating_sub(taken)
+    }
+
+    /// Sectors that the host could write in an instance by now: those of its open erase units, of those that are free or
+    /// wait for their erase, and of victims as far as they were copied.
+    fn space_now(&self, instance: usize) -> u32 {
+        let copied = |(copying, line): (&Copying, &Line)| {
+            let copied = u64::from(copying.valid.saturating_sub(line.valid));
+            let share = u64::from(line.capacity) * copied / u64::from(copying.valid.max(1));
+            share as u32
+        };
+        self.space_open(instance) + self.copying(instance).map(copied).sum::<u32>()
+    }
+
+    /// Whether an instance is to begin another victim: what it has, and will have when those in flight are copied, is
+    /// below the level.
+    fn is_wanted(&self, instance: usize) -> bool {
+        let gains = |(_, line): (&Copying, &Line)| line.capacity - line.valid;
+        let gained = self.copying(instance).map(gains).sum::<u32>();
+        self.space_open(instance) + gained < self.flash.rules.levels.begin
+    }
+
+    /// Whether what is still valid in the victims in flight of an instance has places.
+    pub(super) fn copies_fit(&self, instance: usize) -> bool {
+        let gc = &self.instances[instance].gc;
+        let page = self.flash.rules.sizes.page;
+        let in_page = gc.page.map_or(0, |id| page - self.buffer.get(id).filled);
+        let places = self.flash.places_left(gc.line) * page + in_page;
+        let taken = self.copying(instance).map(|(_, line)| line.valid).sum::<u32>();
+        let free = self.flash.lines.free_sectors_of(instance as u32, taken);
+        taken <= places + free
+    }
+
+    /// The victims in flight of an instance.
+    fn copying(&self, instance: usize) -> impl Iterator<Item = (&Copying, &Line)> {
+        let copying = self.instances[instance].copying.iter();
+        copying.map(|copying| (copying, self.flash.lines.get(copying.line)))
+    }
+
+    /// Sectors of the open erase units of an instance, and of those that are free or wait for their erase; beyond the
+    /// level at which collection begins they are not counted.
+    fn space_open(&self, instance: usize) -> u32 {
+        let Instance { host, gc, .. } = &self.instances[instance];
+        let page = self.flash.rules.sizes.page;
+        let open = (self.flash.places_left(host.line) + self.flash.places_left(gc.line)) * page;
+        open + self.flash.empty_sectors(instance, self.flash.rules.levels.begin)
+    }
+}
+
+impl<M: OpenChannel, P: RegionMap> Flash<M, P> {
+    /// A closed erase unit becomes a victim.
+    fn begin_copying(&mut self, victim: LineId) -> Copying {
+        let line = *self.lines.get(victim);
+        self.counts.gc.victims += 1;
+        self.counts.gc.victim_valid += u64::from(line.valid);
+        self.counts.gc.victim_data += u64::from(line.data);
+        self.victims.remove(victim);
+        self.lines.get_mut(victim).state = LineState::Gc;
+        self.lines.leave(victim, line.data - line.valid);
+        Copying::new(victim, line.valid)
+    }
+
+    /// Reads a page of a victim from its first valid sector to its last one; when it is there.
+    fn read_for_copies(&mut self, at: Ppa) -> Result<Nanos, FtlError> {
+        let valid = self.lines.valid_mask(at, self.rules.sizes.page);
+        let (first, end) = (valid.trailing_zeros(), 64 - valid.leading_zeros());
+        self.media.set_cause(Cause { gc: valid.count_ones() as u8, ..Cause::default() });
+        let read =
+            self.media.read(self.now, self.now, at.plus(first), end - first, &mut Internal)?;
+        Ok(read.at)
+    }
+
+    /// The policy's victim among those that gain a page, or the least valid one if there is no room for its copies.
+    fn choose_victim(&mut self, instance: usize, room: u32) -> Option<LineId> {
+        let fits = |flash: &Self, line: LineId| flash.lines.get(line).valid <= room;
+        let found = self.policy_victim(instance);
+        if found.is_none_or(|line| fits(self, line)) {
+            return found;
+        }
+        let (stripe, page) = (instance as u32, self.rules.sizes.page);
+        let (lines, layout) = (&self.lines, self.rules.layout);
+        let gains = |line: LineId| lines.get(line).valid + page <= lines.get(line).capacity;
+        // What an erase unit with bad chunks lacks counts as valid when victims are compared.
+        let most = room.saturating_add(self.lacking);
+        self.victims.find([stripe], |victims, stripe| {
+            let line = |index| layout.line(index, stripe);
+            victims.least_valid(most, |index| {
+                gains(line(index)) && lines.get(line(index)).valid <= room
+            })
+        })
+    }
+
+    /// The policy's victim among those that gain a page.
+    fn policy_victim(&mut self, instance: usize) -> Option<LineId> {
+        let page = self.rules.sizes.page;
+        let (lines, layout) = (&self.lines, self.rules.layout);
+        let gains = |line: LineId| lines.get(line).valid + page <= lines.get(line).capacity;
+        self.victims.find([instance as u32], |victims, stripe| {
+            victims.choose(|index| gains(layout.line(index, stripe)))
+        })
     }
 }
 

@@ -6,16 +6,17 @@
 
 use super::DeviceFtl;
 use super::buffer::PageId;
+use super::copying::Copying;
 use super::flash::Flash;
 use super::flight::InFlight;
 use super::region::RegionMap;
 use crate::common::ids::LineId;
 use crate::common::layout::StripeSet;
 use crate::common::lines::LineState;
-use crate::common::trims::TrimRecord;
 use crate::error::FtlError;
 use crate::kind::OmittedRule;
 use nandscape_media::{ChunkState, OpenChannel, Ppa, Status};
+use std::collections::VecDeque;
 
 /// Which of an instance's write points.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -78,11 +79,10 @@ impl WritePoint {
 pub(super) struct Instance {
     pub(super) host: WritePoint,
     pub(super) gc: WritePoint,
-    /// Sectors that the host may write before the instance looks for something to collect.
+    /// Sectors that the host may write before the instance looks for something to collect, as NVMeVirt does.
     pub(super) credits: i64,
-    /// Trim records of the victim that still hide something, and the places of its units of records.
-    pub(super) trims: Vec<TrimRecord>,
-    pub(super) trim_places: Vec<Ppa>,
+    /// Victims in flight, in the order in which they were begun.
+    pub(super) copying: VecDeque<Copying>,
     /// The erased erase unit into which the buffer is saved when power fails.
     pub(super) spare: Option<LineId>,
 }
@@ -95,9 +95,9 @@ impl Instance {
         }
     }
 
-    /// Whether no program is in flight.
+    /// Whether no program is in flight, and nothing is being copied.
     pub(super) fn is_idle(&self) -> bool {
-        self.host.flight.is_empty() && self.gc.flight.is_empty()
+        self.host.flight.is_empty() && self.gc.flight.is_empty() && self.copying.is_empty()
     }
 }
 

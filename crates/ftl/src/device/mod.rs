@@ -1,6 +1,7 @@
 //! A conventional SSD: firmware on bare NAND, below the host link. Page-mapped, with several FTL instances, a
-//! write buffer with early completion and foreground collection, as NVMeVirt models Samsung's 970 Pro
-//! (FAST '23, `conv_ftl.c`), with the promises of the crash model in place of its silence about power cuts.
+//! write buffer with early completion, and collection ahead of the host, as NVMeVirt models Samsung's 970 Pro
+//! (FAST '23, `conv_ftl.c`), with a controller's schedule of collection, and with the promises of the crash model in
+//! place of its silence about power cuts.
 //!
 //! | File | Part |
 //! |---|---|
@@ -15,7 +16,7 @@
 //! | `instance.rs`, `flight.rs` | erase units, write points and places; what is in flight |
 //! | `program.rs` | programs, and what becomes valid by them |
 //! | `dead.rs` | copies that nothing returns again, which media need not keep |
-//! | `space.rs`, `gc.rs` | places for the host, collection |
+//! | `space.rs`, `gc.rs`, `copying.rs` | places for the host; collection; a victim that is being copied |
 //! | `recovery.rs`, `save.rs` | mounting what a power cut left; saving the buffer when power fails |
 //! | `check.rs` | the invariants, checked the slow way |
 //!
@@ -23,7 +24,7 @@
 //! - *Places before data.* A page gets its place on media when it is opened. So everything in the buffer
 //!   can be programmed without further space, and what waits for durability never waits for space.
 //! - *Space.* The host leaves a reserve of erase units of each instance free. A collection is begun
-//!   only if its copies fit, and after it its victim waits for its erase. So an instance always has a free
+//!   only if its copies fit beside those of victims in flight, and after it its victim waits for its erase. So an instance always has a free
 //!   erase unit or one that will be free without any other, and there is always a victim that gains more than
 //!   padding costs (`space.rs`, `config.rs`).
 //! - *Erase rule.* An erase unit is erased only when everything that superseded its sectors is durable. A sector is
@@ -38,6 +39,7 @@
 mod buffer;
 mod check;
 pub mod config;
+mod copying;
 mod counts;
 mod dead;
 mod discard;
@@ -56,7 +58,7 @@ mod save;
 mod space;
 
 pub(crate) use config::check_media;
-pub use config::{BufferConfig, Config, Sizes};
+pub use config::{BufferConfig, Config, Schedule, Sizes};
 pub use counts::{DeviceCounts, DeviceReport, IntervalReport};
 
 use crate::common::events::Events;
@@ -119,6 +121,7 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
         let credits = i64::from(sizes.line_sectors);
         let instance = |_| Instance { credits, ..Instance::default() };
         let Sizes { line_sectors, .. } = sizes;
+        let caps = DeviceCaps { max_sectors: link.max_sectors(), ..caps };
         let victims = Stripes::new(config.victim, layout, geometry.chunks, line_sectors, run.seed);
         Ok(Self {
             instances: (0..instances).map(instance).collect(),
@@ -130,7 +133,15 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
             flash: Flash {
                 media,
                 link: HostLink::new(link),
-                rules: Rules { geometry, config, run, sizes, caps, layout },
+                rules: Rules {
+                    geometry,
+                    levels: config.levels(&sizes),
+                    config,
+                    run,
+                    sizes,
+                    caps,
+                    layout,
+                },
                 map,
                 lines,
                 victims,
@@ -138,6 +149,7 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
                 now,
                 settled: now,
                 next_seq: 1,
+                lacking: 0,
                 counts: DeviceCounts::default(),
             },
         })
@@ -214,7 +226,6 @@ fn caps(sizes: &Sizes, config: &Config, run: &FtlRun) -> DeviceCaps {
         volatile_cache: !config.buffer.power_safe,
         discard_sectors: 1,
         discard_zeroes: true,
-        max_sectors: u32::MAX,
         keeps_content: run.keep_content,
         ..DeviceCaps::default()
     }

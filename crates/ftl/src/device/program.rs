@@ -165,7 +165,7 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
         self.discards.places.insert(at)
     }
 
-    /// A program completed.
+    /// A program completed, or a read for copies.
     pub(super) fn completed(&mut self, event: EventKind) -> Result<(), FtlError> {
         match event {
             EventKind::Host { instance, number, page } => {
@@ -175,7 +175,9 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
             }
             EventKind::Gc { instance, number } => {
                 self.instances[usize::from(instance)].gc.flight.complete(number);
+                self.advance(usize::from(instance))?;
             }
+            EventKind::Read { instance, at } => return self.read_ended(usize::from(instance), at),
         }
         self.drop_discarded();
         if P::COUNTS_LIVE {
@@ -200,7 +202,11 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
         for index in 0..self.flash.map.unit_sectors() {
             self.flash.lines.clear_bit(at.plus(index));
         }
-        self.flash.lines.cleared(line, self.flash.map.unit_sectors(), gate);
+        let unit = self.flash.map.unit_sectors();
+        self.flash.lines.cleared(line, unit, gate);
+        if self.flash.lines.get(line).state == LineState::Gc {
+            self.flash.lines.leave(line, unit);
+        }
         self.line_lowered(line)
     }
 

@@ -19,7 +19,7 @@ use super::config::Config;
 use super::flash::{Flash, Rules};
 use super::instance::Stream;
 use super::region::RegionMap;
-use super::space::EXHAUSTED;
+use super::space::{EXHAUSTED, Space};
 use super::{DeviceFtl, Plan, plan};
 use crate::common::ids::LineId;
 use crate::common::lines::LineState;
@@ -185,10 +185,15 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
             if !lacks_spare && self.flash.has_free(instance, wanted) {
                 return Ok(());
             }
-            if self.flash.lacks(instance, wanted) && self.collect(instance)?.is_some() {
-                continue;
+            let mut space = Space::Exhausted;
+            if self.flash.lacks(instance, wanted) {
+                space = self.collect(instance)?;
             }
-            if lacks_spare && !self.spare_waits(instance) && self.collect_spare(instance)? {
+            let is_idle = self.instances[instance].copying.is_empty();
+            if space == Space::Exhausted && lacks_spare && is_idle && !self.spare_waits(instance) {
+                space = self.collect_spare(instance)?;
+            }
+            if space == Space::Made {
                 continue;
             }
             if let Some(at) = self.flash.events.next_at() {

@@ -19,10 +19,10 @@ use std::borrow::Cow;
 
 /// What came of making space.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Space {
+pub(super) enum Space {
     /// Something was done: look again.
     Made,
-    /// Programs in flight will bring some.
+    /// Copies or programs in flight will bring some.
     InFlight,
     /// There is nothing to be done.
     Exhausted,
@@ -41,6 +41,11 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
         left > 1 || self.flash.has_free(instance, self.flash.rules.config.reserve_lines() + 1)
     }
 
+    /// Whether the host may open another page: it has a place, and collection keeps pace with it.
+    fn host_may_open(&mut self, instance: usize) -> Result<bool, FtlError> {
+        Ok(self.host_has_place(instance) && self.keeps_pace(instance)?)
+    }
+
     /// Makes sure that an instance has a page that takes a unit of the host's. Whether it has; if not, programs in
     /// flight bring one.
     pub(super) fn make_slot(&mut self, instance: usize) -> Result<bool, FtlError> {
@@ -52,8 +57,10 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
             if !self.buffer.has_pages(2) {
                 return Ok(false);
             }
-            if self.host_has_place(instance) {
-                return self.open_page(instance, Stream::Host);
+            if self.host_may_open(instance)? {
+                let opened = self.open_page(instance, Stream::Host)?;
+                self.advance(instance)?;
+                return Ok(opened);
             }
             let space = match self.make_space(instance)? {
                 Space::Exhausted => self.free_by_trims(instance)?,
@@ -76,7 +83,7 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
             if !self.buffer.has_pages(1) {
                 return Ok(false);
             }
-            if self.host_has_place(0) {
+            if self.host_may_open(0)? {
                 return self.open_page(0, Stream::Host);
             }
             match self.make_space(0)? {
@@ -101,7 +108,9 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
         let wanted = self.flash.rules.config.reserve_lines() + lines;
         loop {
             self.release_durable()?;
-            if self.flash.has_free(0, wanted) {
+            // Copies in flight take places.
+            let copies = !self.instances[0].copying.is_empty();
+            if !copies && self.flash.has_free(0, wanted) {
                 return Ok(true);
             }
             match self.gain(0, wanted)? {
@@ -125,17 +134,20 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
     /// An instance needs a free erase unit for the host: does what can be done about it without trim records.
     fn make_space(&mut self, instance: usize) -> Result<Space, FtlError> {
         self.release_durable()?;
-        if self.host_has_place(instance) {
+        if self.host_may_open(instance)? {
             return Ok(Space::Made);
         }
-        self.gain(instance, self.flash.lines_to_collect())
+        self.gain(instance, self.flash.rules.config.lines_to_collect())
     }
 
     /// An instance has fewer free erase units than these: collects, unless enough wait for their erase, or programs what
     /// they wait for.
     fn gain(&mut self, instance: usize, lines: u32) -> Result<Space, FtlError> {
-        if self.flash.lacks(instance, lines) && self.collect(instance)?.is_some() {
-            return Ok(Space::Made);
+        if self.flash.lacks(instance, lines) {
+            let space = self.collect(instance)?;
+            if space != Space::Exhausted {
+                return Ok(space);
+            }
         }
         if !self.instances[instance].is_idle() {
             return Ok(Space::InFlight);

@@ -181,7 +181,7 @@ impl<M: OpenChannel> Supply<'_, M> {
                 settled(line) && gains(line) && !spared(line)
             };
             let chosen = if least { None } else { victims.choose(eligible).filter(fits) };
-            chosen.or_else(|| victims.least_valid(eligible).filter(fits))
+            chosen.or_else(|| victims.least_valid(u32::MAX, eligible).filter(fits))
         })
     }
 

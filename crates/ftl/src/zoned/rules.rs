@@ -3,7 +3,7 @@
 use super::config::{Config, Sizes};
 use crate::kind::FtlRun;
 use nandscape_block::{DeviceCaps, Fua, Region, RegionKind};
-use nandscape_media::Geometry;
+use nandscape_media::{Geometry, LinkTiming};
 
 /// Configuration and sizes.
 #[derive(Debug)]
@@ -18,8 +18,14 @@ pub(super) struct Rules {
 }
 
 impl Rules {
-    pub(super) fn new(geometry: Geometry, config: Config, run: FtlRun, sizes: Sizes) -> Self {
+    pub(super) fn new(
+        geometry: Geometry,
+        config: Config,
+        (run, link): (FtlRun, LinkTiming),
+        sizes: Sizes,
+    ) -> Self {
         let caps = caps(&geometry, &sizes, &config, &run);
+        let caps = DeviceCaps { max_sectors: link.max_sectors(), ..caps };
         let kept = config.residual_chunks(&geometry, &sizes);
         Self { geometry, config, run, sizes, caps, kept }
     }
@@ -38,7 +44,6 @@ fn caps(geometry: &Geometry, sizes: &Sizes, config: &Config, run: &FtlRun) -> De
         volatile_cache: !config.pages.buffer.power_safe || config.zone.buffer_bytes == 0,
         discard_sectors: u32::from(random > 0),
         discard_zeroes: true,
-        max_sectors: u32::MAX,
         keeps_content: run.keep_content,
         live_sectors_max: random + u64::from(sizes.zones) * sizes.capacity,
         regions: random_region.into_iter().chain([zoned_region]).collect(),

@@ -3,6 +3,7 @@
 
 use super::device::{RunFtl, serve};
 use super::error::RunError;
+use super::queue::QueueCounts;
 use nandscape_block::zone::{ZoneInfo, ZoneState};
 use nandscape_block::{Bio, BlockDevice, Lba, Op, Reply};
 use nandscape_fs::FsDetail;
@@ -21,6 +22,8 @@ pub(super) struct Counts {
     pub(super) ftl: FtlReport,
     pub(super) utilisation: Utilisation,
     pub(super) link: LinkUse,
+    /// Requests in the device, over time.
+    pub(super) queue: QueueCounts,
     /// For what each core of the host was used.
     pub(super) cores: Vec<CoreTimes>,
     /// `None`: there is no page cache.
@@ -33,6 +36,7 @@ impl Counts {
         self.ftl.add(&later.ftl);
         self.utilisation.extend(&later.utilisation);
         self.link.extend(&later.link);
+        self.queue.extend(&later.queue);
         self.cores.iter_mut().zip(&later.cores).for_each(|(sum, more)| sum.extend(more));
         if let (Some(fs), Some(later)) = (&mut self.fs, &later.fs) {
             fs.extend(later);

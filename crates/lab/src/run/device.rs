@@ -2,6 +2,7 @@
 //! that stands between it and the workload.
 
 use super::error::RunError;
+use super::queue::DeviceQueue;
 use crate::stack::{Fsync, Hints, Stack};
 use crate::timeline::{Request, Requests};
 use nandscape_block::{
@@ -9,7 +10,7 @@ use nandscape_block::{
     Token,
 };
 use nandscape_ftl::{AnyFtl, EraseUnitState, Ftl, FtlRun};
-use nandscape_media::{FaultInjector, Faults, Layer, LinkTiming, Media, PayloadMode};
+use nandscape_media::{FaultInjector, Faults, Layer, Media, PayloadMode};
 use nandscape_rt::{Host, Nanos};
 use std::ops::Range;
 
@@ -61,7 +62,7 @@ pub(super) fn ftl_run(stack: &Stack, seed: u64) -> FtlRun {
 
 /// A fresh FTL over `media`, as the stack says.
 pub(super) fn format(stack: &Stack, media: Flash, seed: u64) -> Result<RunFtl, RunError> {
-    let made = stack.ftl.format(media, ftl_run(stack, seed), LinkTiming::none());
+    let made = stack.ftl.format(media, ftl_run(stack, seed), stack.link.untimed());
     made.map_err(|error| RunError::ftl(stack, error))
 }
 
@@ -87,6 +88,8 @@ pub(super) struct HintedDevice {
     /// Empty where nothing was hinted.
     journal: Range<u64>,
     fsync: Fsync,
+    /// Requests in it, over time.
+    pub(super) queue: DeviceQueue,
     /// CacheLookup for a timeline.
     pub(super) requests: Option<Box<Requests>>,
 }
@@ -96,7 +99,8 @@ impl HintedDevice {
     pub(super) fn new(ftl: RunFtl, hints: &Hints, host: &Host) -> Self {
         let journal = hints.journal_range.clone().unwrap_or(0..0);
         let host = host.clone();
-        Self { ftl, host, journal, fsync: hints.fsync, requests: None }
+        let (fsync, queue) = (hints.fsync, DeviceQueue::default());
+        Self { ftl, host, journal, fsync, queue, requests: None }
     }
 }
 
@@ -130,10 +134,12 @@ impl BlockDevice for HintedDevice {
         if self.fsync == Fsync::File {
             bio.scope = FlushScope::Owner;
         }
-        if self.requests.is_some() {
-            return self.submit_noted(now, bio, token);
-        }
-        self.ftl.submit(now, bio, token)
+        let submit = match self.requests {
+            Some(_) => self.submit_noted(now, bio, token),
+            None => self.ftl.submit(now, bio, token),
+        };
+        self.queue.submitted(now, &submit);
+        submit
     }
 
     #[inline]
@@ -145,6 +151,7 @@ impl BlockDevice for HintedDevice {
     fn advance(&mut self, now: Nanos, done: &mut Vec<Completion>) {
         let known = done.len();
         self.ftl.advance(now, done);
+        self.queue.completed(now, &done[known..]);
         if let Some(requests) = &mut self.requests {
             requests.completed(&done[known..]);
         }

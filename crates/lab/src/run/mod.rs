@@ -17,7 +17,9 @@ mod outcome;
 mod pipeline;
 mod precondition;
 mod prepare;
+mod queue;
 mod rig;
+mod sense;
 mod series;
 mod volume;
 mod warnings;
@@ -31,6 +33,8 @@ pub use nandscape_workload::target::FileCounts;
 pub use observer::{FinalState, NoObserver, Observer, Phase};
 pub use outcome::{EraseCounts, IoPath, Outcome, VALID_CLASSES, WallTime};
 pub use prepare::{InitialState, make_state};
+pub use queue::QueueCounts;
+pub use sense::{Busy, Law};
 pub use series::{CleaningPoint, GarbagePoint, MigrationPoint, Point, WriteAmplification};
 
 use crate::stack::Stack;

@@ -3,6 +3,8 @@
 
 use super::counts::{Sample, ZoneReport};
 use super::load::RoundsRun;
+use super::queue::QueueCounts;
+use super::sense::{Busy, Law};
 use super::series::{self, Point, WriteAmplification};
 use crate::stack::{FsStack, Stack};
 use crate::state::{Origin, Preconditioned, StateKey};
@@ -115,6 +117,10 @@ pub struct Outcome {
     pub utilisation: Utilisation,
     /// What crossed the link between host and device.
     pub link: LinkUse,
+    /// Requests in the device, over time.
+    pub queue: QueueCounts,
+    /// What theory has for the load, if there is a law for it.
+    pub law: Option<Law>,
     /// For what each core of the host was used.
     pub cores: Vec<CoreTimes>,
     /// Full lines at the end, by share of their sectors that are valid: class *k* of
@@ -139,6 +145,12 @@ impl Outcome {
     #[must_use]
     pub const fn is_steady(&self) -> bool {
         self.not_steady.is_none()
+    }
+
+    /// Shares of time in which parallel units were busy.
+    #[must_use]
+    pub fn busy(&self) -> Busy {
+        Busy::of(&self.utilisation, self.virtual_time)
     }
 
     /// Write amplification, three ways; none where it would say nothing ([`Outcome::amplification_min`]).

@@ -11,6 +11,7 @@ use super::outcome::{EraseCounts, Outcome, WallTime, line_valid};
 use super::precondition::prefill;
 use super::prepare::{self, InitialState, PreparedMedia, prepare};
 use super::rig::Rig;
+use super::sense::Law;
 use super::series;
 use super::volume::{BareDevice, Setup, build};
 use super::warnings::warnings;
@@ -142,6 +143,7 @@ impl Run<'_> {
         let Self { stack, seed, initial, .. } = *self;
         let size = ftl.size();
         let warnings = warnings(stack, (&size, ftl.rest()), initial, &measured);
+        let law = Law::of(stack, &size, &measured);
         let media = ftl.media().inner();
         let in_service = media.report().filter(|(_, info)| info.state != ChunkState::Offline);
         Outcome {
@@ -167,6 +169,8 @@ impl Run<'_> {
             erase_counts: EraseCounts::of(&media.wear(), in_service.map(|(_, info)| info.erases)),
             utilisation: measured.counts.utilisation,
             link: measured.counts.link,
+            queue: measured.counts.queue,
+            law,
             cores: measured.counts.cores,
             line_valid: line_valid(&ftl.erase_units()),
             zones: None,

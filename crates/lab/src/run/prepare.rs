@@ -154,7 +154,7 @@ pub(super) fn mount(
     file: Option<&str>,
 ) -> Result<RunFtl, RunError> {
     let run = device::ftl_run(stack, seed);
-    stack.ftl.mount(media, run, LinkTiming::none(), Nanos::ZERO).map_err(|(_, error)| {
+    stack.ftl.mount(media, run, stack.link.untimed(), Nanos::ZERO).map_err(|(_, error)| {
         match (file, RunError::ftl(stack, error)) {
             (Some(file), RunError::Failed(problem)) => StateError::new(file, problem).into(),
             (_, error) => error,

@@ -9,6 +9,7 @@ use super::device::{self, HintedDevice, RunFtl};
 use super::error::RunError;
 use super::hang::{describe_waiting, is_hang, run_with_timeout};
 use super::observer::Observer;
+use super::queue::DeviceQueue;
 use crate::stack::Stack;
 use crate::timeline::{LOG_ROOM, Levels, Request, Requests};
 use nandscape_block::{
@@ -291,13 +292,23 @@ impl Rig {
     /// What was counted since the last reset.
     pub(super) fn counts(&self) -> Counts {
         let (cores, fs) = (self.host().busy(self.now()), self.fs_counts());
+        let queue = self.queue().counts(self.now());
         self.look(|ftl| Counts {
             ftl: ftl.report(),
             utilisation: ftl.media().inner().utilisation(),
             link: ftl.link().counts(),
+            queue,
             cores,
             fs,
         })
+    }
+
+    /// Requests in the device.
+    fn queue(&self) -> DeviceQueue {
+        match self {
+            Self::Device(device) => device.queue,
+            Self::Mounted(mounted) => mounted.device.with(|device| device.queue),
+        }
     }
 
     /// What the series of a run samples.
@@ -313,7 +324,12 @@ impl Rig {
         if let Self::Mounted(mounted) = self {
             mounted.reset = mounted.target.counts();
         }
-        self.host().reset_busy(self.now());
+        let now = self.now();
+        self.host().reset_busy(now);
+        match self {
+            Self::Device(device) => device.queue.reset(now),
+            Self::Mounted(mounted) => mounted.device.with(|device| device.queue.reset(now)),
+        }
         self.with(|ftl, _| {
             ftl.reset_counts();
             ftl.media_mut().inner_mut().reset_utilisation();

@@ -3,6 +3,7 @@
 use super::criterion::is_fresh;
 use super::load::{Measurement, NOT_JUDGED, RunEnd};
 use super::prepare::InitialState;
+use super::sense;
 use crate::stack::{FsStack, Stack};
 use nandscape_block::BlockError;
 use nandscape_ftl::{DeviceSize, Rest};
@@ -25,6 +26,7 @@ pub(super) fn warnings(
     all.extend(rest.and_then(|rest| restless(&rest, size, measured)));
     let judged = |why: &&String| !why.starts_with(NOT_JUDGED);
     all.extend(measured.steady.as_ref().err().filter(judged).cloned());
+    all.extend(sense::warnings(measured));
     all.extend(defects(measured));
     all.extend(host(stack, measured.counts.fs.is_some()).map(str::to_owned));
     let depth = measured.results.jobs.first().map_or(0, |job| job.depth);

@@ -8,7 +8,7 @@ use nandscape_media::{Duplex, LinkTiming};
 
 type Parameter = (&'static str, fn(&mut LinkTiming) -> &mut u64);
 
-const PARAMETERS: [Parameter; 7] = [
+const PARAMETERS: [Parameter; 8] = [
     ("bytes_per_s", |link| &mut link.bytes_per_s),
     ("command_ns", |link| &mut link.command_ns),
     ("read_small_ns", |link| &mut link.read_small_ns),
@@ -16,10 +16,11 @@ const PARAMETERS: [Parameter; 7] = [
     ("read_small_bytes", |link| &mut link.read_small_bytes),
     ("buffer_base_ns", |link| &mut link.buffer_base_ns),
     ("buffer_sector_ns", |link| &mut link.buffer_sector_ns),
+    ("mdts_bytes", |link| &mut link.mdts_bytes),
 ];
 
 /// Keys that only a link that takes time has.
-const OF_PCIE: [&str; 9] = [
+const OF_PCIE: [&str; 10] = [
     "bytes_per_s",
     "command_ns",
     "read_small_ns",
@@ -27,6 +28,7 @@ const OF_PCIE: [&str; 9] = [
     "read_small_bytes",
     "buffer_base_ns",
     "buffer_sector_ns",
+    "mdts_bytes",
     "duplex",
     "placing",
 ];

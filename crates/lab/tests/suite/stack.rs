@@ -178,6 +178,7 @@ fn every_number_of_a_link_has_its_key() {
         buffer_base_ns: 6,
         buffer_sector_ns: 7,
         placing: LinkScheduling::Fifo,
+        mdts_bytes: 8,
     };
     let set = [
         "link.command_ns=1",
@@ -189,6 +190,7 @@ fn every_number_of_a_link_has_its_key() {
         "link.buffer_sector_ns=7",
         "link.duplex=full",
         "link.placing=fifo",
+        "link.mdts_bytes=8",
     ];
     let stack = load(&set);
     assert_eq!(stack.link, link);

@@ -48,6 +48,9 @@ pub struct LinkTiming {
     pub buffer_sector_ns: u64,
     /// Placing of transfers.
     pub placing: LinkScheduling,
+    /// Most bytes of a command that carries data (NVMe's MDTS); 0 means that there is no limit. The host divides what is
+    /// larger.
+    pub mdts_bytes: u64,
 }
 
 impl LinkTiming {
@@ -67,6 +70,22 @@ impl LinkTiming {
             buffer_base_ns: 0,
             buffer_sector_ns: 0,
             placing: LinkScheduling::Backfill,
+            mdts_bytes: 0,
+        }
+    }
+
+    /// Everything takes no time, and commands are as large as this link takes them.
+    #[must_use]
+    pub const fn untimed(&self) -> Self {
+        Self { mdts_bytes: self.mdts_bytes, ..Self::none() }
+    }
+
+    /// Most sectors of a command that carries data: one at least.
+    #[must_use]
+    pub fn max_sectors(&self) -> u32 {
+        match self.mdts_bytes {
+            0 => u32::MAX,
+            bytes => u32::try_from(bytes / SECTOR_BYTES).unwrap_or(u32::MAX).max(1),
         }
     }
 
@@ -122,6 +141,12 @@ pub struct HostLink {
 }
 
 impl HostLink {
+    /// Most sectors of a command that carries data.
+    #[must_use]
+    pub fn max_sectors(&self) -> u32 {
+        self.timing.max_sectors()
+    }
+
     /// A link at rest.
     #[must_use]
     pub fn new(timing: LinkTiming) -> Self {

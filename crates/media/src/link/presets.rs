@@ -1,12 +1,14 @@
 //! Links and controllers of published devices, with the place each number comes from.
 //!
 //! `nvmevirt-*`: snu-csl/nvmevirt, `ssd_config.h`, as of May 2026. MB/s are 10^6 bytes/s. A read is
-//! small up to 4 KiB times the number of the device's FTL instances (`conv_ftl.c`, `zns_ftl.c`).
+//! small up to 4 KiB times the number of the device's FTL instances (`conv_ftl.c`, `zns_ftl.c`). MDTS is the same in
+//! all: 4 KiB << 6 (`nvmev.h`, `NVMEV_MDTS`).
 
 use super::LinkTiming;
 
 const KIB: u64 = 1 << 10;
 const MB: u64 = 1_000_000;
+const MDTS_BYTES: u64 = 256 * KIB;
 
 /// `SAMSUNG_970PRO`: 4 FTL instances.
 pub(crate) const NVMEVIRT_970PRO: LinkTiming = LinkTiming {
@@ -16,6 +18,7 @@ pub(crate) const NVMEVIRT_970PRO: LinkTiming = LinkTiming {
     bytes_per_s: 3_360 * MB,    // PCIE_BANDWIDTH
     buffer_base_ns: 4_000,      // FW_WBUF_LATENCY0
     buffer_sector_ns: 460,      // FW_WBUF_LATENCY1
+    mdts_bytes: MDTS_BYTES,
     ..LinkTiming::none()
 };
 
@@ -27,6 +30,7 @@ pub(crate) const NVMEVIRT_ZN540: LinkTiming = LinkTiming {
     bytes_per_s: 3_050 * MB,   // PCIE_BANDWIDTH
     buffer_base_ns: 5_600,     // FW_WBUF_LATENCY0
     buffer_sector_ns: 600,     // FW_WBUF_LATENCY1
+    mdts_bytes: MDTS_BYTES,
     ..LinkTiming::none()
 };
 
@@ -36,5 +40,6 @@ pub(crate) const NVMEVIRT_ZNS_PROTOTYPE: LinkTiming = LinkTiming {
     read_large_ns: 32_150,     // FW_READ_LATENCY
     read_small_bytes: 4 * KIB, // 4 KiB x SSD_PARTITIONS
     bytes_per_s: 3_200 * MB,   // PCIE_BANDWIDTH
+    mdts_bytes: MDTS_BYTES,
     ..LinkTiming::none()
 };

@@ -49,7 +49,7 @@ const fn metric(name: &'static str, unit: &'static str, meaning: &'static str) -
 }
 
 /// All metrics, those that most readers look for first.
-pub static GROUPS: [&Group; 57] = [
+pub static GROUPS: [&Group; 59] = [
     &ftl::WAF,
     &derived::ALL,
     &derived::ALL_SYNC,
@@ -89,6 +89,8 @@ pub static GROUPS: [&Group; 57] = [
     &ftl::MAP_SSD,
     &run::WEAR,
     &run::UTILISATION,
+    &run::QUEUE,
+    &run::THEORY,
     &run::LINK,
     &run::CDF,
     &run::MEMORY,

@@ -225,6 +225,9 @@ pub(super) static UTILISATION: Group = Group {
             "share of the measured phase in which the parallel unit was busy, also while its \
              command waits for the channel",
         ),
+        metric("units_mean", "share", "mean of `units`"),
+        metric("units_least", "share", "least of `units`"),
+        metric("units_most", "share", "largest of `units`"),
         metric(
             "channels.<n>",
             "share",
@@ -240,6 +243,43 @@ pub(super) static UTILISATION: Group = Group {
             "sectors",
             "sectors that the units programmed, counted by the media: the sum of `sectors` \
              without `journal` and `stale`, which the FTL counts",
+        ),
+    ],
+};
+
+pub(super) static QUEUE: Group = Group {
+    name: "queue",
+    prefix: "queue",
+    when: "always: requests in the device, below a file system or page cache",
+    derived: false,
+    metrics: &[
+        metric("requests", "count", "requests submitted to the device"),
+        metric("mean", "count", "requests in the device, averaged over the measured phase"),
+        metric(
+            "occupied",
+            "share",
+            "share of the measured phase in which at least one request was in the device",
+        ),
+    ],
+};
+
+pub(super) static THEORY: Group = Group {
+    name: "theory",
+    prefix: "theory",
+    when: "collecting page-mapped FTLs whose victims are greedy, pblk's lists or FIFO, under independent uniform random \
+           writes (`norandommap`) of a mapping unit to the whole device; `theory.law` names the law: `greedy` (Van Houdt 2013) or `fifo` \
+           (Desnoyers 2014)",
+    derived: false,
+    metrics: &[
+        metric(
+            "waf",
+            "ratio",
+            "write amplification that the law has for independent writes and the sectors in use; compare `waf.gc`",
+        ),
+        metric(
+            "spare",
+            "share",
+            "effective overprovisioning: sectors in use beyond the logical ones, divided by these",
         ),
     ],
 };

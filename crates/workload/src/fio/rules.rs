@@ -71,7 +71,8 @@ pub struct Sequence {
 }
 
 impl Sequence {
-    pub(super) const PLAIN: Self = Self { skip_bytes: 0, ios: 1, identical: false };
+    /// Every offset is drawn.
+    pub const PLAIN: Self = Self { skip_bytes: 0, ios: 1, identical: false };
 }
 
 /// A part of the range with its share of the accesses: `random_distribution=zoned` or `zoned_abs`.
@@ -401,7 +402,8 @@ pub struct Replaying {
 }
 
 impl Replaying {
-    pub(super) const NONE: Self = Self {
+    /// No log is replayed.
+    pub const NONE: Self = Self {
         files: Vec::new(),
         logs: Vec::new(),
         no_stall: false,

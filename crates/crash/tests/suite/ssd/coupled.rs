@@ -52,7 +52,7 @@ fn assert_caught(rule: OmittedRule, power_safe: bool) {
 fn cuts_in_background_writes_lose_no_moves() {
     let options = Options { background_cuts: true, ..options(false, "nvmevirt-970pro") };
     held(&options, 0..30);
-    caught(OmittedRule::RecordJournal, options, 0..1_000);
+    caught(OmittedRule::RecordJournal, options, 0..2_000);
 }
 
 /// Rules that seeds find soon. Those of moves and records that take thousands of seeds are staged in

@@ -64,9 +64,9 @@ fn every_rule_left_out_is_caught() {
 fn narrow_rules_left_out_are_caught() {
     for (rule, seed) in [
         (OmittedRule::SettledGate, 13),
-        (OmittedRule::TrimSequence, 29),
-        (OmittedRule::CompactedTrims, 35),
-        (OmittedRule::BufferedTrims, 45),
+        (OmittedRule::TrimSequence, 33),
+        (OmittedRule::CompactedTrims, 75),
+        (OmittedRule::BufferedTrims, 131),
         (OmittedRule::CopyCompletion, 4),
         (OmittedRule::TrimGate, 8),
         (OmittedRule::FuaInstances, 9),

@@ -50,7 +50,7 @@ impl<M: OpenChannel> Store<M> {
         let sizes = config.sizes(&geometry)?;
         let front = Front::format(media, &config, &sizes, (run, link))?;
         let now = front.now();
-        let rules = Rules::new(geometry, config, run, sizes);
+        let rules = Rules::new(geometry, config, (run, link), sizes);
         let mut store = Self::new(front, rules, now);
         for unit in 0..geometry.total_units() {
             for chunk in sizes.random_chunks..geometry.chunks {
@@ -105,7 +105,7 @@ impl<M: OpenChannel> Store<M> {
         };
         let front = Front::recover(media, &config, &sizes, (run, link), now)?;
         let now = front.now().max(now);
-        let rules = Rules::new(geometry, config, run, sizes);
+        let rules = Rules::new(geometry, config, (run, link), sizes);
         let mut store = Self::new(front, rules, now);
         match store.mount() {
             Ok(()) => Ok(store),

@@ -64,6 +64,8 @@ impl<F: Ssd> Driver<F, Setup<F::Config>> {
         run: FtlRun,
     ) -> Self {
         let link = DeviceTiming::preset(timing).expect("a preset").link;
+        // Commands of any size: what is larger than the buffer must enter it piece by piece.
+        let link = LinkTiming { mdts_bytes: 0, ..link };
         let nand = nand(geometry, timing, faults);
         let ftl = F::make(nand, config.clone(), run, link).expect("fits");
         Self::of(ftl, Setup { config, run, link, cuts: Stream::new(5, "cuts") })

@@ -2,6 +2,7 @@
 //! faults, its invariants hold under load, its latencies are NVMeVirt's, and its collection writes as much as
 //! theory says.
 
+mod busy;
 mod discard;
 mod driver;
 mod faults;

@@ -9,7 +9,7 @@ use log::Log;
 use nandscape_block::{
     Bio, BlockDevice, BlockError, Done, Flags, Lba, Payload, RegionKind, Reply, Tag,
 };
-use nandscape_ftl::device::Config as PagesConfig;
+use nandscape_ftl::device::{Config as PagesConfig, Schedule};
 use nandscape_ftl::interval::Config;
 use nandscape_ftl::{Ftl, FtlError, FtlRun, OmittedRule};
 use nandscape_media::{Faults, Geometry};
@@ -159,9 +159,13 @@ fn addresses_of_one_instance_fill_all() {
 
 /// A host that has as many live sectors as there may be and discards them one by one, in no order, where erase units are
 /// small beside the records of one compaction. What it has, and how its last command ended.
-fn discard_at_random(timing: &str, omit: Option<OmittedRule>) -> (Driver, Vec<u64>, Done) {
+fn discard_at_random(
+    timing: &str,
+    schedule: Schedule,
+    omit: Option<OmittedRule>,
+) -> (Driver, Vec<u64>, Done) {
     let short = Geometry { chunks: 400, sectors: 16, ..GEOMETRY };
-    let pages = PagesConfig { op_hundredths: 35 * 100, ..config().pages };
+    let pages = PagesConfig { op_hundredths: 35 * 100, schedule, ..config().pages };
     let wide = Config { partition_bits: 20, pages, ..config() };
     let run = FtlRun { omit, ..FtlRun::default() };
     let mut driver = Driver::on(short, timing, Faults::default(), wide, run);
@@ -183,11 +187,14 @@ fn discard_at_random(timing: &str, omit: Option<OmittedRule>) -> (Driver, Vec<u6
     (driver, live, done)
 }
 
-/// The records of a compaction find places, and collection goes on. Without the rule they take what collection needs.
+/// The records of a compaction find places, and collection goes on. Without the rule they take what collection needs, unless
+/// it has collected so far ahead that enough is left.
 #[test]
 fn compacted_records_find_places() {
-    for timing in ["none", "nvmevirt-970pro"] {
-        let (driver, live, done) = discard_at_random(timing, None);
+    let timings = ["none", "nvmevirt-970pro"];
+    let schedules = [Schedule::Nvmevirt, Schedule::Pipelined];
+    for (timing, schedule) in timings.into_iter().flat_map(|t| schedules.map(|s| (t, s))) {
+        let (driver, live, done) = discard_at_random(timing, schedule, None);
         assert_eq!(done.result, Ok(Reply::None), "{timing}");
         let own = driver.own();
         assert!(own.trim_compactions > 5, "{timing}: {own:?}");
@@ -196,7 +203,10 @@ fn compacted_records_find_places() {
         for at in live {
             assert_eq!(driver.read(at), holds(at), "lba {at}");
         }
-        let (_, _, done) = discard_at_random(timing, Some(OmittedRule::RecordPlaces));
+    }
+    for timing in timings {
+        let omitted = Some(OmittedRule::RecordPlaces);
+        let (_, _, done) = discard_at_random(timing, Schedule::Nvmevirt, omitted);
         let what = "no free erase unit, and nothing to collect";
         assert_eq!(done.result, Err(BlockError::ReadOnly(what.into())), "{timing}");
     }

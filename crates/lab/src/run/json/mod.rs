@@ -124,6 +124,10 @@ impl Outcome {
         }
         let busy = sections::utilisation(&self.utilisation, &self.link, self.virtual_time);
         put("utilisation", busy);
+        put("queue", sections::queue(&self.queue, self.virtual_time));
+        if let Some(law) = &self.law {
+            put("theory", json!({ "law": law.name, "waf": law.waf, "spare": law.spare }));
+        }
         put("link", sections::link(&self.link, self.virtual_time));
         put("latency_cdf", sections::latency_cdf(&self.workload.jobs));
         put("series", self.series.iter().map(sections::point).collect());

@@ -1,6 +1,8 @@
 //! The sections of our key in a result (docs/formats/result.md): totals, the course of a run, distributions and
 //! utilisation, which are there to be drawn; file system and page cache; the host; and flowops (docs/formats/wml.md).
 
+use crate::run::queue::QueueCounts;
+use crate::run::sense::Busy;
 use crate::run::series::{Point, written_parts};
 use crate::stack::FsStack;
 use nandscape_block::SECTOR_BYTES;
@@ -101,12 +103,25 @@ fn interval(latency: &IntervalLatency) -> Value {
 /// the share of a busy unit is cut off at one.
 pub(super) fn utilisation(utilisation: &Utilisation, link: &LinkUse, length: Nanos) -> Value {
     let share = |busy: &Nanos| share(*busy, length);
+    let busy = Busy::of(utilisation, length);
     let both_ways = link.to_device_busy.saturating_add(link.to_host_busy);
     json!({
         "units": utilisation.units.iter().map(share).collect::<Vec<_>>(),
+        "units_mean": busy.mean,
+        "units_least": busy.least,
+        "units_most": busy.most,
         "channels": utilisation.channels.iter().map(share).collect::<Vec<_>>(),
         "pcie": share(&both_ways),
         "programmed_sectors": utilisation.programmed_sectors,
+    })
+}
+
+/// Requests in the device during `length`.
+pub(super) fn queue(queue: &QueueCounts, length: Nanos) -> Value {
+    json!({
+        "requests": queue.requests,
+        "mean": queue.mean(length),
+        "occupied": queue.occupied_share(length),
     })
 }
 

@@ -13,7 +13,9 @@ use nandscape_ftl::HostIo;
 use nandscape_rt::Nanos;
 use nandscape_rt::words::grouped;
 use nandscape_workload::engine::{Engine, EngineError, Options, RunState};
-use nandscape_workload::fio::{Direction, JobFile, JobSpec, Mix};
+use nandscape_workload::fio::{
+    Amount, BlockSizes, Direction, Distribution, JobFile, JobSpec, Mix, Replaying, Sequence,
+};
 use std::borrow::Cow;
 use std::ops::Range;
 
@@ -49,7 +51,8 @@ impl Load for Jobs<'_> {
         warnings.append(&mut jobs.warnings);
         let measured = Measurement::new(jobs.engine.finish(), first, rig.counts(), end);
         let measured = measured.judged(ground, (free, rig.free_sectors()));
-        Ok(Measurement { random_writes: writes_at_random(file), warnings, ..measured })
+        let (random_writes, uniform_bytes) = (writes_at_random(file), uniform_bytes(file));
+        Ok(Measurement { random_writes, uniform_bytes, warnings, ..measured })
     }
 }
 
@@ -157,6 +160,32 @@ fn why_no_time(host: &HostIo) -> String {
 /// Whether a job writes at random.
 pub(super) fn writes_at_random(file: &JobFile) -> bool {
     file.jobs.iter().any(|spec| spec.pattern.random && spec.pattern.mix.has(Direction::Write))
+}
+
+/// Bytes of each write of the jobs, if all are as large and anywhere on the device with the same probability.
+pub(super) fn uniform_bytes(file: &JobFile) -> Option<u64> {
+    let mut writing = file.jobs.iter().filter(|spec| spec.pattern.mix.has(Direction::Write));
+    let size = |spec: &JobSpec| match spec.sizes(Direction::Write) {
+        BlockSizes::Fixed(bytes) if is_uniform(spec) => Some(bytes),
+        _ => None,
+    };
+    let first = size(writing.next()?)?;
+    writing.all(|spec| size(spec) == Some(first)).then_some(first)
+}
+
+/// Whether a job writes anywhere on the device with the same probability, whatever it wrote before, and trims nothing.
+fn is_uniform(spec: &JobSpec) -> bool {
+    let whole = spec.size.is_none_or(|size| size == Amount::Percent(10_000));
+    spec.pattern.random
+        && !spec.random_map
+        && whole
+        && spec.offset == Amount::Bytes(0)
+        && spec.offset_increment == Amount::Bytes(0)
+        && spec.distribution == Distribution::Uniform
+        && spec.percentage_random == [100; 3]
+        && spec.sequence == Sequence::PLAIN
+        && !spec.pattern.mix.has(Direction::Trim)
+        && spec.replay == Replaying::NONE
 }
 
 /// When every job of the first stage is behind its ramp at the latest, if any has one: counters begin there.

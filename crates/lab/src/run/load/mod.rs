@@ -140,6 +140,8 @@ pub(super) struct Measurement {
     pub(super) hang: Option<HangDetector>,
     /// Whether the load writes at random.
     pub(super) random_writes: bool,
+    /// Bytes of each write, if all are as large, and independent and anywhere on the device with the same probability.
+    pub(super) uniform_bytes: Option<u64>,
     pub(super) end: RunEnd,
     /// What a reader should know about it.
     pub(super) warnings: Vec<String>,
@@ -163,6 +165,7 @@ impl Measurement {
             flowops: None,
             hang: None,
             random_writes: false,
+            uniform_bytes: None,
             end,
             warnings: Vec::new(),
         }

@@ -6,7 +6,7 @@
 //! round ends at the first millisecond at which its amount is reached, and not before it has written a fifth of the
 //! spare space, if it writes at all: a window of shorter rounds could lie within a transient.
 
-use super::jobs::{RunningJobs, first_ramp, writes_at_random};
+use super::jobs::{RunningJobs, first_ramp, uniform_bytes, writes_at_random};
 use super::{INTERVAL, Load, Measurement, RunEnd, RunningLoad, drive};
 use crate::run::counts::Counts;
 use crate::run::criterion::{self, Ground, Stretch, WINDOWS};
@@ -191,7 +191,8 @@ impl Load for SteadyJobs<'_> {
         let mut run = SteadyStateRun::new(jobs, until, *ground, rig);
         let end = drive(&mut run, rig, observer)?;
         let measured = run.finish(rig, end);
-        Ok(Measurement { random_writes: writes_at_random(&file), warnings, ..measured })
+        let (random_writes, uniform_bytes) = (writes_at_random(&file), uniform_bytes(&file));
+        Ok(Measurement { random_writes, uniform_bytes, warnings, ..measured })
     }
 }
 

@@ -2,13 +2,17 @@
 
 use super::read_victim;
 use crate::stack::place::StackError;
+use crate::stack::reader::Words;
 use crate::stack::reader::{Section, Size};
 use crate::stack::resolved::{join, titled};
-use nandscape_ftl::device::{BufferConfig, Config};
+use nandscape_ftl::device::{BufferConfig, Config, Schedule};
 
 /// Keys of `[ftl]`, in the order in which they are read.
 pub(super) const KEYS: [&str; 6] =
     ["op_percent", "instances", "map_unit", "gc_lines", "buffer", "gc"];
+
+const SCHEDULE: Words<Schedule> =
+    Words { here: &[("pipelined", Schedule::Pipelined), ("nvmevirt", Schedule::Nvmevirt)] };
 
 /// Reads the rest of the FTL's section. What does not fit the media is refused with them.
 pub(super) fn read(mut ftl: Section<'_>) -> Result<(Config, String), StackError> {
@@ -28,10 +32,12 @@ pub(super) fn read_keys(
     let (buffer, buffer_text) = read_buffer(ftl.section("buffer", "ftl.buffer")?, plain.buffer)?;
     let mut gc = ftl.section("gc", "ftl.gc")?;
     let victim = read_victim(&mut gc, "greedy")?;
+    let schedule = gc.choice("schedule", "pipelined", &SCHEDULE)?;
     let map_unit_bytes = u32::try_from(map_unit).unwrap_or(u32::MAX);
     // What is out of range is refused with the media.
     let op_hundredths = (op_percent * 100.0).round() as u32;
-    let config = Config { op_hundredths, victim, instances, map_unit_bytes, buffer, gc_lines };
+    let config =
+        Config { op_hundredths, victim, instances, map_unit_bytes, buffer, gc_lines, schedule };
     Ok((config, join([buffer_text, titled("ftl.gc", gc)?])))
 }
 

@@ -336,6 +336,14 @@ pub(super) static LINK: Group = Group {
             "controller time to accept each sector of a write, in addition to `buffer_base_ns`",
         ),
         key(
+            "mdts_bytes",
+            Number("bytes; 0: no limit"),
+            By("by preset"),
+            "most bytes of a command that carries data (NVMe's MDTS): the host divides larger \
+             requests to an SSD with its FTL inside. pblk takes requests of any size, and its \
+             own commands have `ws_opt` sectors",
+        ),
+        key(
             "duplex",
             Words(&["shared", "full"]),
             Is("shared"),

@@ -58,6 +58,16 @@ pub(super) static SSD: Group = Group {
             "with `gc.victim = \"d-choices\"` only: number of candidate erase units that the policy \
              samples at random per victim",
         ),
+        key(
+            "gc.schedule",
+            Words(&["pipelined", "nvmevirt"]),
+            Is("pipelined"),
+            "how the commands of a collection go to the NAND: pages of several victims are read, and \
+             copied when their read has ended, and the host's writes are slowed down in proportion \
+             to the copies when space is short, as a controller does (MQSim: a GC write waits for \
+             its read); or all commands of one victim are sent at once when the host has used up \
+             its write credits, and no program waits for its read (NVMeVirt's `conv_ftl.c`)",
+        ),
     ],
 };
 
