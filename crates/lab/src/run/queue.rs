@@ -80,6 +80,10 @@ impl DeviceQueue {
     /// The device said at `now` when these requests, which were pending, end.
     #[inline]
     pub(super) fn completed(&mut self, now: Nanos, requests: &[Completion]) {
+        // Time counts when something changes.
+        if requests.is_empty() {
+            return;
+        }
         self.pass(now);
         self.pending -= requests.len() as u64;
         for request in requests {
