@@ -50,9 +50,9 @@ pub struct BufferConfig {
 /// How the commands of a collection are sent to the NAND.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Schedule {
-    /// As a controller does: a page of a victim is read when its unit is about to be idle, and programmed when it was
-    /// read; several victims may be in flight. Collection keeps ahead of the host, and slows its writes down in
-    /// proportion when it cannot (MQSim's order of commands; pacing by credits as in FEMU's and Linux' pblk).
+    /// As a controller does: pages of a victim are read a row ahead, and copied when their read has ended; several victims
+    /// may be in flight. Collection keeps ahead of the host, and slows its writes down in proportion when it cannot. The
+    /// order of commands is MQSim's, where a GC write waits for its read.
     #[default]
     Pipelined,
     /// As NVMeVirt does (`conv_ftl.c`, `do_gc`): all commands of a victim are sent at once when the host has used up its
