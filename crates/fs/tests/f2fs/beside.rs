@@ -49,16 +49,21 @@ pub(crate) fn sync(rt: &Handle, fs: &F2fs, file: Ino) -> JoinHandle<Result<(), F
     rt.spawn("sync", async move { fs.fsync(ME, file).await })
 }
 
-/// An fsync beside the test that has only the inode to write.
-pub(crate) async fn change_and_sync(
+/// Two fsyncs beside the test that have only the inode to write, a second apart: the second one has its nodes to send when
+/// those of the first have ended.
+pub(crate) async fn syncs_in_turn(
     rt: &Handle,
     fs: &F2fs,
     file: Ino,
-    mode: u16,
-) -> JoinHandle<Result<(), FsError>> {
-    let change = SetAttr { mode: Some(mode), ..SetAttr::default() };
-    fs.setattr(ME, file, change).await.expect("another mode");
-    sync(rt, fs, file)
+) -> Vec<JoinHandle<Result<(), FsError>>> {
+    let mut syncs = Vec::new();
+    for mode in [0o600, 0o700] {
+        let change = SetAttr { mode: Some(mode), ..SetAttr::default() };
+        fs.setattr(ME, file, change).await.expect("another mode");
+        syncs.push(sync(rt, fs, file));
+        rt.sleep(Nanos::from_secs(1)).await;
+    }
+    syncs
 }
 
 /// A file that is clean since a checkpoint has taken it is durable when its fsync ends, and not before that checkpoint is.
@@ -102,12 +107,7 @@ fn an_fsync_beside_another_leads_to_no_data_in_flight() {
             fs.syncfs(ME).await.expect("a checkpoint");
             let slow = slow_file(file, Nanos::from_secs(10), Nanos::from_secs(100));
             device.with(|late| late.slow = Box::new(slow));
-            // The second one has its nodes to send when those of the first have ended.
-            let mut syncs = Vec::new();
-            for mode in [0o600, 0o700] {
-                syncs.push(change_and_sync(&rt, &fs, file, mode).await);
-                rt.sleep(Nanos::from_secs(1)).await;
-            }
+            let mut syncs = syncs_in_turn(&rt, &fs, file).await;
             write(&fs, file, 0, 100, 1).await;
             syncs.push(sync(&rt, &fs, file));
             rt.sleep(Nanos::from_secs(20)).await;

@@ -1,6 +1,6 @@
 //! Direct I/O and fsyncs beside cleaning in the background, on a device that takes its time.
 
-use crate::beside::{change_and_sync, on_late, slow_file, sync};
+use crate::beside::{on_late, slow_file, sync, syncs_in_turn};
 use crate::common::files::{ME, PAGE, content, create, expected, write};
 use crate::common::image::sectors;
 use crate::common::volume::{loaded, mounted, run};
@@ -128,12 +128,7 @@ fn an_fsync_leads_to_no_page_that_is_being_moved() {
             fs.syncfs(ME).await.expect("a checkpoint");
             let slow = slow_file(file, Nanos::from_secs(20), Nanos::from_secs(100));
             device.with(|late| late.slow = Box::new(slow));
-            // The second one has its nodes to send when those of the first have ended.
-            let mut syncs = Vec::new();
-            for mode in [0o600, 0o700] {
-                syncs.push(change_and_sync(&rt, &fs, file, mode).await);
-                rt.sleep(Nanos::from_secs(1)).await;
-            }
+            let mut syncs = syncs_in_turn(&rt, &fs, file).await;
             rt.sleep(Nanos::from_secs(12)).await;
             assert_eq!(cleaned(&fs), [Some(1), Some(2)]);
             syncs.push(sync(&rt, &fs, file));

@@ -254,7 +254,7 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
 
     /// Copies the units of a page of a victim that are valid, but for its trim records, whose places it notes. Whether
     /// there were places for them.
-    pub(super) fn copy_page(
+    fn copy_page(
         &mut self,
         instance: usize,
         at: Ppa,
@@ -324,11 +324,7 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
 
     /// Writes the trim records at these places of a victim that are still needed; never more units of them than
     /// the victim had. Whether there were places.
-    pub(super) fn copy_trims(
-        &mut self,
-        instance: usize,
-        places: &mut Vec<Ppa>,
-    ) -> Result<bool, FtlError> {
+    fn copy_trims(&mut self, instance: usize, places: &mut Vec<Ppa>) -> Result<bool, FtlError> {
         // A compaction of the trim log may have replaced some since they were read.
         places.retain(|&at| self.flash.lines.is_valid(at));
         let mut records = Vec::new();
@@ -364,9 +360,7 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
     /// Sectors that further copies in an instance may take. A page that is full is programmed, and copies are whole units, so
     /// sectors are what counts.
     fn room_for_copies(&self, instance: usize) -> u32 {
-        let Instance { host, gc, copying, .. } = &self.instances[instance];
-        let page = self.flash.rules.sizes.page;
-        let in_page = gc.page.map_or(0, |id| page - self.buffer.get(id).filled);
+        let Instance { host, copying, .. } = &self.instances[instance];
         // The victim may wait for trim records, which must find a place.
         let for_trims = instance == 0 && self.flash.places_left(host.line) == 0;
         let line = self.flash.rules.sizes.line_sectors;
@@ -374,8 +368,7 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
         let most = if copying.is_empty() { 2 * line } else { line };
         let free = self.flash.lines.free_sectors_of(instance as u32, most + kept);
         let free = free.saturating_sub(kept).min(most);
-        let taken: u32 = self.copying(instance).map(|(_, line)| line.valid).sum();
-        (self.flash.places_left(gc.line) * page + in_page + free).saturating_sub(taken)
+        (self.open_for_copies(instance) + free).saturating_sub(self.to_be_copied(instance))
     }
 
     /// Sectors that the host could write in an instance by now: those of its open erase units, of those that are free or
@@ -399,13 +392,22 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
 
     /// Whether what is still valid in the victims in flight of an instance has places.
     pub(super) fn copies_fit(&self, instance: usize) -> bool {
+        let taken = self.to_be_copied(instance);
+        let free = self.flash.lines.free_sectors_of(instance as u32, taken);
+        taken <= self.open_for_copies(instance) + free
+    }
+
+    /// Sectors that the open erase unit of copies takes, and the page that is being filled.
+    fn open_for_copies(&self, instance: usize) -> u32 {
         let gc = &self.instances[instance].gc;
         let page = self.flash.rules.sizes.page;
         let in_page = gc.page.map_or(0, |id| page - self.buffer.get(id).filled);
-        let places = self.flash.places_left(gc.line) * page + in_page;
-        let taken = self.copying(instance).map(|(_, line)| line.valid).sum::<u32>();
-        let free = self.flash.lines.free_sectors_of(instance as u32, taken);
-        taken <= places + free
+        self.flash.places_left(gc.line) * page + in_page
+    }
+
+    /// Sectors that are valid in the victims in flight.
+    fn to_be_copied(&self, instance: usize) -> u32 {
+        self.copying(instance).map(|(_, line)| line.valid).sum()
     }
 
     /// The victims in flight of an instance.
@@ -449,20 +451,18 @@ impl<M: OpenChannel, P: RegionMap> Flash<M, P> {
 
     /// The policy's victim among those that gain a page, or the least valid one if there is no room for its copies.
     fn choose_victim(&mut self, instance: usize, room: u32) -> Option<LineId> {
-        let fits = |flash: &Self, line: LineId| flash.lines.get(line).valid <= room;
         let found = self.policy_victim(instance);
-        if found.is_none_or(|line| fits(self, line)) {
+        if found.is_none_or(|line| self.lines.get(line).valid <= room) {
             return found;
         }
-        let (stripe, page) = (instance as u32, self.rules.sizes.page);
+        let page = self.rules.sizes.page;
         let (lines, layout) = (&self.lines, self.rules.layout);
-        let gains = |line: LineId| lines.get(line).valid + page <= lines.get(line).capacity;
         // What an erase unit with bad chunks lacks counts as valid when victims are compared.
         let most = room.saturating_add(self.lacking);
-        self.victims.find([stripe], |victims, stripe| {
-            let line = |index| layout.line(index, stripe);
+        self.victims.find([instance as u32], |victims, stripe| {
             victims.least_valid(most, |index| {
-                gains(line(index)) && lines.get(line(index)).valid <= room
+                let line = lines.get(layout.line(index, stripe));
+                gains(line, page) && line.valid <= room
             })
         })
     }
@@ -471,11 +471,15 @@ impl<M: OpenChannel, P: RegionMap> Flash<M, P> {
     fn policy_victim(&mut self, instance: usize) -> Option<LineId> {
         let page = self.rules.sizes.page;
         let (lines, layout) = (&self.lines, self.rules.layout);
-        let gains = |line: LineId| lines.get(line).valid + page <= lines.get(line).capacity;
         self.victims.find([instance as u32], |victims, stripe| {
-            victims.choose(|index| gains(layout.line(index, stripe)))
+            victims.choose(|index| gains(lines.get(layout.line(index, stripe)), page))
         })
     }
+}
+
+/// Whether collecting an erase unit gains so many sectors.
+const fn gains(line: &Line, sectors: u32) -> bool {
+    line.valid + sectors <= line.capacity
 }
 
 /// Of trim records with the same range the youngest stays: it hides what the others do.

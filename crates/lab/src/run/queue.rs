@@ -34,7 +34,15 @@ impl QueueCounts {
     /// The share of `length` in which there was one.
     #[must_use]
     pub fn occupied_share(&self, length: Nanos) -> f64 {
-        (self.occupied.0 as f64 / length.0.max(1) as f64).min(1.0)
+        share(self.occupied, length)
+    }
+}
+
+/// The share of `length` in which something was taken, cut off at one.
+pub(super) fn share(busy: Nanos, length: Nanos) -> f64 {
+    match length {
+        Nanos::ZERO => 0.0,
+        _ => (busy.0 as f64 / length.0 as f64).min(1.0),
     }
 }
 

@@ -3,11 +3,13 @@
 
 use super::counts::Counts;
 use super::load::Measurement;
+use super::queue::share;
 use crate::stack::Stack;
 use nandscape_block::SECTOR_BYTES;
 use nandscape_ftl::{DeviceSize, VictimLaw};
 use nandscape_media::Utilisation;
 use nandscape_rt::Nanos;
+use nandscape_rt::host::CoreTimes;
 use nandscape_theory::{fifo_amplification, greedy_amplification};
 use nandscape_workload::engine::{DirectionResult, JobResult};
 
@@ -33,8 +35,7 @@ impl Busy {
     /// Of units during `length`. What was in progress at the end counts whole, so shares are cut off at one.
     #[must_use]
     pub fn of(utilisation: &Utilisation, length: Nanos) -> Self {
-        let share = |busy: &Nanos| (busy.0 as f64 / length.0.max(1) as f64).min(1.0);
-        let shares = || utilisation.units.iter().map(share);
+        let shares = || utilisation.units.iter().map(|busy| share(*busy, length));
         if utilisation.units.is_empty() {
             return Self::default();
         }
@@ -86,10 +87,9 @@ pub(super) fn warnings(measured: &Measurement) -> impl Iterator<Item = String> {
 fn limit(counts: &Counts, length: Nanos) -> Option<String> {
     let Counts { utilisation, link, queue, cores, .. } = counts;
     let busy = Busy::of(utilisation, length);
-    let share = |taken: Nanos| taken.0 as f64 / length.0.max(1) as f64;
-    let crossing = share(link.to_device_busy.saturating_add(link.to_host_busy));
-    let core =
-        cores.iter().map(|core| share(core.threads.saturating_add(core.ftl))).fold(0.0, f64::max);
+    let crossing = share(link.to_device_busy.saturating_add(link.to_host_busy), length);
+    let used = |core: &CoreTimes| share(core.threads.saturating_add(core.ftl), length);
+    let core = cores.iter().map(used).fold(0.0, f64::max);
     // As many requests as units may wait for one of these each.
     let waits = queue.mean(length) >= utilisation.units.len().max(1) as f64;
     let idle = busy.mean < IDLE && crossing < LIMITS && core < LIMITS;

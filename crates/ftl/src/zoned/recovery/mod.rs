@@ -252,7 +252,7 @@ impl<M: OpenChannel> Store<M> {
         }
         if prefix.finished {
             self.zones.get_mut(zone).mark = Mark::Durable;
-        } else if prefix.finished_by_record {
+        } else if prefix.lacks_mark() {
             self.zones.get_mut(zone).mark = Mark::Due;
             self.zones.dirty.insert(zone);
         }

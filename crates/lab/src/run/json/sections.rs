@@ -1,7 +1,7 @@
 //! The sections of our key in a result (docs/formats/result.md): totals, the course of a run, distributions and
 //! utilisation, which are there to be drawn; file system and page cache; the host; and flowops (docs/formats/wml.md).
 
-use crate::run::queue::QueueCounts;
+use crate::run::queue::{QueueCounts, share};
 use crate::run::sense::Busy;
 use crate::run::series::{Point, written_parts};
 use crate::stack::FsStack;
@@ -133,14 +133,6 @@ pub(super) fn link(link: &LinkUse, length: Nanos) -> Value {
         "to_device": share(link.to_device_busy, length),
         "to_host": share(link.to_host_busy, length),
     })
-}
-
-/// The share of `length` in which something was taken, cut off at one.
-fn share(busy: Nanos, length: Nanos) -> f64 {
-    match length {
-        Nanos::ZERO => 0.0,
-        _ => (busy.0 as f64 / length.0 as f64).min(1.0),
-    }
 }
 
 /// The distribution of latencies over all jobs, by direction, and of flushes.

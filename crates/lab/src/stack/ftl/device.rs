@@ -2,8 +2,7 @@
 
 use super::read_victim;
 use crate::stack::place::StackError;
-use crate::stack::reader::Words;
-use crate::stack::reader::{Section, Size};
+use crate::stack::reader::{Section, Size, Words};
 use crate::stack::resolved::{join, titled};
 use nandscape_ftl::device::{BufferConfig, Config, Schedule};
 
