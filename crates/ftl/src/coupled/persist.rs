@@ -401,23 +401,35 @@ impl<M: OpenChannel> CoupledFtl<M> {
                 self.journal_flushed(done)?;
             }
         }
-        if self.persist.is_settled() && !self.persist.held.is_empty() {
-            for token in std::mem::take(&mut self.persist.held) {
-                if let Submit::Done(done) = self.serve_flush(token)? {
-                    self.complete(token, done);
-                }
+        while self.persist.is_settled()
+            && !self.persist.held.is_empty()
+            && self.flush_covers_journal()?
+            && let Some(token) = self.persist.held.pop_front()
+        {
+            if let Submit::Done(done) = self.flush_both(token) {
+                self.complete(token, done);
             }
         }
         Ok(())
     }
 
+    /// Whether a flush of the media side covers what it has to of the journal; sends that on its way if it does not.
+    pub(super) fn flush_covers_journal(&mut self) -> Result<bool, FtlError> {
+        Ok(!self.rules.covers_journal() || self.persist.settle_journal(&mut self.flash)?)
+    }
+
     /// Serves a flush of the host.
     pub(super) fn serve_flush(&mut self, token: Token) -> Result<Submit, FtlError> {
-        if self.rules.covers_journal() && !self.persist.settle_journal(&mut self.flash)? {
+        if !self.flush_covers_journal()? {
             self.persist.held.push_back(token);
             self.flash.stirred = true;
             return Ok(Submit::Pending);
         }
+        Ok(self.flush_both(token))
+    }
+
+    /// Flushes both parts of the device for the host.
+    fn flush_both(&mut self, token: Token) -> Submit {
         let position = self.persist.journal.position();
         let flush = Some(Flush { token, position });
         let slot = match self.persist.flushes.iter().position(Option::is_none) {
@@ -433,11 +445,11 @@ impl<M: OpenChannel> CoupledFtl<M> {
                 if done.result.is_ok() {
                     self.made_durable(position);
                 }
-                Ok(Submit::Done(self.for_host(done)))
+                Submit::Done(self.for_host(done))
             }
             Submit::Pending => {
                 self.persist.flushes[slot] = flush;
-                Ok(Submit::Pending)
+                Submit::Pending
             }
         }
     }
@@ -461,7 +473,7 @@ mod tests {
     use crate::device;
     use crate::device::config::BufferConfig;
     use crate::kind::FtlRun;
-    use nandscape_block::{Lba, Tag};
+    use nandscape_block::{Flags, Lba, Tag};
     use nandscape_media::{DeviceTiming, Geometry, LinkTiming, Media, MediaConfig, PayloadMode};
 
     const GEOMETRY: Geometry = Geometry {
@@ -507,6 +519,34 @@ mod tests {
         persist.begin_snapshot(flash, lines, records).expect("room");
         let start = persist.snapshot.as_ref().map(|taking| taking.start);
         assert_eq!((start, persist.journal.is_fresh()), (Some(filled + 1), true));
+    }
+
+    /// What waits for the journal fails when that cannot be written: flushes, writes with PREFLUSH to the page-mapped region
+    /// and to superblocks, the first one as well as those behind it.
+    #[test]
+    fn what_waits_for_the_journal_fails_with_it() {
+        let start = coupled().rules.space.start(0);
+        let write = |lba| Bio::write(lba, 1, Payload::Run(Tag::new(1))).with(Flags::PREFLUSH);
+        for bio in [Bio::flush(), write(Lba(0)), write(start)] {
+            let mut ftl = coupled();
+            let now = ftl.flash.now;
+            // A sector is on its way.
+            ftl.persist.writing = 1;
+            for token in [1, 2].map(Token) {
+                assert_eq!(ftl.submit(now, bio.clone(), token), Submit::Pending);
+            }
+            ftl.persist.journal_written(Done::ok(now)).expect("one was on its way");
+            // The next one would lie beyond the region.
+            ftl.persist.note(&mut ftl.flash, Entry::Closed { old: Lba(1) }).expect("room");
+            ftl.persist.journal.sizes.start = u64::from(u32::MAX);
+            ftl.flash.stirred = true;
+            let error = ftl.pump().expect_err("the journal cannot be written");
+            ftl.stop(error.into());
+            let mut failed: Vec<_> = ftl.done.iter().map(|done| done.token).collect();
+            failed.sort_unstable();
+            assert_eq!(failed, [1, 2].map(Token), "{bio:?}");
+            assert!(ftl.done.iter().all(|done| done.done.result.is_err()));
+        }
     }
 
     /// The head of a snapshot is written when what it says is durable, in the lines as well.

@@ -212,30 +212,34 @@ impl<M: OpenChannel> CoupledFtl<M> {
 
     /// Serves a write with PREFLUSH to the page-mapped region, which waits for the journal.
     fn write_random(&mut self, bio: Bio, token: Token) -> Result<Submit, FtlError> {
-        if self.rules.covers_journal() && !self.persist.settle_journal(&mut self.flash)? {
+        if !self.flush_covers_journal()? {
             self.writes.held.push_back((bio, token));
             return Ok(Submit::Pending);
         }
         Ok(self.submit_as_is(bio, token))
     }
 
-    /// Serves writes that wait, in order.
+    /// Serves writes that wait, in order. One of which serving fails waits on, and is refused with the others.
     pub(super) fn pump_writes(&mut self) -> Result<(), FtlError> {
-        for (bio, token) in std::mem::take(&mut self.writes.held) {
-            if let Submit::Done(done) = self.write_random(bio, token)? {
+        while !self.writes.held.is_empty()
+            && self.flush_covers_journal()?
+            && let Some((bio, token)) = self.writes.held.pop_front()
+        {
+            if let Submit::Done(done) = self.submit_as_is(bio, token) {
                 self.complete(token, done);
             }
         }
         while let Some(mut waiting) = self.writes.waiting.pop_front() {
             let token = waiting.token;
-            match self.serve_waiting(&mut waiting, true)? {
-                None => {
+            let served = self.serve_waiting(&mut waiting, true);
+            match served {
+                Ok(Some(Submit::Done(done))) => self.complete(token, done),
+                Ok(Some(Submit::Pending)) => {}
+                Ok(None) | Err(_) => {
                     waiting.number.into_iter().for_each(|number| self.writes.mark_pending(number));
                     self.writes.waiting.push_front(waiting);
-                    return Ok(());
+                    return served.map(drop);
                 }
-                Some(Submit::Done(done)) => self.complete(token, done),
-                Some(Submit::Pending) => {}
             }
         }
         Ok(())
@@ -248,10 +252,7 @@ impl<M: OpenChannel> CoupledFtl<M> {
         is_pending: bool,
     ) -> Result<Option<Submit>, FtlError> {
         let flushes = waiting.bio.flags.has(Flags::PREFLUSH) && waiting.done == 0;
-        if flushes
-            && self.rules.covers_journal()
-            && !self.persist.settle_journal(&mut self.flash)?
-        {
+        if flushes && !self.flush_covers_journal()? {
             return Ok(None);
         }
         let number = match waiting.number {
