@@ -48,7 +48,7 @@ impl<M: OpenChannel> Check<'_, M> {
             let bits: u32 = self.lines.bitmap(line).iter().map(|word| word.count_ones()).sum();
             hold(bits == of.valid, || format!("line {line} has {bits} bits, not {}", of.valid))?;
             live += u64::from(of.valid);
-            let is_held = matches!(of.state, LineState::Open | LineState::Closed);
+            let is_held = of.state.holds_data();
             hold(is_held == (of.logical != NONE), || format!("line {line} is {of:?}"))?;
             if is_held {
                 hold(self.lines.of(of.logical) == Some(line), || {
@@ -66,6 +66,14 @@ impl<M: OpenChannel> Check<'_, M> {
             let is_empty = of.state != LineState::Free || self.store.admitted(line) == 0;
             hold(is_empty, || format!("line {line} is free and holds something"))?;
         }
+        let copying = (0..self.lines.count())
+            .filter(|&line| self.lines.get(line).state == LineState::Copying)
+            .count();
+        let victims: Vec<_> = self.device.gc.copying().collect();
+        let is_victim = |line: &u32| self.lines.get(*line).state == LineState::Copying;
+        hold(victims.len() == copying && victims.iter().all(is_victim), || {
+            format!("{copying} lines are being moved, and {victims:?} are victims")
+        })?;
         hold(live == self.lines.live(), || {
             format!("{live} valid sectors, not {}", self.lines.live())
         })

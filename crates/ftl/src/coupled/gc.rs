@@ -1,11 +1,13 @@
 //! Coupled garbage collection (D2FS, "Coupled Garbage Collection"), per instance: the victim is the closed line with the
 //! fewest valid sectors. Each of these goes to the line that collection writes for its class, which has addresses in the
-//! class's region of the device; a record says so. Then the victim is mapped no more, and is erased when copies and
-//! records are durable.
+//! class's region of the device; a record says so. When all of them have, the victim is mapped no more, and is erased when
+//! copies and records are durable.
 //!
+//! - An instance copies one victim at a time, page by page: so few programs of copies are on their way that reads of the host
+//!   wait for a row or two of them, and not for a victim. While any is, the next event goes on with it.
 //! - A power cut may leave the journal with a part of the moves from a line: the other pages are where they were.
-//! - Copies of a line in the firmware's hands are made at once, and take their time on media from there.
-//! - Instances collect when a superblock is opened and too few lines are free or on their way to that.
+//! - Instances begin to collect when a superblock is opened and too few lines are free or on their way to that, and go on
+//!   until enough are.
 
 use super::CoupledFtl;
 use super::flash::Own;
@@ -21,6 +23,7 @@ use nandscape_block::zone::ZoneAction;
 use nandscape_block::{BlockDevice, BlockError, Done, Lba};
 use nandscape_media::OpenChannel;
 use nandscape_rt::Nanos;
+use smallvec::SmallVec;
 use std::collections::VecDeque;
 
 /// The line that collection writes for a class in an instance.
@@ -40,7 +43,26 @@ struct Copies {
     end: u32,
 }
 
-/// A victim whose pages were moved.
+/// Rows of pages of copies that are on their way in an instance: with one that waits behind the one that is programmed, no
+/// parallel unit of a row waits for another one.
+const ROWS_AHEAD: u32 = 2;
+/// The same while a write waits for a line.
+const ROWS_WAITING: u32 = 3;
+
+/// A victim whose data are being moved.
+#[derive(Debug)]
+struct Copying {
+    line: u32,
+    class: Class,
+    /// When its collection began.
+    began: Nanos,
+    /// The sector from which on it was not looked at.
+    next: u32,
+    copies: Vec<Copies>,
+    moved: u32,
+}
+
+/// A victim whose data were moved.
 #[derive(Debug)]
 struct Leaving {
     line: u32,
@@ -58,6 +80,8 @@ pub(super) struct Collection {
     targets: Box<[[VecDeque<Target>; 2]]>,
     /// Where the search for free addresses goes on.
     next: Box<[[u32; 2]]>,
+    /// The victim of each instance whose data are being moved.
+    copying: Box<[Option<Copying>]>,
     leaving: VecDeque<Leaving>,
     /// Victims that are being erased, and when their collection began.
     erasing: Vec<(u32, Nanos)>,
@@ -71,6 +95,7 @@ impl Collection {
         Self {
             targets: vec![<[VecDeque<Target>; 2]>::default(); instances].into_boxed_slice(),
             next: vec![[0; 2]; instances].into_boxed_slice(),
+            copying: (0..instances).map(|_| None).collect(),
             leaving: VecDeque::new(),
             erasing: Vec::new(),
             coming: vec![0; instances].into_boxed_slice(),
@@ -81,6 +106,11 @@ impl Collection {
     pub(super) fn comes(&mut self, instance: u32, begins: bool) {
         let count = &mut self.coming[instance as usize];
         *count = if begins { *count + 1 } else { count.saturating_sub(1) };
+    }
+
+    /// Victims whose data are being moved.
+    pub(super) fn copying(&self) -> impl Iterator<Item = u32> {
+        self.copying.iter().flatten().map(|copying| copying.line)
     }
 
     /// Lines of an instance that are about to be free.
@@ -110,8 +140,11 @@ impl Collection {
 
     /// Bytes of RAM.
     pub(super) fn bytes(&self) -> u64 {
-        let copies: usize = self.leaving.iter().map(|of| of.copies.capacity()).sum();
-        (self.targets.len() * (4 * size_of::<Target>() + 3 * size_of::<u32>())
+        let leaving = self.leaving.iter().map(|of| &of.copies);
+        let lists = leaving.chain(self.copying.iter().flatten().map(|of| &of.copies));
+        let copies: usize = lists.map(Vec::capacity).sum();
+        let per_instance = 4 * size_of::<Target>() + 3 * size_of::<u32>();
+        (self.targets.len() * (per_instance + size_of::<Option<Copying>>())
             + self.leaving.capacity() * size_of::<Leaving>()
             + self.erasing.capacity() * size_of::<(u32, Nanos)>()
             + copies * size_of::<Copies>()) as u64
@@ -125,13 +158,7 @@ impl<M: OpenChannel> CoupledFtl<M> {
     /// # Errors
     /// No line will be free.
     pub(super) fn make_free(&mut self, instance: u32, reserve: u32) -> Result<bool, FtlError> {
-        while self.lines.free(instance) + self.gc.coming_free(instance)
-            <= self.rules.config.gc_lines.max(reserve)
-        {
-            if !self.collect(instance)? {
-                break;
-            }
-        }
+        self.collect(instance, self.rules.config.gc_lines.max(reserve))?;
         if self.lines.free(instance) > reserve {
             return Ok(true);
         }
@@ -140,38 +167,94 @@ impl<M: OpenChannel> CoupledFtl<M> {
         if may_come || self.records.open() > 0 { Ok(false) } else { Err(EXHAUSTED.into()) }
     }
 
-    /// Moves what is valid of the victim of an instance; whether there was one from which something is gained.
-    fn collect(&mut self, instance: u32) -> Result<bool, FtlError> {
-        let Self { lines, flash, .. } = self;
-        let Some(victim) = lines.victim(instance, |line| flash.zones.store.is_idle(line)) else {
-            return Ok(false);
-        };
-        let valid = self.lines.get(victim).valid;
-        let is_gain = valid < self.rules.sizes.line_sectors;
-        let most = u64::from(self.rules.sizes.journal.records);
-        if !is_gain || self.records.open() + u64::from(valid) > most {
-            return Ok(false);
+    /// Begins to collect where too few lines of an instance are free or on their way to that.
+    pub(super) fn collect_ahead(&mut self, instance: u32) -> Result<(), FtlError> {
+        self.collect(instance, self.rules.config.gc_lines)
+    }
+
+    /// Goes on with what is being collected.
+    pub(super) fn pump_copying(&mut self) -> Result<(), FtlError> {
+        for instance in 0..self.rules.space.instances {
+            if self.gc.copying[instance as usize].is_some() {
+                self.collect_ahead(instance)?;
+            }
         }
-        let logical = self.lines.get(victim).logical;
-        let class = self.rules.space.class(logical);
+        Ok(())
+    }
+
+    /// Moves data of victims of an instance, as far as programs of copies may be on their way, until more than so many lines
+    /// are free or on their way to that, or nothing is gained.
+    fn collect(&mut self, instance: u32, lines: u32) -> Result<(), FtlError> {
+        loop {
+            let copying = match self.gc.copying[instance as usize].take() {
+                None if self.lines.free(instance) + self.gc.coming_free(instance) > lines => None,
+                None => self.begin_copying(instance)?,
+                copying => copying,
+            };
+            let Some(mut copying) = copying else { return Ok(()) };
+            match self.copy_on(&mut copying) {
+                Ok(true) => self.end_copying(copying),
+                copied => {
+                    self.gc.copying[instance as usize] = Some(copying);
+                    return copied.map(drop);
+                }
+            }
+        }
+    }
+
+    /// The next victim of an instance, if there is one from which something is gained and whose copies and records have room.
+    fn begin_copying(&mut self, instance: u32) -> Result<Option<Copying>, FtlError> {
+        let Self { lines, flash, .. } = self;
+        let Some(line) = lines.victim(instance, |line| flash.zones.store.is_idle(line)) else {
+            return Ok(None);
+        };
+        let valid = self.lines.get(line).valid;
+        let is_gain = valid < self.rules.sizes.line_sectors;
+        let others: u32 = self.gc.copying().map(|line| self.lines.get(line).valid).sum();
+        let most = u64::from(self.rules.sizes.journal.records);
+        if !is_gain || self.records.open() + u64::from(others) + u64::from(valid) > most {
+            return Ok(None);
+        }
+        let class = self.rules.space.class(self.lines.get(line).logical);
         if !self.make_room(instance, class, valid)? {
-            return Ok(false);
+            return Ok(None);
         }
         self.flash.counts.gc.victims += 1;
         self.flash.counts.gc.victim_valid += u64::from(valid);
         self.flash.counts.gc.victim_data += u64::from(self.rules.sizes.line_sectors);
-        self.flash.counts.own.reclaimed += u64::from(self.rules.sizes.line_sectors - valid);
-        let copies = self.move_all(victim, class)?;
-        self.lines.unmap(victim, LineState::Leaving);
+        self.lines.enter(line, LineState::Copying);
         self.gc.comes(instance, true);
-        let position = self.persist.want_durable(&mut self.flash);
-        self.gc.leaving.push_back(Leaving {
-            line: victim,
-            began: self.flash.now,
-            copies,
-            position,
-        });
+        let began = self.flash.now;
+        Ok(Some(Copying { line, class, began, next: 0, copies: Vec::new(), moved: 0 }))
+    }
+
+    /// Moves pages of a victim as far as programs of copies may be on their way; whether that was all of them.
+    fn copy_on(&mut self, copying: &mut Copying) -> Result<bool, FtlError> {
+        let instance = copying.line % self.rules.space.instances;
+        let rows = if self.writes.wait() { ROWS_WAITING } else { ROWS_AHEAD };
+        let most = rows * self.flash.zones.store.pages_of_row();
+        while let Some(first) = self.lines.next_valid(copying.line, copying.next) {
+            if self.copies_in_flight(instance) >= most {
+                return Ok(false);
+            }
+            self.move_page(copying, first)?;
+        }
         Ok(true)
+    }
+
+    /// Everything of a victim was moved.
+    fn end_copying(&mut self, copying: Copying) {
+        let Copying { line, began, copies, moved, .. } = copying;
+        self.flash.counts.own.reclaimed += u64::from(self.rules.sizes.line_sectors - moved);
+        self.lines.unmap(line, LineState::Leaving);
+        let position = self.persist.want_durable(&mut self.flash);
+        self.gc.leaving.push_back(Leaving { line, began, copies, position });
+    }
+
+    /// Programs of pages of copies of an instance that are on their way.
+    fn copies_in_flight(&self, instance: u32) -> u32 {
+        let targets = self.gc.targets[instance as usize].iter().flatten();
+        targets.map(|of| self.flash.zones.store.in_flight(of.line)).sum()
     }
 
     /// Whether collection has places for so many sectors of a class; opens another line for them where need be.
@@ -196,37 +279,35 @@ impl<M: OpenChannel> CoupledFtl<M> {
         Ok(true)
     }
 
-    /// Copies everything that is valid of a line; where the copies are.
-    fn move_all(&mut self, victim: u32, class: Class) -> Result<Vec<Copies>, FtlError> {
+    /// Moves what is valid of a page of a victim from a sector on.
+    fn move_page(&mut self, copying: &mut Copying, first: u32) -> Result<(), FtlError> {
+        let (victim, class) = (copying.line, copying.class);
         let instance = victim % self.rules.space.instances;
-        let mut copies: Vec<Copies> = Vec::new();
-        let mut next = self.lines.next_valid(victim, 0);
-        while let Some(first) = next {
-            let mut end = first + 1;
-            while end < self.rules.sizes.line_sectors && self.lines.is_valid(victim, end) {
-                end += 1;
+        let end = self.flash.zones.store.page_end(first).min(self.rules.sizes.line_sectors);
+        let valid = (first..end).filter(|&sector| self.lines.is_valid(victim, sector));
+        let valid: SmallVec<[u32; 16]> = valid.collect();
+        let last = valid.last().copied().unwrap_or(first);
+        let ready = self.flash.zones.store.read_inside((victim, first, last + 1))?;
+        for sector in valid {
+            let copy = self.flash.zones.store.copy_of(victim, sector, ready);
+            let Some(Target { logical, line, next: to }) = self.target(instance, class)? else {
+                return Err(EXHAUSTED.into());
+            };
+            self.flash.zones.store.append_copy(line, copy)?;
+            self.lines.mark(line, to, true);
+            self.lines.mark(victim, sector, false);
+            let from = self.rules.space.address(self.lines.get(victim).logical, sector);
+            self.record_move(class, from, self.rules.space.address(logical, to))?;
+            let generation = self.lines.get(line).generation;
+            match copying.copies.last_mut().filter(|copies| copies.line == line) {
+                Some(copies) => copies.end = to + 1,
+                None => copying.copies.push(Copies { line, generation, end: to + 1 }),
             }
-            let ready = self.flash.zones.store.read_inside((victim, first, end))?;
-            for sector in first..end {
-                let copy = self.flash.zones.store.copy_of(victim, sector, ready);
-                let Some(Target { logical, line, next: to }) = self.target(instance, class)? else {
-                    return Err(EXHAUSTED.into());
-                };
-                self.flash.zones.store.append_copy(line, copy)?;
-                self.lines.mark(line, to, true);
-                self.lines.mark(victim, sector, false);
-                let from = self.rules.space.address(self.lines.get(victim).logical, sector);
-                self.record_move(class, from, self.rules.space.address(logical, to))?;
-                let generation = self.lines.get(line).generation;
-                match copies.last_mut().filter(|copies| copies.line == line) {
-                    Some(copies) => copies.end = to + 1,
-                    None => copies.push(Copies { line, generation, end: to + 1 }),
-                }
-                self.flash.counts.own.moved += 1;
-            }
-            next = self.lines.next_valid(victim, end);
+            self.flash.counts.own.moved += 1;
+            copying.moved += 1;
         }
-        Ok(copies)
+        copying.next = end;
+        Ok(())
     }
 
     /// The place for the next copy of a class, which is taken by that.
@@ -291,14 +372,21 @@ impl<M: OpenChannel> CoupledFtl<M> {
             if self.flash.zones.store.is_failed(late) {
                 return Err(EXHAUSTED.into());
             }
-            let free = self.lines.free(line % self.rules.space.instances);
-            if self.writes.wait() || free <= super::write::RESERVE {
+            let instance = line % self.rules.space.instances;
+            let is_short = self.writes.wait() || self.lines.free(instance) <= super::write::RESERVE;
+            if is_short && !self.fills(instance, late) {
                 self.flash.zones.store.make_durable(late)?;
             }
             return Ok(false);
         }
         let is_noted = self.persist.journal.is_durable(position);
         Ok(is_noted || self.rules.run.omits(OmittedRule::RecordJournal))
+    }
+
+    /// Whether collection is about to fill the page that it writes last in a line.
+    fn fills(&self, instance: u32, line: u32) -> bool {
+        let class = self.rules.space.class(self.lines.get(line).logical);
+        self.gc.copying[instance as usize].as_ref().is_some_and(|copying| copying.class == class)
     }
 
     /// The erase of a line has ended.

@@ -24,12 +24,21 @@ pub(super) enum LineState {
     Open,
     /// Takes no more writes.
     Closed,
+    /// Its data are being moved.
+    Copying,
     /// Its data were moved; it waits until their copies are durable.
     Leaving,
     /// Is being erased.
     Resetting,
     /// Media take nothing any more.
     Failed,
+}
+
+impl LineState {
+    /// Whether a line holds the data of a logical one.
+    pub(super) const fn holds_data(self) -> bool {
+        matches!(self, Self::Open | Self::Closed | Self::Copying)
+    }
 }
 
 /// A line of the media.

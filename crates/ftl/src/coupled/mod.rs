@@ -199,6 +199,7 @@ impl<M: OpenChannel> CoupledFtl<M> {
     fn pump(&mut self) -> Result<(), FtlError> {
         while std::mem::take(&mut self.flash.stirred) {
             self.pump_journal()?;
+            self.pump_copying()?;
             self.pump_leaving()?;
             self.pump_writes()?;
             self.pump_upcalls();

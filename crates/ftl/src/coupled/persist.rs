@@ -9,7 +9,7 @@
 use super::CoupledFtl;
 use super::flash::{Flash, Own};
 use super::journal::{Entry, Journal, JournalSector};
-use super::lines::{LineState, Lines};
+use super::lines::Lines;
 use super::records::Records;
 use super::snapshot::{SavedLine, Snapshot};
 use super::space::Class;
@@ -237,8 +237,7 @@ impl Persist {
     ) -> Snapshot {
         let saved = |line: u32| {
             let of = *lines.get(line);
-            let is_held = matches!(of.state, LineState::Open | LineState::Closed);
-            is_held.then(|| SavedLine {
+            of.state.holds_data().then(|| SavedLine {
                 logical: of.logical,
                 line,
                 generation: of.generation,

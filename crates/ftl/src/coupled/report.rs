@@ -101,7 +101,7 @@ impl<M: OpenChannel> Ftl for CoupledFtl<M> {
             let state = match of.state {
                 LineState::Free | LineState::Leaving | LineState::Resetting => EraseUnitState::Free,
                 LineState::Open => EraseUnitState::Open,
-                LineState::Closed => EraseUnitState::Full,
+                LineState::Closed | LineState::Copying => EraseUnitState::Full,
                 LineState::Failed => EraseUnitState::Bad,
             };
             EraseUnit { state, valid: of.valid, written: self.flash.zones.store.admitted(line) }

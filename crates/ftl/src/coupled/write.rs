@@ -379,6 +379,9 @@ impl<M: OpenChannel> CoupledFtl<M> {
                 return Ok(false);
             }
         }
+        for instance in 0..self.rules.space.instances {
+            self.collect_ahead(instance)?;
+        }
         let (written, last) = (0, self.writes.count);
         let position = self.persist.journal.position();
         self.writes.open.push(OpenSuperblock { superblock, written, last, position });

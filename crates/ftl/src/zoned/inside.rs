@@ -55,6 +55,21 @@ impl<M: OpenChannel> Store<M> {
         self.zones.get(zone).queue.is_empty()
     }
 
+    /// Programs and erases of a zone that are on their way.
+    pub(crate) fn in_flight(&self, zone: u32) -> u32 {
+        self.zones.get(zone).in_flight
+    }
+
+    /// Pages that lie side by side on the parallel units of a zone.
+    pub(crate) const fn pages_of_row(&self) -> u32 {
+        self.zones.shape.dies
+    }
+
+    /// The end of the page of a zone that a sector lies in.
+    pub(crate) const fn page_end(&self, sector: u32) -> u32 {
+        sector - sector % self.zones.shape.page + self.zones.shape.page
+    }
+
     /// Whether a zone takes no more writes.
     pub(crate) fn is_full(&self, zone: u32) -> bool {
         self.table.info(ZoneId(zone)).is_ok_and(|info| info.state == ZoneState::Full)

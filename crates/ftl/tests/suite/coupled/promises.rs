@@ -215,6 +215,33 @@ fn upcalls_are_completed_by_identity() {
     }
 }
 
+/// A victim is moved a few rows at a time: a read that comes meanwhile ends before all of it is.
+#[test]
+fn reads_do_not_wait_for_a_whole_victim() {
+    let mut driver = Driver::new(roomy());
+    let valid = 40;
+    let mut written = 0;
+    while driver.put(DATA + written, 1) == Ok(Reply::None) && driver.own().moved == 0 {
+        written += 1;
+        if written % SUPERBLOCK == 0 {
+            driver.discard(DATA + written - SUPERBLOCK, SUPERBLOCK - valid);
+        }
+    }
+    let lba = DATA + written - 1;
+    assert_eq!(driver.tag(lba), lba);
+    let moved = driver.own().moved;
+    assert!((1..valid).contains(&moved), "{moved} of two lines with {valid} pages");
+    driver.check();
+    while driver.ftl.next_event().is_some() {
+        driver.step();
+        driver.check();
+    }
+    assert!(driver.own().moved >= valid);
+    for end in (DATA..=DATA + written).step_by(SUPERBLOCK as usize).skip(1) {
+        assert!((end - valid..end).all(|lba| driver.tag(lba) == lba));
+    }
+}
+
 /// An upcall has records of one class, those of data first, although nodes were moved before.
 #[test]
 fn data_are_reported_before_nodes() {
