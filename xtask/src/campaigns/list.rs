@@ -108,6 +108,7 @@ fn of_stacks(root: &Path) -> Result<Vec<Campaign>, String> {
     }
     // All commands of a collection are sent at once.
     all.push(of("ssd", " --set ftl.gc.schedule=nvmevirt"));
+    all.push(of("ssd", " --set ftl.gc.schedule=femu"));
     // Most cuts in garbage collection, mapping blocks and logs.
     for stack in ["pblk", "dftl", "ssd", "zns", "iplfs-ssd", "d2fs-ssd"] {
         all.push(of(stack, " --background-cuts"));

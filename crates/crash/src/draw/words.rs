@@ -20,5 +20,6 @@ pub(crate) const fn schedule_name(schedule: Schedule) -> &'static str {
     match schedule {
         Schedule::Pipelined => "pipelined",
         Schedule::Nvmevirt => "nvmevirt",
+        Schedule::Femu => "femu",
     }
 }

@@ -58,6 +58,10 @@ pub enum Schedule {
     /// As NVMeVirt does (`conv_ftl.c`, `do_gc`): all commands of a victim are sent at once when the host has used up its
     /// write credits, and no program waits for its read.
     Nvmevirt,
+    /// As FEMU does (`ftl.c`, `ssd_write`; `ftl-line-gc.c`, `do_gc`), but in each instance: all commands of a victim are
+    /// sent at once after a write that leaves a quarter of the erase units free at most, if an eighth of the victim is
+    /// not valid; and before a write of victim after victim, until more than a twentieth are free.
+    Femu,
 }
 
 /// All choices of a conventional SSD.
@@ -166,6 +170,20 @@ fn refuse<T>(key: &'static str, why: String) -> Result<T, FtlError> {
     Err(FtlError::Config { key, why })
 }
 
+/// A refusal of so little overprovisioning, in hundredths of a percent, with the least that fits, if any does.
+pub(crate) fn with_least_op(
+    error: FtlError,
+    op_hundredths: u32,
+    fits: impl Fn(u32) -> bool,
+) -> FtlError {
+    let FtlError::Config { key: key @ "ftl.op_percent", why } = error else { return error };
+    let Some(least) = (op_hundredths + 1..WHOLE).find(|&op| fits(op)) else {
+        return FtlError::Config { key, why };
+    };
+    let least = f64::from(least) / 100.0;
+    FtlError::Config { key, why: format!("{why}; the least that fits is {least}") }
+}
+
 impl Config {
     /// How erase units lie: an instance is a stripe of neighbouring channels.
     pub(super) fn layout(&self, geometry: &Geometry) -> Result<Layout, FtlError> {
@@ -191,7 +209,13 @@ impl Config {
     /// The key of the choice that does not fit, and why.
     pub fn sizes(&self, geometry: &Geometry) -> Result<Sizes, FtlError> {
         let sizes = self.sizes_unchecked(geometry)?;
-        self.check_whole(&sizes, geometry)?;
+        let fits = |op_hundredths| {
+            let other = Self { op_hundredths, ..self.clone() };
+            let sizes = other.sizes_unchecked(geometry);
+            sizes.is_ok_and(|sizes| other.check_whole(&sizes, geometry).is_ok())
+        };
+        self.check_whole(&sizes, geometry)
+            .map_err(|error| with_least_op(error, self.op_hundredths, fits))?;
         Ok(sizes)
     }
 

@@ -17,6 +17,9 @@
 //! program waits for its read; they delay the host through the parallel units that they occupy. NVMeVirt also counts
 //! the victim as free at once; here it is when its erase is permitted.
 //!
+//! *Femu* (`ftl.c`: `ssd_write`; `ftl-line-gc.c`: `do_gc`). Victims are copied as a whole, too: one after each write while few
+//! erase units are free and the victim gains enough, and as many as it takes before a write when hardly any are.
+//!
 //! Invariants:
 //! - A collection is begun only if its copies fit: the open erase unit of copies and the free ones hold all that is valid
 //!   in the victims in flight, padding of the page that is being filled included. All but the first victim in flight
@@ -31,6 +34,7 @@ use super::config::Schedule;
 use super::copying::Copying;
 use super::flash::{EventKind, Flash};
 use super::instance::{Instance, Stream};
+use super::port::InstanceSet;
 use super::region::RegionMap;
 use super::space::Space;
 use crate::common::ids::LineId;
@@ -49,6 +53,10 @@ use std::cmp::Reverse;
 const ROWS_HOLDING: usize = 3;
 /// The same while it is not.
 const ROWS_AHEAD: usize = 2;
+/// FEMU collects after a write while at most one of so many erase units is free (`gc_thres_pcent`: 75 % are not).
+const BACKGROUND_SHARE: u32 = 4;
+/// FEMU collects before a write while at most one of so many erase units is free (`gc_thres_pcent_high`: 95 % are not).
+const FORCED_SHARE: u32 = 20;
 /// Most victims in flight in an instance.
 const VICTIMS_MAX: usize = 4;
 
@@ -56,7 +64,7 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
     /// The host wrote so many sectors in an instance, which may have used up its credits.
     #[inline]
     pub(super) fn use_credits(&mut self, instance: usize, sectors: u32) -> Result<(), FtlError> {
-        if self.flash.rules.config.schedule == Schedule::Pipelined {
+        if self.flash.rules.config.schedule != Schedule::Nvmevirt {
             return Ok(());
         }
         let credits = &mut self.instances[instance].credits;
@@ -76,9 +84,41 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
         Ok(())
     }
 
+    /// A write begins, before which FEMU collects while hardly any erase units of an instance are free.
+    pub(super) fn collect_before(&mut self) -> Result<(), FtlError> {
+        if self.flash.rules.config.schedule != Schedule::Femu {
+            return Ok(());
+        }
+        for instance in 0..self.instances.len() {
+            while self.flash.frees_at_most(instance, FORCED_SHARE)
+                && let Some(victim) =
+                    self.flash.choose_victim(instance, self.room_for_copies(instance))
+                && self.collect_at_once(instance, victim)?.is_some()
+            {}
+        }
+        Ok(())
+    }
+
+    /// A write to these instances is in the buffer, after which FEMU collects a victim of each that has few free erase units.
+    pub(super) fn collect_after(&mut self, instances: InstanceSet) -> Result<(), FtlError> {
+        if self.flash.rules.config.schedule != Schedule::Femu {
+            return Ok(());
+        }
+        for instance in (0..self.instances.len()).filter(|at| instances >> at & 1 != 0) {
+            if self.flash.frees_at_most(instance, BACKGROUND_SHARE)
+                && let Some(victim) =
+                    self.flash.choose_victim(instance, self.room_for_copies(instance))
+                && gains(self.flash.lines.get(victim), self.flash.rules.sizes.line_sectors / 8)
+            {
+                self.collect_at_once(instance, victim)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Whether the host may open a page as far as collection is concerned: it keeps ahead, or there is nothing to collect.
     pub(super) fn keeps_pace(&mut self, instance: usize) -> Result<bool, FtlError> {
-        if self.flash.rules.config.schedule == Schedule::Nvmevirt
+        if self.flash.rules.config.schedule != Schedule::Pipelined
             || self.space_now(instance) >= self.flash.rules.levels.hold
         {
             return Ok(true);
@@ -119,7 +159,7 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
     /// Collects a victim whose copies fit.
     fn collect_line(&mut self, instance: usize, victim: LineId) -> Result<Space, FtlError> {
         match self.flash.rules.config.schedule {
-            Schedule::Nvmevirt => {
+            Schedule::Nvmevirt | Schedule::Femu => {
                 let gained = self.collect_at_once(instance, victim)?;
                 Ok(if gained.is_some() { Space::Made } else { Space::Exhausted })
             }
@@ -151,7 +191,7 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
 
     /// Has an instance collect as far as its levels ask for it and as many commands may be on their way.
     pub(super) fn advance(&mut self, instance: usize) -> Result<(), FtlError> {
-        if self.flash.rules.config.schedule == Schedule::Nvmevirt || self.stopped.is_some() {
+        if self.flash.rules.config.schedule != Schedule::Pipelined || self.stopped.is_some() {
             return Ok(());
         }
         let width = self.flash.rules.layout.width as usize;
@@ -427,6 +467,12 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
 }
 
 impl<M: OpenChannel, P: RegionMap> Flash<M, P> {
+    /// Whether at most one of so many erase units of an instance is free, or waits for its erase.
+    fn frees_at_most(&self, instance: usize, share: u32) -> bool {
+        let lines = self.rules.sizes.lines / self.rules.config.instances;
+        self.lacks(instance, lines / share + 1)
+    }
+
     /// A closed erase unit becomes a victim.
     fn begin_copying(&mut self, victim: LineId) -> Copying {
         let line = *self.lines.get(victim);

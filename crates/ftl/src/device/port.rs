@@ -287,6 +287,7 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
     /// Admits as much of a write as fits; whether that was all.
     fn admit(&mut self, request: &mut Request) -> Result<bool, FtlError> {
         if request.done + request.crossed == 0 {
+            self.collect_before()?;
             match self.admission(request.lba, request.sectors)? {
                 Admission::Admitted => {}
                 Admission::AfterDiscards => return Ok(false),
@@ -315,6 +316,7 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
             request.crossed -= piece.sectors;
             self.use_credits(instance, self.flash.map.unit_sectors())?;
         }
+        self.collect_after(request.touched)?;
         Ok(true)
     }
 

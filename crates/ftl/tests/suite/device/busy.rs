@@ -82,6 +82,14 @@ fn units_are_busy_while_writes_wait() {
     assert!(found.busy < 0.8, "NVMeVirt's schedule: {found:?}");
 }
 
+/// FEMU's schedule collects before it has to, and so copies more; writes do not go on by themselves while it does.
+#[test]
+fn femu_collects_early() {
+    let [plain, femu] = [Schedule::Nvmevirt, Schedule::Femu]
+        .map(|schedule| pace(GEOMETRY, Config { schedule, ..config() }, 64));
+    assert!(femu.waf > plain.waf, "{plain:?}, {femu:?}");
+}
+
 /// Units are busy for as long as throughput, write amplification and the times of the NAND ask for, within 3 %. A unit that
 /// has a channel alone waits for no other.
 #[test]

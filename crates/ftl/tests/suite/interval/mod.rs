@@ -192,7 +192,7 @@ fn discard_at_random(
 #[test]
 fn compacted_records_find_places() {
     let timings = ["none", "nvmevirt-970pro"];
-    let schedules = [Schedule::Nvmevirt, Schedule::Pipelined];
+    let schedules = [Schedule::Nvmevirt, Schedule::Femu, Schedule::Pipelined];
     for (timing, schedule) in timings.into_iter().flat_map(|t| schedules.map(|s| (t, s))) {
         let (driver, live, done) = discard_at_random(timing, schedule, None);
         assert_eq!(done.result, Ok(Reply::None), "{timing}");

@@ -10,8 +10,13 @@ use nandscape_ftl::device::{BufferConfig, Config, Schedule};
 pub(super) const KEYS: [&str; 6] =
     ["op_percent", "instances", "map_unit", "gc_lines", "buffer", "gc"];
 
-const SCHEDULE: Words<Schedule> =
-    Words { here: &[("pipelined", Schedule::Pipelined), ("nvmevirt", Schedule::Nvmevirt)] };
+const SCHEDULE: Words<Schedule> = Words {
+    here: &[
+        ("pipelined", Schedule::Pipelined),
+        ("nvmevirt", Schedule::Nvmevirt),
+        ("femu", Schedule::Femu),
+    ],
+};
 
 /// Reads the rest of the FTL's section. What does not fit the media is refused with them.
 pub(super) fn read(mut ftl: Section<'_>) -> Result<(Config, String), StackError> {

@@ -60,13 +60,16 @@ pub(super) static SSD: Group = Group {
         ),
         key(
             "gc.schedule",
-            Words(&["pipelined", "nvmevirt"]),
+            Words(&["pipelined", "nvmevirt", "femu"]),
             Is("pipelined"),
             "how the commands of a collection go to the NAND: pages of several victims are read, and \
              copied when their read has ended, and the host's writes are slowed down in proportion \
              to the copies when space is short, as a controller does (MQSim: a GC write waits for \
              its read); or all commands of one victim are sent at once when the host has used up \
-             its write credits, and no program waits for its read (NVMeVirt's `conv_ftl.c`)",
+             its write credits, and no program waits for its read (NVMeVirt's `conv_ftl.c`); or so \
+             they are after a write when a quarter of the erase units of an instance is free at most \
+             and an eighth of the victim is not valid, and before a write until more than a \
+             twentieth is free (FEMU's `ftl-line-gc.c`)",
         ),
     ],
 };
