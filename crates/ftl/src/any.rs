@@ -77,6 +77,29 @@ impl FtlConfig {
         }
     }
 
+    /// The least overprovisioning above what it has, in percent, with which a page-mapped or an interval-mapped SSD of this
+    /// shape can be made; `None` of others, and where none is enough.
+    #[must_use]
+    pub fn least_op_percent(&self, geometry: &Geometry) -> Option<f64> {
+        let pages = match self {
+            Self::Device(config) => config,
+            Self::Interval(config) => &config.pages,
+            _ => return None,
+        };
+        let fits = |op_hundredths: &u32| {
+            let pages = device::Config { op_hundredths: *op_hundredths, ..pages.clone() };
+            let other = match self {
+                Self::Interval(config) => {
+                    Self::Interval(interval::Config { pages, ..config.clone() })
+                }
+                _ => Self::Device(pages),
+            };
+            other.check(geometry).is_ok()
+        };
+        let least = (pages.op_hundredths.saturating_add(1)..10_000).find(fits)?;
+        Some(f64::from(least) / 100.0)
+    }
+
     /// Makes a fresh device on `media`, reached over a link with this timing, beginning at time zero.
     ///
     /// # Errors

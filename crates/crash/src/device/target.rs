@@ -27,7 +27,7 @@ use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Draws of a seed that the FTL may refuse before the seed counts as a failure.
-const DRAWS_MAX: usize = 200;
+const DRAWS_MAX: usize = 2_000;
 
 /// Media commands in a phase after which the FTL counts as not terminating.
 const COMMANDS_MAX: u64 = 2_000_000;

@@ -7,7 +7,6 @@
 //! the lines of an instance, [`Config::lines_apart`] hold no data in the long run, and the data fit the others.
 
 use crate::device;
-use crate::device::config::with_least_op;
 use crate::error::FtlError;
 use crate::face::DeviceSize;
 use crate::zoned::{self, ZoneConfig};
@@ -194,7 +193,7 @@ impl Config {
         let lines = flash.zones / instances;
         let superblocks = u64::from(lines) * u64::from(self.rho_percent) / 100;
         let whole = u64::from(lines) * u64::from(instances) * u64::from(line_sectors);
-        let live = |op_hundredths| whole * u64::from(WHOLE - op_hundredths) / u64::from(WHOLE);
+        let live_sectors = whole * u64::from(WHOLE - self.op_hundredths) / u64::from(WHOLE);
         let sizes = Sizes {
             flash,
             random_sectors,
@@ -203,10 +202,9 @@ impl Config {
             line_sectors,
             lines,
             superblocks: superblocks as u32,
-            live_sectors: live(self.op_hundredths),
+            live_sectors,
         };
-        let fits = |op| live(op) <= self.usable_sectors(&sizes);
-        self.check_space(&sizes).map_err(|error| with_least_op(error, self.op_hundredths, fits))?;
+        self.check_space(&sizes)?;
         Ok(sizes)
     }
 
@@ -281,16 +279,12 @@ impl Config {
         JournalSizes { start, slot, ring, entries: self.ring_entries, records }
     }
 
-    /// Sectors of the lines that may hold data in the long run.
-    fn usable_sectors(&self, sizes: &Sizes) -> u64 {
-        u64::from(sizes.lines.saturating_sub(self.lines_apart()))
-            * u64::from(sizes.instances)
-            * u64::from(sizes.line_sectors)
-    }
-
     fn check_space(&self, sizes: &Sizes) -> Result<(), FtlError> {
-        if sizes.live_sectors > self.usable_sectors(sizes) {
-            let apart = self.lines_apart();
+        let apart = self.lines_apart();
+        let usable = u64::from(sizes.lines.saturating_sub(apart))
+            * u64::from(sizes.instances)
+            * u64::from(sizes.line_sectors);
+        if sizes.live_sectors > usable {
             let why = format!(
                 "{} sectors do not fit beside {apart} of the {} lines of an instance: more overprovisioning or \
                  smaller chunks help",

@@ -130,6 +130,10 @@ impl<M: OpenChannel> CoupledFtl<M> {
             Err(FtlError::Stopped(error @ BlockError::ReadOnly(_))) => self.stop(error),
             ended => ended?,
         }
+        // The page-mapped region may have collected, which no bio waits for.
+        if self.flash.zones.store.has_lost_power() {
+            return Err(FtlError::PowerLost);
+        }
         self.reset_counts();
         Ok(())
     }

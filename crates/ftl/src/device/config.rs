@@ -170,20 +170,6 @@ fn refuse<T>(key: &'static str, why: String) -> Result<T, FtlError> {
     Err(FtlError::Config { key, why })
 }
 
-/// A refusal of so little overprovisioning, in hundredths of a percent, with the least that fits, if any does.
-pub(crate) fn with_least_op(
-    error: FtlError,
-    op_hundredths: u32,
-    fits: impl Fn(u32) -> bool,
-) -> FtlError {
-    let FtlError::Config { key: key @ "ftl.op_percent", why } = error else { return error };
-    let Some(least) = (op_hundredths + 1..WHOLE).find(|&op| fits(op)) else {
-        return FtlError::Config { key, why };
-    };
-    let least = f64::from(least) / 100.0;
-    FtlError::Config { key, why: format!("{why}; the least that fits is {least}") }
-}
-
 impl Config {
     /// How erase units lie: an instance is a stripe of neighbouring channels.
     pub(super) fn layout(&self, geometry: &Geometry) -> Result<Layout, FtlError> {
@@ -209,13 +195,7 @@ impl Config {
     /// The key of the choice that does not fit, and why.
     pub fn sizes(&self, geometry: &Geometry) -> Result<Sizes, FtlError> {
         let sizes = self.sizes_unchecked(geometry)?;
-        let fits = |op_hundredths| {
-            let other = Self { op_hundredths, ..self.clone() };
-            let sizes = other.sizes_unchecked(geometry);
-            sizes.is_ok_and(|sizes| other.check_whole(&sizes, geometry).is_ok())
-        };
-        self.check_whole(&sizes, geometry)
-            .map_err(|error| with_least_op(error, self.op_hundredths, fits))?;
+        self.check_whole(&sizes, geometry)?;
         Ok(sizes)
     }
 

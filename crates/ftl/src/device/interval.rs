@@ -11,7 +11,7 @@
 //! - where every other live sector is discarded, there is a run of discarded sectors beside each live one, and a trim record
 //!   for it: twice in what one compaction of records left and the records since, once in what the next writes.
 
-use super::config::{Config as PagesConfig, Sizes, with_least_op};
+use super::config::{Config as PagesConfig, Sizes};
 use super::region::interval::MapShape;
 use super::region::partitions::{Division, LOGS, Partitions};
 use super::{DeviceFtl, Plan, caps};
@@ -120,21 +120,6 @@ impl Config {
     /// The key of the choice that does not fit, and why.
     pub fn sizes(&self, geometry: &Geometry) -> Result<(Sizes, u64), FtlError> {
         self.check(geometry)?;
-        let (sizes, random) = self.sizes_unchecked(geometry)?;
-        let fits = |op_hundredths| {
-            let pages = PagesConfig { op_hundredths, ..self.pages.clone() };
-            let other = Self { pages, ..self.clone() };
-            let sizes = other.sizes_unchecked(geometry);
-            sizes.is_ok_and(|(sizes, _)| other.pages.check_whole(&sizes, geometry).is_ok())
-        };
-        self.pages
-            .check_whole(&sizes, geometry)
-            .map_err(|error| with_least_op(error, self.pages.op_hundredths, fits))?;
-        Ok((sizes, random))
-    }
-
-    /// The same, whether or not there is space for what must stay free.
-    fn sizes_unchecked(&self, geometry: &Geometry) -> Result<(Sizes, u64), FtlError> {
         let pages = self.pages.sizes_unchecked(geometry)?;
         let random = self.random_sectors(pages.physical_sectors)?;
         let (live, instances) = (pages.logical_sectors, u64::from(self.pages.instances));
@@ -146,7 +131,9 @@ impl Config {
         // Instance 0, which has all records, gets as much less of the data as they take.
         let elsewhere = sizes.trim_units() * (instances - 1);
         let data_sectors = (live + random + instances).saturating_sub(elsewhere);
-        Ok((Sizes { data_sectors, ..sizes }, random))
+        let sizes = Sizes { data_sectors, ..sizes };
+        self.pages.check_whole(&sizes, geometry)?;
+        Ok((sizes, random))
     }
 
     fn regions(&self, random: u64) -> Box<[Region]> {

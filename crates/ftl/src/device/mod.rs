@@ -176,6 +176,11 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
         self.stopped.get_or_insert(error);
     }
 
+    /// Whether a command has found that power is off.
+    pub(crate) fn has_lost_power(&self) -> bool {
+        self.stopped == Some(BlockError::PowerLost)
+    }
+
     /// Handles everything that completes up to `now`, each at its time.
     fn run_until(&mut self, now: Nanos) {
         while let Some(at) = self.flash.events.next_at().filter(|&at| at <= now) {

@@ -7,6 +7,7 @@
 use super::read::{Extent, Reading};
 use super::store::Store;
 use crate::common::reads::Found;
+use crate::device::DeviceFtl;
 use crate::error::FtlError;
 use crate::face::{EraseUnit, Ftl};
 use nandscape_block::zone::{ZoneId, ZoneState};
@@ -128,6 +129,11 @@ impl<M: OpenChannel> Store<M> {
         }
         self.counts.host.read += u64::from(sectors);
         Ok(self.arrive(reading))
+    }
+
+    /// Whether the page-mapped region has found that power is off.
+    pub(crate) fn has_lost_power(&self) -> bool {
+        self.front.pages().is_some_and(DeviceFtl::has_lost_power)
     }
 
     /// Erase units of the page-mapped region.

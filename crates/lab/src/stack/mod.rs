@@ -355,7 +355,14 @@ impl Stack {
         let geometry = &self.media.geometry;
         geometry.check().map_err(|shape| self.geometry_error(&shape))?;
         match self.ftl.check(geometry) {
-            Err(FtlError::Config { key, why }) => Err(self.error(key, &why)),
+            Err(FtlError::Config { key, mut why }) => {
+                if key == "ftl.op_percent"
+                    && let Some(least) = self.ftl.least_op_percent(geometry)
+                {
+                    why.push_str(&format!("; the least that fits is {least}"));
+                }
+                Err(self.error(key, &why))
+            }
             _ => Ok(()),
         }
     }

@@ -207,18 +207,6 @@ fn what_does_not_fit_is_refused() {
     }
 }
 
-/// A refusal of so little overprovisioning has the least that fits.
-#[test]
-fn the_least_overprovisioning_is_named() {
-    let sizes = |op_hundredths| Config { op_hundredths, ..config() }.sizes(&GEOMETRY);
-    let why = sizes(700).expect_err("too little").to_string();
-    let (_, least) = why.rsplit_once("the least that fits is ").expect("it is named");
-    let least = (least.parse::<f64>().expect("a percentage") * 100.0).round() as u32;
-    assert!(sizes(least).is_ok(), "{why}");
-    let why = sizes(least - 1).expect_err("one less").to_string();
-    assert!(why.ends_with(&format!("fits is {}", f64::from(least) / 100.0)), "{why}");
-}
-
 /// Data that another number of instances wrote are not served at other places.
 #[test]
 fn another_configuration_is_noticed() {
