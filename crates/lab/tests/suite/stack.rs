@@ -552,6 +552,23 @@ fn sizes_that_overflow_are_refused() {
     }
 }
 
+/// A stack with too little overprovisioning is refused with the least that fits.
+#[test]
+fn the_least_overprovisioning_is_named() {
+    for name in ["ssd", "iplfs-ssd"] {
+        let refused = |percent: f64| {
+            let set = [format!("ftl.op_percent={percent}"), "media.chunks=40".into()];
+            let stack = Stack::load(name, &set.each_ref().map(String::as_str)).expect("keys");
+            stack.check_device().err().map(|error| error.to_string())
+        };
+        let why = refused(1.0).expect("too little");
+        let (_, least) = why.rsplit_once("; the least that fits is ").expect("it is named");
+        let least: f64 = least.parse().expect("a percentage");
+        assert_eq!(refused(least), None, "{name}");
+        assert_eq!(refused(least - 0.01).as_ref().map(|why| why.contains("fits is")), Some(true));
+    }
+}
+
 /// No text from outside brings the reader down.
 #[test]
 fn nonsense_never_panics() {
