@@ -96,7 +96,7 @@ impl FtlConfig {
             };
             other.check(geometry).is_ok()
         };
-        let least = (pages.op_hundredths.saturating_add(1)..10_000).find(fits)?;
+        let least = (pages.op_hundredths.saturating_add(1)..device::config::WHOLE).find(fits)?;
         Some(f64::from(least) / 100.0)
     }
 

@@ -107,8 +107,9 @@ fn of_stacks(root: &Path) -> Result<Vec<Campaign>, String> {
         all.push(of(ssd, " --edge-cases"));
     }
     // All commands of a collection are sent at once.
-    all.push(of("ssd", " --set ftl.gc.schedule=nvmevirt"));
-    all.push(of("ssd", " --set ftl.gc.schedule=femu"));
+    for schedule in ["nvmevirt", "femu"] {
+        all.push(of("ssd", &format!(" --set ftl.gc.schedule={schedule}")));
+    }
     // Most cuts in garbage collection, mapping blocks and logs.
     for stack in ["pblk", "dftl", "ssd", "zns", "iplfs-ssd", "d2fs-ssd"] {
         all.push(of(stack, " --background-cuts"));

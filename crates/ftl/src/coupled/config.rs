@@ -7,14 +7,13 @@
 //! the lines of an instance, [`Config::lines_apart`] hold no data in the long run, and the data fit the others.
 
 use crate::device;
+use crate::device::config::WHOLE;
 use crate::error::FtlError;
 use crate::face::DeviceSize;
 use crate::zoned::{self, ZoneConfig};
 use nandscape_block::{SECTOR_BYTES, UpcallSignal};
 use nandscape_media::Geometry;
 
-/// All, in hundredths of a percent.
-const WHOLE: u32 = 10_000;
 /// Bits of an address within its partition (`lba >> 29` in the artifact).
 pub(super) const PARTITION_BITS: u32 = 29;
 /// Streams of collection per instance: data and nodes.

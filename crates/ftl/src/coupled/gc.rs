@@ -23,7 +23,6 @@ use nandscape_block::zone::ZoneAction;
 use nandscape_block::{BlockDevice, BlockError, Done, Lba};
 use nandscape_media::OpenChannel;
 use nandscape_rt::Nanos;
-use smallvec::SmallVec;
 use std::collections::VecDeque;
 
 /// The line that collection writes for a class in an instance.
@@ -53,7 +52,6 @@ const ROWS_WAITING: u32 = 3;
 #[derive(Debug)]
 struct Copying {
     line: u32,
-    class: Class,
     /// When its collection began.
     began: Nanos,
     /// The sector from which on it was not looked at.
@@ -215,8 +213,7 @@ impl<M: OpenChannel> CoupledFtl<M> {
         if !is_gain || self.records.open() + u64::from(others) + u64::from(valid) > most {
             return Ok(None);
         }
-        let class = self.rules.space.class(self.lines.get(line).logical);
-        if !self.make_room(instance, class, valid)? {
+        if !self.make_room(instance, self.class_of(line), valid)? {
             return Ok(None);
         }
         self.flash.counts.gc.victims += 1;
@@ -225,7 +222,7 @@ impl<M: OpenChannel> CoupledFtl<M> {
         self.lines.enter(line, LineState::Copying);
         self.gc.comes(instance, true);
         let began = self.flash.now;
-        Ok(Some(Copying { line, class, began, next: 0, copies: Vec::new(), moved: 0 }))
+        Ok(Some(Copying { line, began, next: 0, copies: Vec::new(), moved: 0 }))
     }
 
     /// Moves pages of a victim as far as programs of copies may be on their way; whether that was all of them.
@@ -281,14 +278,16 @@ impl<M: OpenChannel> CoupledFtl<M> {
 
     /// Moves what is valid of a page of a victim from a sector on.
     fn move_page(&mut self, copying: &mut Copying, first: u32) -> Result<(), FtlError> {
-        let (victim, class) = (copying.line, copying.class);
+        let (victim, class) = (copying.line, self.class_of(copying.line));
         let instance = victim % self.rules.space.instances;
         let end = self.flash.zones.store.page_end(first).min(self.rules.sizes.line_sectors);
-        let valid = (first..end).filter(|&sector| self.lines.is_valid(victim, sector));
-        let valid: SmallVec<[u32; 16]> = valid.collect();
-        let last = valid.last().copied().unwrap_or(first);
+        let last = (first..end).rfind(|&sector| self.lines.is_valid(victim, sector));
+        let last = last.unwrap_or(first);
         let ready = self.flash.zones.store.read_inside((victim, first, last + 1))?;
-        for sector in valid {
+        for sector in first..=last {
+            if !self.lines.is_valid(victim, sector) {
+                continue;
+            }
             let copy = self.flash.zones.store.copy_of(victim, sector, ready);
             let Some(Target { logical, line, next: to }) = self.target(instance, class)? else {
                 return Err(EXHAUSTED.into());
@@ -385,8 +384,13 @@ impl<M: OpenChannel> CoupledFtl<M> {
 
     /// Whether collection is about to fill the page that it writes last in a line.
     fn fills(&self, instance: u32, line: u32) -> bool {
-        let class = self.rules.space.class(self.lines.get(line).logical);
-        self.gc.copying[instance as usize].as_ref().is_some_and(|copying| copying.class == class)
+        let copying = self.gc.copying[instance as usize].as_ref();
+        copying.is_some_and(|copying| self.class_of(copying.line) == self.class_of(line))
+    }
+
+    /// The class of what a line holds.
+    fn class_of(&self, line: u32) -> Class {
+        self.rules.space.class(self.lines.get(line).logical)
     }
 
     /// The erase of a line has ended.

@@ -22,7 +22,7 @@ use nandscape_media::{Geometry, KEY_MAX};
 /// Largest program unit, in sectors.
 pub(super) const PAGE_MAX: usize = 64;
 /// All, in hundredths of a percent.
-const WHOLE: u32 = 10_000;
+pub(crate) const WHOLE: u32 = 10_000;
 /// Erase units by which the host is held back before it would have to wait for one: as much as may be in the open ones, in
 /// victims, and on the way to be erased.
 const HELD_LINES: u64 = 2;

@@ -73,7 +73,7 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
             return Ok(());
         }
         let gained = if self.flash.is_short(instance) {
-            match self.flash.choose_victim(instance, self.room_for_copies(instance)) {
+            match self.victim(instance) {
                 Some(victim) => self.collect_at_once(instance, victim)?.unwrap_or(0),
                 None => 0,
             }
@@ -91,8 +91,7 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
         }
         for instance in 0..self.instances.len() {
             while self.flash.frees_at_most(instance, FORCED_SHARE)
-                && let Some(victim) =
-                    self.flash.choose_victim(instance, self.room_for_copies(instance))
+                && let Some(victim) = self.victim(instance)
                 && self.collect_at_once(instance, victim)?.is_some()
             {}
         }
@@ -106,8 +105,7 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
         }
         for instance in (0..self.instances.len()).filter(|at| instances >> at & 1 != 0) {
             if self.flash.frees_at_most(instance, BACKGROUND_SHARE)
-                && let Some(victim) =
-                    self.flash.choose_victim(instance, self.room_for_copies(instance))
+                && let Some(victim) = self.victim(instance)
                 && gains(self.flash.lines.get(victim), self.flash.rules.sizes.line_sectors / 8)
             {
                 self.collect_at_once(instance, victim)?;
@@ -133,7 +131,7 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
         if !self.instances[instance].copying.is_empty() {
             return Ok(Space::InFlight);
         }
-        match self.flash.choose_victim(instance, self.room_for_copies(instance)) {
+        match self.victim(instance) {
             Some(victim) => self.collect_line(instance, victim),
             None => Ok(Space::Exhausted),
         }
@@ -395,6 +393,11 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
         }
         self.flash.counts.sectors.trim += 1;
         self.flash.counts.sectors.pad += u64::from(self.flash.map.unit_sectors()) - 1;
+    }
+
+    /// The next victim of an instance whose copies fit.
+    fn victim(&mut self, instance: usize) -> Option<LineId> {
+        self.flash.choose_victim(instance, self.room_for_copies(instance))
     }
 
     /// Sectors that further copies in an instance may take. A page that is full is programmed, and copies are whole units, so

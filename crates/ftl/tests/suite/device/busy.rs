@@ -82,7 +82,7 @@ fn units_are_busy_while_writes_wait() {
     assert!(found.busy < 0.8, "NVMeVirt's schedule: {found:?}");
 }
 
-/// FEMU's schedule collects before it has to, and so copies more; writes do not go on by themselves while it does.
+/// FEMU's schedule collects before it has to, and so copies more.
 #[test]
 fn femu_collects_early() {
     let [plain, femu] = [Schedule::Nvmevirt, Schedule::Femu]
