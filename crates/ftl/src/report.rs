@@ -84,9 +84,11 @@ counts! {
         /// FUA alone that is part of the next. Results show it with the host's CPU.
         #[serde(skip)]
         pub cpu_ns: u64,
-        /// Waiting for earlier user sectors to be submitted.
+        /// Waiting for earlier user sectors to be submitted; in an FTL within the device, for whatever was neither
+        /// collection nor the last program.
         pub queue_ns: u64,
-        /// Waiting for garbage-collection copies ahead in the buffer to be submitted.
+        /// Waiting for garbage-collection copies ahead in the buffer to be submitted; in an FTL within the device, while
+        /// the unit of the last program read, programmed or erased for collection.
         pub gc_ns: u64,
         /// From the time that the writer took the last entries until their command was submitted. Results
         /// show it with the host's CPU.

@@ -5,9 +5,10 @@
 //! the caller acts on it when that time has come. Content is visible from submission on; what a
 //! power cut at an instant before completion would leave is the device's business.
 
-use crate::geometry::{ChunkId, Geometry, Ppa};
+use crate::geometry::{ChunkId, Geometry, Ppa, UnitId};
 use nandscape_block::SectorData;
 use nandscape_rt::Nanos;
+use std::ops::Range;
 use thiserror::Error;
 
 /// Out-of-band key of a sector that holds no logical sector (padding, dropped copies, metadata).
@@ -112,6 +113,8 @@ pub enum Status {
 /// End of a command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Outcome {
+    /// When its unit begins it.
+    pub began: Nanos,
     /// When it completes.
     pub at: Nanos,
     /// How.
@@ -160,6 +163,14 @@ pub struct Cause {
     pub gc: u8,
     /// For nothing but to fill a unit, stale copies included.
     pub pad: u8,
+}
+
+impl Cause {
+    /// Whether it is for garbage collection alone.
+    #[inline]
+    pub(crate) const fn is_collection(self) -> bool {
+        self.gc > 0 && self.user == 0
+    }
 }
 
 /// A fault to happen to the next command of its kind.
@@ -297,9 +308,16 @@ pub trait OpenChannel {
     /// Makes a written sector uncorrectable until its chunk is erased.
     fn mark_unreadable(&mut self, at: Ppa);
 
-    /// Specifies what the next command is for, for a log. Never changes any result.
+    /// Specifies what the next command is for, for a log and for [`OpenChannel::collection_time`]. Never changes when
+    /// anything completes.
     #[inline]
     fn set_cause(&mut self, _cause: Cause) {}
+
+    /// How long of a time a unit erased, or read and programmed for garbage collection alone. What it did before the
+    /// last commands of this kind that it remembers counts as if it had gone on like that.
+    fn collection_time(&self, _unit: UnitId, _time: Range<Nanos>) -> Nanos {
+        Nanos::ZERO
+    }
 
     /// Notes, for a log, that the data of the next command are on their way over a link. Never changes
     /// any result.

@@ -4,9 +4,10 @@
 use crate::command::{
     Cause, ChunkInfo, Crossing, DataOut, Fault, Oob, OpenChannel, Outcome, RuleError, WriteCmd,
 };
-use crate::geometry::{ChunkId, Geometry, Ppa};
+use crate::geometry::{ChunkId, Geometry, Ppa, UnitId};
 use nandscape_block::SectorData;
 use nandscape_rt::Nanos;
+use std::ops::Range;
 
 /// A layer around an open-channel SSD.
 pub trait Layer {
@@ -146,6 +147,10 @@ impl<L: Layer> OpenChannel for L {
     #[inline]
     fn set_cause(&mut self, cause: Cause) {
         self.inner_mut().set_cause(cause);
+    }
+
+    fn collection_time(&self, unit: UnitId, time: Range<Nanos>) -> Nanos {
+        self.inner().collection_time(unit, time)
     }
 
     #[inline]

@@ -115,8 +115,8 @@ impl Page {
         }
         let share = |part_ns: u64| 100.0 * part_ns as f64 / flush.total_ns.max(1) as f64;
         let parts = [
-            ("behind host writes", flush.queue_ns),
-            ("behind GC copies", flush.gc_ns),
+            ("behind other I/O", flush.queue_ns),
+            ("behind GC and erases", flush.gc_ns),
             ("padding", flush.padding_ns),
             ("program", flush.program_ns),
             ("cores and locks", flush.cpu_ns),

@@ -21,3 +21,4 @@ pub(crate) mod stripes;
 pub(crate) mod table;
 pub(crate) mod trims;
 pub(crate) mod victims;
+pub(crate) mod waits;

@@ -34,6 +34,8 @@ pub(super) struct Page {
     pub(super) share: u32,
     /// When all of its content is there.
     pub(super) ready: Nanos,
+    /// When its unit begins its program.
+    pub(super) began: Nanos,
     /// Whether sequences of its sectors follow each other.
     consecutive: bool,
     /// Whether any sector has content.

@@ -1,7 +1,7 @@
 //! The flash side of a device: media and the link above them, the tables that say what is where on them, what is in
 //! flight there, and the clock. Nothing here knows what is in the buffer.
 
-use super::buffer::PageId;
+use super::buffer::{Page, PageId};
 use super::config::{Config, Levels, PAGE_MAX, Sizes};
 use super::counts::DeviceCounts;
 use super::region::RegionMap;
@@ -13,6 +13,7 @@ use crate::common::lines::Lines;
 use crate::common::oob::key_lba;
 use crate::common::stripes::Stripes;
 use crate::common::trims::TrimRecord;
+use crate::common::waits::Programmed;
 use crate::error::FtlError;
 use crate::kind::{FtlRun, OmittedRule};
 use nandscape_block::{DeviceCaps, Lba, SectorData};
@@ -166,6 +167,17 @@ impl<M: OpenChannel, P: RegionMap> Flash<M, P> {
     #[inline]
     pub(super) fn kept(&self, data: impl FnOnce() -> SectorData) -> SectorData {
         if self.rules.run.keep_content { data() } else { SectorData::Absent }
+    }
+
+    /// The program of a page, which completes now.
+    pub(super) fn programmed(&self, page: &Page) -> Programmed {
+        Programmed {
+            unit: self.rules.layout.format.chunk_of(page.at).unit.0,
+            began: page.began,
+            ended: self.now,
+            sectors: self.rules.sizes.page,
+            padding: self.rules.sizes.page - page.filled,
+        }
     }
 
     /// Whether dropping a unit on media would free anything.

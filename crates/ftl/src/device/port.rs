@@ -16,6 +16,7 @@ use super::instance::Stream;
 use super::program::By;
 use super::region::{Admission, Piece, RegionMap};
 use crate::common::l2p::MapEntry;
+use crate::common::waits::Programmed;
 use crate::error::FtlError;
 use crate::kind::OmittedRule;
 use nandscape_block::{
@@ -76,9 +77,19 @@ struct Waiter {
 pub(super) struct Port {
     queue: VecDeque<Request>,
     waiters: Vec<Waiter>,
+    /// The last program that completed while something waited.
+    programmed: Programmed,
 }
 
 impl Port {
+    /// A program of a page of the host's completed. Something may have waited for it.
+    #[inline]
+    pub(super) fn note_programmed(&mut self, programmed: impl FnOnce() -> Programmed) {
+        if !self.waiters.is_empty() {
+            self.programmed = programmed();
+        }
+    }
+
     /// Everything that waits is dropped; its tokens.
     pub(super) fn abandon(&mut self) -> Vec<Token> {
         let queued = self.queue.drain(..).map(|request| request.token);
@@ -93,6 +104,11 @@ impl Port {
 }
 
 impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
+    /// The last program that completed while something waited.
+    pub(crate) const fn programmed(&self) -> Programmed {
+        self.port.programmed
+    }
+
     /// Takes a bio that changes something, or a flush.
     pub(super) fn enter(&mut self, bio: Bio, token: Token) -> Result<Submit, FtlError> {
         let awaits = if bio.flags.has(Flags::PREFLUSH) || bio.op == Op::Flush {
@@ -168,8 +184,7 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
         if self.is_durable(covered, instances) {
             return Ok(Submit::Done(Done::ok(at)));
         }
-        let waiter = Waiter { token: request.token, covered, instances, since: request.since };
-        self.port.waiters.push(waiter);
+        self.wait(Waiter { token: request.token, covered, instances, since: request.since });
         Ok(Submit::Pending)
     }
 
@@ -187,9 +202,13 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
             ))));
         }
         let (token, since) = (request.token, request.since);
-        let waiter = Waiter { token, covered, instances: InstanceSet::MAX, since };
-        self.port.waiters.push(waiter);
+        self.wait(Waiter { token, covered, instances: InstanceSet::MAX, since });
         Ok(Some(Submit::Pending))
+    }
+
+    fn wait(&mut self, waiter: Waiter) {
+        self.flash.counts.flush.drained_sectors += u64::from(self.buffer.used());
+        self.port.waiters.push(waiter);
     }
 
     /// Programs what the host's pages of some instances hold, trim records included.
@@ -256,8 +275,9 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
             let (covered, instances) = (waiter.covered, waiter.instances);
             if self.is_durable(covered, instances) {
                 let Waiter { token, since, .. } = self.port.waiters.remove(index);
-                self.flash.counts.flush.waited += 1;
-                self.flash.counts.flush.total_ns += (self.flash.now - since).0;
+                let time = since..self.flash.now;
+                let last = &self.port.programmed;
+                self.flash.counts.flush.add_wait(&self.flash.media, time, last);
                 self.done.push(Completion { token, done: Done::ok(self.flash.now) });
             } else {
                 index += 1;

@@ -85,6 +85,7 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
             )?;
             if outcome.status == Status::Ok {
                 self.flash.counts.sectors.pad += u64::from(padding);
+                self.buffer.get_mut(id).began = outcome.began;
                 return Ok(outcome);
             }
             self.program_failed(instance, stream, id)?;
@@ -170,6 +171,7 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
         match event {
             EventKind::Host { instance, number, page } => {
                 self.settle(page)?;
+                self.port.note_programmed(|| self.flash.programmed(self.buffer.get(page)));
                 self.buffer.release(page);
                 self.instances[usize::from(instance)].host.flight.complete(number);
             }

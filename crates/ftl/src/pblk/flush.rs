@@ -28,6 +28,7 @@ use super::units::{Submitted, WriteUnit};
 use super::waiting::{Arrival, Waiter};
 use crate::common::l2p::MapEntry;
 use crate::common::oob::key_lba;
+use crate::common::waits::share;
 use crate::kind::OmittedRule;
 use crate::pblk::config::FlushScope;
 use nandscape_block::{Bio, Completion, Done, Lba, Op, Submit, Token};
@@ -243,11 +244,6 @@ impl<M: OpenChannel> Pblk<M> {
             }
         }
     }
-}
-
-/// `part / whole` of `ns`.
-fn share(ns: u64, part: u64, whole: u64) -> u64 {
-    if whole == 0 { 0 } else { (u128::from(ns) * u128::from(part) / u128::from(whole)) as u64 }
 }
 
 fn raise(waiter: &mut Waiter, first: u64, passed: impl Fn(u64) -> u64) {

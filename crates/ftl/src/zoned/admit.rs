@@ -1,7 +1,8 @@
 //! Writes on their way into the pages of a zone.
 //!
-//! A write needs its share of the zone's buffer before its data cross the link (NVMeVirt, `zns_write_buffer`); what
-//! does not fit waits, and with it what follows in its zone. Without a buffer everything crosses at once, and its
+//! A write needs its share of the zone's buffer before its data cross the link; what does not fit waits, and with it what
+//! follows in its zone. It enters as room is made, a one-shot page or more at a time: where all of it had to fit at once, as
+//! in NVMeVirt (`zns_write`), large writes would leave a part of the buffer unused, and so be slower than small ones. Without a buffer everything crosses at once, and its
 //! programs begin when it has arrived. Chunks come from the pools at the first write after a reset.
 
 use super::store::Store;
@@ -75,12 +76,14 @@ impl<M: OpenChannel> Store<M> {
             let part = match self.rules.sizes.buffer {
                 0 => left,
                 size => {
-                    let filling = self.zones.shape.streams * (self.zones.shape.page - 1);
-                    let part = left.min(size - filling);
-                    if self.zones.get(zone).used + part > size {
+                    let page = self.zones.shape.page;
+                    // Without a program in flight, pages that are being filled take all but this.
+                    let least = left.min(page).min(size - self.zones.shape.streams * (page - 1));
+                    let room = size - self.zones.get(zone).used;
+                    if room < least {
                         return Ok(false);
                     }
-                    part
+                    left.min(room)
                 }
             };
             let (_, link) = self.front.parts();

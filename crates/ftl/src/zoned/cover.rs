@@ -15,7 +15,7 @@ pub(super) struct Entry {
     pub(super) zone: u32,
     generation: u32,
     /// Everything before this sector.
-    end: u64,
+    pub(super) end: u64,
     /// Also that it was finished, the time with this number.
     pub(super) mark: Option<u32>,
 }

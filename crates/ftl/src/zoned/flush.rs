@@ -113,6 +113,11 @@ impl Waiters {
 impl<M: OpenChannel> ZonedFtl<M> {
     /// Has something wait until it is durable; it may be, or can never be.
     pub(super) fn wait(&mut self, waiter: Waiter) {
+        if !matches!(waiter.who, Who::Held(..)) {
+            let missing = |entry: &Entry| entry.end.saturating_sub(self.store.durable(entry.zone));
+            let missing: u64 = waiter.entries.iter().map(missing).sum();
+            self.store.counts.flush.drained_sectors += missing;
+        }
         self.waiters.all.push(waiter);
         self.store.stirred = true;
     }
@@ -193,8 +198,9 @@ impl<M: OpenChannel> ZonedFtl<M> {
         let Waiter { who, at, result, since, .. } = waiter;
         let at = self.store.no_earlier(at);
         if !matches!(who, Who::Held(..)) {
-            self.store.counts.flush.waited += 1;
-            self.store.counts.flush.total_ns += (self.store.now - since).0;
+            let last = self.store.last_programmed();
+            let (media, time) = (self.store.front.media(), since..self.store.now);
+            self.store.counts.flush.add_wait(media, time, &last);
         }
         match who {
             Who::Flush(token) => self.complete(token, Done::new(at, result.map(|()| Reply::None))),

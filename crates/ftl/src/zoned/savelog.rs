@@ -12,12 +12,13 @@
 //! are erased, the oldest first, one after the other, so that a record of a reset outlives what it hides.
 
 use super::oob::{FINISHED, KIND, RESET};
-use super::store::{After, Event, Store};
+use super::store::{After, Event, Saved, Store};
 use super::zone::{Mark, PageId, PageState};
 use crate::error::FtlError;
 use crate::kind::OmittedRule;
 use nandscape_block::SectorData;
 use nandscape_media::{Cause, OpenChannel, Outcome, Ppa, RuleError, Status, WriteCmd};
+use nandscape_rt::Nanos;
 use std::collections::BTreeMap;
 
 impl<M: OpenChannel> Store<M> {
@@ -117,7 +118,7 @@ impl<M: OpenChannel> Store<M> {
         data.resize(self.zones.shape.page as usize, SectorData::Absent);
         self.oob.set_record(self.zones.page_keys(id), self.zones.get(zone).generation);
         self.oob.note_lost(lost);
-        let Some((at, number)) = self.write_record(unit, &data)? else { return Ok(false) };
+        let Some((at, saved)) = self.write_record(unit, &data)? else { return Ok(false) };
         let page = self.zones.pages.get_mut(id);
         if page.saving == 0 {
             self.units[unit as usize].log.live.push(id);
@@ -127,7 +128,7 @@ impl<M: OpenChannel> Store<M> {
         entry.in_flight += 1;
         entry.saved_first |= index == 0;
         self.counts.own.saved_sectors += u64::from(sectors);
-        self.after(at, Event::Saved { unit, number, page: id, stamp, sectors, zone })?;
+        self.after(at, Event::Saved { saved, page: id, stamp, sectors, zone })?;
         Ok(true)
     }
 
@@ -135,18 +136,18 @@ impl<M: OpenChannel> Store<M> {
         let unit = self.zones.shape.first_unit(zone);
         let keys = vec![self.zones.shape.start_of(zone).0 as u32; self.zones.shape.page as usize];
         self.oob.set_record(keys, self.zones.get(zone).generation | RESET);
-        let Some((at, number)) = self.write_record(unit, &[])? else { return Ok(false) };
+        let Some((at, saved)) = self.write_record(unit, &[])? else { return Ok(false) };
         self.zones.get_mut(zone).resetting += 1;
-        self.after(at, Event::ResetSaved { unit, number, zone })?;
+        self.after(at, Event::ResetSaved { saved, zone })?;
         Ok(true)
     }
 
-    /// Writes the next record of a unit; when it is on media, and its number. `None` without a place for it.
+    /// Writes the next record of a unit; when it is on media. `None` without a place for it.
     fn write_record(
         &mut self,
         unit: u32,
         data: &[SectorData],
-    ) -> Result<Option<(nandscape_rt::Nanos, u64)>, FtlError> {
+    ) -> Result<Option<(Nanos, Saved)>, FtlError> {
         loop {
             let log = &self.units[unit as usize].log;
             if log.row >= self.zones.shape.rows
@@ -164,7 +165,8 @@ impl<M: OpenChannel> Store<M> {
             self.counts.sectors.pad += u64::from(self.zones.shape.page);
             if outcome.status == Status::Ok {
                 self.units[unit as usize].log.issued = number;
-                return Ok(Some((outcome.at, number)));
+                let saved = Saved { unit, number, began: outcome.began };
+                return Ok(Some((outcome.at, saved)));
             }
             self.counts.media_errors.program_failures += 1;
             self.units[unit as usize].log.row = self.zones.shape.rows;

@@ -9,6 +9,8 @@ use super::shape::Shape;
 use super::units::Unit;
 use super::zone::{PageId, Zones};
 use crate::common::events::Events;
+use crate::common::waits::Programmed;
+use crate::device::DeviceFtl;
 use crate::error::FtlError;
 use nandscape_block::zone::{ZoneId, ZoneState, ZoneTable};
 use nandscape_block::{Bio, BlockDevice, BlockError, Done, Submit, Token};
@@ -28,15 +30,24 @@ pub(super) enum After {
     Log,
 }
 
+/// A record of the save log.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Saved {
+    pub(super) unit: u32,
+    pub(super) number: u64,
+    /// When its program begins.
+    pub(super) began: Nanos,
+}
+
 /// What completes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Event {
     /// The program of a page at its place.
     Programmed { page: PageId },
     /// A record of the save log: so many sectors of a page, which may be released by then.
-    Saved { unit: u32, number: u64, page: PageId, stamp: u64, sectors: u32, zone: u32 },
+    Saved { saved: Saved, page: PageId, stamp: u64, sectors: u32, zone: u32 },
     /// The record of a zone's reset.
-    ResetSaved { unit: u32, number: u64, zone: u32 },
+    ResetSaved { saved: Saved, zone: u32 },
     /// All that a chunk held is elsewhere.
     Copied { unit: u32, chunk: u32, zone: u32 },
     /// An erase.
@@ -55,6 +66,8 @@ pub(crate) struct Store<M> {
     pub(super) oob: Oob,
     /// Number of the next record of the save log.
     pub(super) next_record: u64,
+    /// The last program that completed in a zone, or in the save log.
+    programmed: Programmed,
     pub(super) events: Events<Event>,
     pub(super) now: Nanos,
     pub(super) counts: ZonedCounts,
@@ -73,6 +86,7 @@ impl<M: OpenChannel> Store<M> {
             units: units.into_boxed_slice(),
             oob: Oob::new(shape.page),
             next_record: 1,
+            programmed: Programmed::default(),
             events: Events::default(),
             counts: ZonedCounts::default(),
             stirred: false,
@@ -107,22 +121,42 @@ impl<M: OpenChannel> Store<M> {
 
     pub(super) fn completed(&mut self, event: Event) -> Result<(), FtlError> {
         match event {
-            Event::Programmed { page } => self.programmed(page),
-            Event::Saved { unit, number, page, stamp, sectors, zone } => {
+            Event::Programmed { page } => {
+                let (unit, of) = (self.zones.unit_of_page(page), self.zones.pages.get(page));
+                self.note_programmed(unit, of.began, of.filled());
+                self.programmed(page)
+            }
+            Event::Saved { saved, page, stamp, sectors, zone } => {
                 let kept = self.zones.pages.get_mut(page);
                 if kept.stamp == stamp {
                     kept.saved = kept.saved.max(sectors);
                 }
                 self.zones.get_mut(zone).in_flight -= 1;
-                self.record_completed(unit, number)
+                self.note_programmed(saved.unit, saved.began, sectors);
+                self.record_completed(saved.unit, saved.number)
             }
-            Event::ResetSaved { unit, number, zone } => {
+            Event::ResetSaved { saved, zone } => {
                 self.zones.get_mut(zone).resetting -= 1;
-                self.record_completed(unit, number)
+                self.note_programmed(saved.unit, saved.began, 0);
+                self.record_completed(saved.unit, saved.number)
             }
             Event::Copied { unit, chunk, zone } => self.erase(unit, chunk, After::Retired(zone)),
             Event::Erased { unit, chunk, ok, after } => self.erased(unit, chunk, ok, after),
         }
+    }
+
+    /// A program of so many sectors completed, for which something may wait.
+    #[inline]
+    const fn note_programmed(&mut self, unit: u32, began: Nanos, filled: u32) {
+        let sectors = self.zones.shape.page;
+        self.programmed =
+            Programmed { unit, began, ended: self.now, sectors, padding: sectors - filled };
+    }
+
+    /// The last program that completed, in zones or in the page-mapped region.
+    pub(super) fn last_programmed(&self) -> Programmed {
+        let of_pages = self.front.pages().map(DeviceFtl::programmed).unwrap_or_default();
+        if of_pages.ended > self.programmed.ended { of_pages } else { self.programmed }
     }
 
     /// An error at once.

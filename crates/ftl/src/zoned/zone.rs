@@ -48,6 +48,8 @@ pub(super) struct Page {
     pub(super) saving: u32,
     /// When all of its content is there.
     pub(super) ready: Nanos,
+    /// When its unit begins its program.
+    pub(super) began: Nanos,
     /// Content of the sectors that are in it.
     pub(super) data: Vec<SectorData>,
     /// Those whose content was lost before it was copied, a bit each.

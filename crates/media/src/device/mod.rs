@@ -20,7 +20,7 @@ use crate::command::{
     Cause, ChunkInfo, ChunkState, Crossing, DataOut, Fault, KEY_EMPTY, Kind, Oob, OpenChannel,
     Outcome, RuleError, Status, WriteCmd,
 };
-use crate::geometry::{ChunkId, Geometry, Ppa};
+use crate::geometry::{ChunkId, Geometry, Ppa, UnitId};
 use crate::inflight::{Change, InFlight, Queue};
 use crate::nand::{Action, Command, Log, NandTiming, Schedule};
 use crate::rules::{ChunkTable, Place};
@@ -29,6 +29,7 @@ use nandscape_block::SectorData;
 use nandscape_rt::Nanos;
 use std::collections::BTreeSet;
 use std::mem::take;
+use std::ops::Range;
 
 /// A virtual open-channel SSD.
 #[derive(Clone, Debug)]
@@ -126,25 +127,26 @@ impl<S: Store> Media<S> {
         self.schedule.end_log()
     }
 
-    /// Logs the command whose time was reserved last.
+    /// Logs the command whose time was reserved last, and which [`OpenChannel::set_cause`] was for.
     #[inline]
     fn log(&mut self, action: Action, place: Place, sectors: u32, submitted: Nanos, end: Outcome) {
+        let cause = take(&mut self.cause);
         if self.schedule.log_mut().is_some() {
-            self.log_command(action, place, sectors, submitted, end);
+            self.log_command(cause, action, place, sectors, submitted, end);
         }
     }
 
     #[cold]
     fn log_command(
         &mut self,
+        cause: Cause,
         action: Action,
         place: Place,
         sectors: u32,
         submitted: Nanos,
-        Outcome { at: done, status }: Outcome,
+        Outcome { at: done, status, .. }: Outcome,
     ) {
         let (chunk, sector) = (self.chunks.chunk_of(place.row), place.sector);
-        let cause = take(&mut self.cause);
         if let Some(log) = self.schedule.log_mut() {
             let command =
                 Command { action, chunk, sector, sectors, cause, submitted, done, status };
@@ -205,8 +207,8 @@ impl<S: Store> Media<S> {
     fn fail_program(&mut self, now: Nanos, ready: Nanos, place: Place, sectors: u32) -> Outcome {
         self.chunks.row_mut(place.row).failing = true;
         self.chunks.set_wp(place, place.sector);
-        let at = self.schedule.program(now, ready, place.unit, sectors).done;
-        Outcome { at, status: Status::ProgramFailed }
+        let reserved = self.schedule.program(now, ready, place.unit, sectors);
+        reserved.outcome(Status::ProgramFailed)
     }
 
     /// The erase fails, after its time: the chunk is offline.
@@ -214,8 +216,7 @@ impl<S: Store> Media<S> {
     fn fail_erase(&mut self, now: Nanos, ready: Nanos, place: Place) -> Outcome {
         self.chunks.set_state(place, ChunkState::Offline);
         self.forget(place.row);
-        let at = self.schedule.erase(now, ready, place.unit).done;
-        Outcome { at, status: Status::EraseFailed }
+        self.schedule.erase(now, ready, place.unit).outcome(Status::EraseFailed)
     }
 
     /// Whether a chunk's erase fails: armed, after a failed program, or worn out.
@@ -291,6 +292,7 @@ impl<S: Store> OpenChannel for Media<S> {
             self.forget(row);
         }
         let action = Action::Program(cmd.kind);
+        self.schedule.set_collects(self.cause.is_collection());
         if take(&mut self.program_fault) {
             let outcome = self.fail_program(now, ready, place, sectors);
             self.log(action, place, sectors, now, outcome);
@@ -306,7 +308,7 @@ impl<S: Store> OpenChannel for Media<S> {
             let (start, done) = (reserved.start, reserved.done);
             self.queues[unit as usize].push(InFlight { start, done, row, change });
         }
-        let outcome = Outcome { at: reserved.done, status: Status::Ok };
+        let outcome = reserved.outcome(Status::Ok);
         self.log(action, place, sectors, now, outcome);
         Ok(outcome)
     }
@@ -342,9 +344,10 @@ impl<S: Store> OpenChannel for Media<S> {
         }
         let readable = self.all_readable(at, sectors) && self.store.check(at, sectors).is_ok();
         let range = place.sector..place.sector + sectors;
-        let at = self.schedule.read(now, ready, place.unit, range, out);
+        self.schedule.set_collects(self.cause.is_collection());
+        let reserved = self.schedule.read(now, ready, place.unit, range, out);
         let status = if readable { Status::Ok } else { Status::Uncorrectable };
-        let outcome = Outcome { at, status };
+        let outcome = reserved.outcome(status);
         self.log(Action::Read, place, sectors, now, outcome);
         Ok(outcome)
     }
@@ -381,7 +384,7 @@ impl<S: Store> OpenChannel for Media<S> {
         } else {
             self.forget(row);
         }
-        let outcome = Outcome { at: done, status: Status::Ok };
+        let outcome = reserved.outcome(Status::Ok);
         self.log(Action::Erase, place, written, now, outcome);
         Ok(outcome)
     }
@@ -437,6 +440,10 @@ impl<S: Store> OpenChannel for Media<S> {
     #[inline]
     fn set_cause(&mut self, cause: Cause) {
         self.cause = cause;
+    }
+
+    fn collection_time(&self, unit: UnitId, time: Range<Nanos>) -> Nanos {
+        self.schedule.collection_time(unit.0, time)
     }
 
     #[inline]

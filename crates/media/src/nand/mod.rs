@@ -9,6 +9,7 @@
 //! Integer arithmetic only.
 
 mod calendar;
+mod collections;
 pub(crate) mod lane;
 mod log;
 pub(crate) mod presets;

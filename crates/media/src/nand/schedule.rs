@@ -8,10 +8,11 @@
 //! Model: NVMeVirt (FAST '23), `ssd_advance_nand`.
 
 use super::calendar::{Calendar, Operation};
+use super::collections::Collections;
 use super::lane::{Lane, TransferCost};
 use super::log::{Log, Resource};
 use super::{NandTiming, ReadPriority};
-use crate::command::{Crossing, DataOut};
+use crate::command::{Crossing, DataOut, Outcome, Status};
 use nandscape_block::SECTOR_BYTES;
 use nandscape_rt::Nanos;
 use std::mem::take;
@@ -24,6 +25,14 @@ pub(crate) struct Reserved {
     pub(crate) start: Nanos,
     /// When the command completes.
     pub(crate) done: Nanos,
+}
+
+impl Reserved {
+    /// The end of the command.
+    #[inline]
+    pub(crate) const fn outcome(self, status: Status) -> Outcome {
+        Outcome { began: self.start, at: self.done, status }
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -173,6 +182,10 @@ pub(crate) struct Schedule {
     calendars: Vec<Calendar>,
     /// How much longer the next command takes.
     delay_ns: u64,
+    /// Whether the next command is for collection alone.
+    collects: bool,
+    /// One a unit.
+    collections: Vec<Collections>,
     log: Option<Box<Log>>,
 }
 
@@ -187,6 +200,8 @@ impl Schedule {
             programmed_sectors: 0,
             calendars: calendars(&timing, units),
             delay_ns: 0,
+            collects: false,
+            collections: vec![Collections::NONE; units as usize],
             log: None,
         }
     }
@@ -199,6 +214,17 @@ impl Schedule {
     /// Makes the next command keep its unit busy for so much longer.
     pub(crate) fn delay_next(&mut self, by: Nanos) {
         self.delay_ns = by.0.min(NandTiming::NS_MAX);
+    }
+
+    /// Says whether the next program or read is for collection alone.
+    #[inline]
+    pub(crate) const fn set_collects(&mut self, collects: bool) {
+        self.collects = collects;
+    }
+
+    /// How long of a time a unit erased, or read and programmed for collection.
+    pub(crate) fn collection_time(&self, unit: u32, time: Range<Nanos>) -> Nanos {
+        self.collections[unit as usize].within(time)
     }
 
     /// Other parameters from now on, on a device at rest.
@@ -219,6 +245,7 @@ impl Schedule {
             channel.reset_reservations(placing);
         }
         self.calendars.iter_mut().for_each(Calendar::reset_reservations);
+        self.collections.fill(Collections::NONE);
     }
 
     /// Reserves a program of `sectors` sectors, submitted at `now`, that begins at `ready` or later.
@@ -245,6 +272,9 @@ impl Schedule {
         let moved = crossed + costs.timing.channel_sector_ns * u64::from(sectors);
         let done = moved + unit.scaled(costs.program_ns(sectors)) + delay_ns;
         unit.end(start, done);
+        if take(&mut self.collects) {
+            self.collections[number as usize].push(start, done);
+        }
         if self.log.is_some() {
             let on = Resource::Channel(unit.channel);
             let command = Log::number(&self.log);
@@ -256,7 +286,7 @@ impl Schedule {
     }
 
     /// Reserves a read of the sectors `first..end` of a chunk, submitted at `now`, that begins at
-    /// `ready` or later and whose pieces go to `out`. When the last piece has arrived.
+    /// `ready` or later and whose pieces go to `out`: complete when the last piece has arrived.
     #[inline]
     pub(crate) fn read(
         &mut self,
@@ -265,13 +295,14 @@ impl Schedule {
         unit: u32,
         Range { start: first, end }: Range<u32>,
         out: &mut impl DataOut,
-    ) -> Nanos {
+    ) -> Reserved {
         let delay_ns = take(&mut self.delay_ns);
         let costs = &self.costs;
         let number = unit as usize;
         let unit = &mut self.units[number];
         if costs.instant && delay_ns == 0 && out.is_instant() {
-            return Nanos(unit.begin(ready.0));
+            let start = Nanos(unit.begin(ready.0));
+            return Reserved { start, done: start };
         }
         let channel = &mut self.channels[unit.channel as usize];
         let start = match self.calendars.get_mut(number) {
@@ -301,12 +332,15 @@ impl Schedule {
             }
         }
         unit.end(start, on_unit);
+        if take(&mut self.collects) {
+            self.collections[number].push(start, on_unit);
+        }
         Log::note(&mut self.log, command, Resource::Unit(number as u32), (start, on_unit));
         if let Some(calendar) = self.calendars.get_mut(number) {
             unit.free = calendar.end_read(on_unit);
             unit.busy_ns += calendar.take_suspended_ns();
         }
-        Nanos(done)
+        Reserved { start: Nanos(start), done: Nanos(done) }
     }
 
     /// Reserves an erase, submitted at `now`, that begins at `ready` or later.
@@ -321,6 +355,7 @@ impl Schedule {
         }
         let done = start + unit.scaled(timing.erase_ns) + delay_ns;
         unit.end(start, done);
+        self.collections[number as usize].push(start, done);
         let suspending = (timing.erase_suspensions(), timing.erase_suspend_ns);
         self.operation(now, number, (start, done), suspending)
     }

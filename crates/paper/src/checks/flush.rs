@@ -14,9 +14,8 @@ const ROUNDING: f64 = 1e-6;
 const LATENCIES: [(&str, &str); 4] =
     [("read", "clat_ns"), ("write", "clat_ns"), ("trim", "clat_ns"), ("sync", "lat_ns")];
 
-/// Where the time of flushes went adds up to it, exactly. An SSD does not say where it went: only pblk has buffers that do.
+/// Where the time of flushes went adds up to it, exactly.
 pub(super) fn parts(facts: &Facts<'_>) -> Finding {
-    facts.at("/buffers")?;
     let total = facts.count("/flush/total_ns")?;
     let part = |name: &&str| facts.count(&format!("/flush/{name}"));
     let parts: u64 = PARTS.iter().map(part).sum::<Option<u64>>()?;

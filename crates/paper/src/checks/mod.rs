@@ -318,6 +318,7 @@ mod tests {
             ("user rate", "/waf/media", false),
             ("link rate", "/writes/sectors", true),
             ("link rate", "/reads/sectors", true),
+            ("flush", "/flush/padding_ns", true),
             ("upcalls", "/coupled/upcalls", true),
             ("upcalls", "/coupled/sent", true),
             ("record memory", "/coupled/open", true),
@@ -343,14 +344,6 @@ mod tests {
             assert!(matches!(look("no cleaning", &on(kind)), Some(Err(_))), "{kind}");
         }
         assert_eq!(look("no cleaning", &on("device")), None);
-    }
-
-    /// Flushes of pblk have parts, those of an SSD a total alone.
-    #[test]
-    fn flushes_of_ssds_have_no_parts() {
-        let flushes = |ours: &mut Value| ours["flush"]["total_ns"] = json!(7);
-        assert_eq!(look("flush", &changed(SOUND[1], flushes)), None);
-        assert!(matches!(look("flush", &changed(SOUND[0], flushes)), Some(Err(_))));
     }
 
     /// Two addresses of every open record lie in memory, to the byte; an upcall has a page of records at most.

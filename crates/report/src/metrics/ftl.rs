@@ -113,7 +113,7 @@ pub(super) static BUFFERS: Group = Group {
 pub(super) static FLUSH: Group = Group {
     name: "flush",
     prefix: "flush",
-    when: "always; an SSD reports only the total time",
+    when: "always",
     derived: false,
     metrics: &[
         metric("waited", "count", "device flushes that waited for sectors to become durable"),
@@ -131,9 +131,15 @@ pub(super) static FLUSH: Group = Group {
         metric(
             "queue_ns",
             "ns",
-            "part of `total_ns`: waiting for earlier user sectors to be programmed",
+            "part of `total_ns`: waiting for earlier user sectors to be programmed; on an SSD for \
+             whatever was neither collection nor the last program",
         ),
-        metric("gc_ns", "ns", "part of `total_ns`: waiting for GC copies to be programmed"),
+        metric(
+            "gc_ns",
+            "ns",
+            "part of `total_ns`: waiting for GC copies to be programmed; on an SSD while the die of \
+             the last program read, programmed or erased for collection",
+        ),
         metric("padding_ns", "ns", "part of `total_ns`: the padding's share of the last program"),
         metric("program_ns", "ns", "part of `total_ns`: the rest of the last program"),
     ],

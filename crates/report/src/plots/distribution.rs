@@ -83,8 +83,8 @@ fn percentiles(key: &str, name: &str, rows: Vec<Value>) -> Option<Plot> {
 
 /// Parts of a flush's time: key and name.
 const PARTS: [(&str, &str); 4] = [
-    ("queue_ns", "waiting for user data"),
-    ("gc_ns", "waiting for GC copies"),
+    ("queue_ns", "waiting for other I/O"),
+    ("gc_ns", "waiting for GC and erases"),
     ("padding_ns", "programming padding"),
     ("program_ns", "programming data"),
 ];

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 const SECTORS: u64 = 65_536;
 
 /// The files that need more than that: 256 GiB, for the first second of virtual time.
-const LARGE_FILES: [&str; 2] = ["f2fs-memory.fio", "zones-beside.fio"];
+const LARGE_FILES: [&str; 3] = ["bursts.fio", "f2fs-memory.fio", "zones-beside.fio"];
 const LARGE_SECTORS: u64 = 1 << 26;
 const LARGE_UNTIL: Nanos = Nanos::from_secs(1);
 

@@ -11,12 +11,14 @@ mod spare;
 mod theory;
 mod timing;
 
-use driver::{Driver, GEOMETRY, config, holds, large_units, power_safe};
+use driver::{Driver, GEOMETRY, config, holds, keep_busy, large_units, power_safe};
 use load::Load;
 use nandscape_block::{Bio, Flags, Lba, Payload, Reply, Tag};
 use nandscape_ftl::device::config::{BufferConfig, Config, Victim};
 use nandscape_ftl::{Detail, DeviceFtl, Ftl, FtlError, FtlRun, OmittedRule};
 use nandscape_media::{Faults, Geometry, LinkTiming};
+use nandscape_rt::Stream;
+use std::cell::RefCell;
 
 fn survives(timing: &str, config: Config) -> Load {
     let mut load = Load::new(Driver::new(timing, config), 7).run(30_000);
@@ -119,6 +121,38 @@ fn omitted_rules_are_noticed() {
         });
         assert!(lost, "{rule:?}");
     }
+}
+
+/// What waited for durability is explained to the nanosecond: what was ahead of the last program, and that program. A
+/// flush of one sector on an idle device waits for nothing but its own page.
+#[test]
+fn the_parts_of_flush_time_add_up() {
+    let parts = |driver: &Driver| {
+        let flush = driver.ftl.report().flush;
+        assert_eq!(
+            flush.queue_ns + flush.gc_ns + flush.padding_ns + flush.program_ns,
+            flush.total_ns
+        );
+        flush
+    };
+    let mut driver = Driver::new("nvmevirt-970pro", config());
+    let page = u64::from(GEOMETRY.ws_opt);
+    driver.write(0, 1, Flags::NONE);
+    driver.settle();
+    driver.flush();
+    let flush = parts(&driver);
+    assert_eq!((flush.waited, flush.drained_sectors, flush.queue_ns, flush.gc_ns), (1, 1, 0, 0));
+    assert_eq!(flush.padding_ns, flush.total_ns * (page - 1) / page);
+    // Many writes in flight, some of which wait for durability, on a full device.
+    let (sectors, rng) = (driver.sectors(), RefCell::new(Stream::new(1, "flush")));
+    keep_busy(&mut driver, 16, 4 * sectors, |number| {
+        let flags = if number % 8 == 0 { Flags::FUA } else { Flags::NONE };
+        let lba = if number < sectors { number } else { rng.borrow_mut().below(sectors) };
+        Bio { flags, ..Bio::write(Lba(lba), 1, Payload::Run(Tag::new(1))) }
+    });
+    let (flush, gc) = (parts(&driver), driver.ftl.report().gc);
+    assert!(gc.victims > 20 && flush.waited > sectors / 4, "{flush:?}");
+    assert!(flush.queue_ns > 0 && flush.gc_ns > 0 && flush.program_ns > 0, "{flush:?}");
 }
 
 /// A flush of a power-safe buffer programs nothing; of a volatile one it pads each page that is being filled.

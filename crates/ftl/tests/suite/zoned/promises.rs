@@ -31,6 +31,21 @@ fn a_power_safe_buffer_needs_no_flush() {
     assert_eq!(read(Some(OmittedRule::BufferSave)), Ok(Reply::Data(Payload::Run(Tag::ZERO))));
 }
 
+/// A flush of a page that is partly filled is the program of its record in the save log, most of which is padding.
+#[test]
+fn the_parts_of_flush_time_add_up() {
+    let mut driver = driver(None);
+    driver.write(0, 1, Flags::NONE);
+    driver.settle();
+    driver.flush();
+    let flush = driver.ftl.report().flush;
+    let page = u64::from(GEOMETRY.ws_opt);
+    assert_eq!((flush.waited, flush.drained_sectors, flush.queue_ns, flush.gc_ns), (1, 1, 0, 0));
+    assert!(flush.total_ns > 0);
+    assert_eq!(flush.padding_ns, flush.total_ns * (page - 1) / page);
+    assert_eq!(flush.padding_ns + flush.program_ns, flush.total_ns);
+}
+
 /// Serves a zone management command.
 fn act(driver: &mut Driver, action: ZoneAction) {
     let bio = Bio { op: Op::Zone(ZONE, action), ..Bio::flush() };
