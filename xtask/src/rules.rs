@@ -1,5 +1,6 @@
 //! What campaigns need to find each safety rule missing: `nandscape crash --omit RULE` until the first seed that is
-//! caught, as a Markdown table. Rules that no campaign finds within the limits have a test that violates them ([`STAGED`]).
+//! caught, as a Markdown table. Rules that no campaign finds within the limits have a test that violates them ([`STAGED`]):
+//! for these no campaign runs, and the table names the test.
 
 mod score;
 
@@ -17,14 +18,14 @@ struct Group {
     rules: &'static [&'static str],
 }
 
-const NOTHING: &str = "not found";
-
 /// Rules that campaigns do not find within their limits, and the test of the gate that violates each: it takes states that no
-/// load comes to.
-const STAGED: [(&str, &str); 10] = [
+/// load comes to, or hardly ever. A campaign would run to its limits and find nothing.
+const STAGED: [(&str, &str); 12] = [
     ("completion-durable", "ftl suite coupled::rules"),
     ("offered-merge", "ftl suite coupled::rules"),
+    ("append-orphan", "fs ext4 an_append_without_its_length_does_not_show"),
     ("record-place", "fs ext4 posix::rules"),
+    ("moved-flush", "fs f2fs an_fsync_leads_to_no_page"),
     ("gcj-reuse", "fs f2fs journal_blocks_come_between_moves_and_reuse"),
     ("gcj-settle", "fs f2fs journal_blocks_come_between_moves_and_reuse"),
     ("gcj-chain-nodes", "fs f2fs journal_blocks_come_between_moves_and_reuse"),
@@ -301,6 +302,11 @@ struct Found {
     what: String,
 }
 
+/// The test that stands in for a campaign.
+fn staged_test(rule: &str) -> Option<&'static str> {
+    STAGED.iter().find(|(staged, _)| *staged == rule).map(|(_, test)| *test)
+}
+
 /// Prints the table, and returns whether every rule was found missing, or has a test.
 ///
 /// # Errors
@@ -310,39 +316,36 @@ pub(crate) fn run(repository: &Repository, options: &Options) -> Result<bool, St
         Some(binary) => binary.clone(),
         None => repository.root().join(repository.checked_binary()?),
     };
-    let (mut found_missing, mut staged, mut rules_run) = (0, 0, 0);
     let of_group = |group: &'static Group| group.rules.iter().map(|name| (group.args, *name));
     let groups = GROUPS.iter().filter(|group| group.args.contains(&options.only));
     let rules = groups.flat_map(of_group);
     if options.shrink {
-        return score::run(&binary, repository.root(), rules, options);
+        let by_campaign = rules.filter(|(_, name)| staged_test(name).is_none());
+        return score::run(&binary, repository.root(), by_campaign, options);
     }
     println!("| Rule left out | Campaign | Seeds | Cuts | What was noticed |");
     println!("|---|---|---|---|---|");
+    let (mut all, mut found_missing, mut staged) = (0, 0, 0);
     for (args, name) in rules {
-        let end = first_violation(&binary, repository.root(), name, args, options)?;
-        rules_run += 1;
-        let test = STAGED.iter().find(|(rule, _)| *rule == name).map(|(_, test)| *test);
-        let not_found = |within: String| {
-            let test = test.map_or_else(String::new, |test| format!("in the test {test}"));
-            format!("{NOTHING}{within} | | {test}")
-        };
-        let last = match end {
-            End::Found(Found { seeds, cuts, what }) => {
-                found_missing += 1;
-                format!("{seeds} | {cuts} | {what}")
+        all += 1;
+        let last = if let Some(test) = staged_test(name) {
+            staged += 1;
+            format!("not run | | checked by the test {test}")
+        } else {
+            match first_violation(&binary, repository.root(), name, args, options)? {
+                End::Found(Found { seeds, cuts, what }) => {
+                    found_missing += 1;
+                    format!("{seeds} | {cuts} | {what}")
+                }
+                End::NotFound => "not found | | ".to_owned(),
+                End::OutOfTime => format!("not found in {} s | | ", options.seconds),
             }
-            End::NotFound => not_found(String::new()),
-            End::OutOfTime => not_found(format!(" in {} s", options.seconds)),
         };
-        staged += u32::from(last.starts_with(NOTHING) && test.is_some());
         let campaign = format!("crash {args}");
         println!("| `{name}` | `{}` | {last} |", campaign.trim_end());
     }
-    println!(
-        "\n{found_missing} of {rules_run} safety rules were found missing; {staged} of the others have a test"
-    );
-    Ok(found_missing + staged == rules_run)
+    println!("\n{found_missing} of {all} safety rules were found missing; {staged} have a test");
+    Ok(found_missing + staged == all)
 }
 
 /// The first seed in which a rule is missed, and the power cuts up to there. A campaign ends there, or when its time is over.

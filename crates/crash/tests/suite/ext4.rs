@@ -14,7 +14,7 @@ const BROKEN: [OmittedRule; 4] = [
     OmittedRule::MissingRevoke,
     OmittedRule::MissingBarrier,
 ];
-/// Rules that a few seeds do not miss: `cargo xtask rules` says how many each needs.
+/// Rules that a few seeds do not miss: `cargo xtask rules` says how many each needs, or which test violates it.
 const RARE: [OmittedRule; 12] = [
     OmittedRule::TailFua,
     OmittedRule::BarrierSent,
