@@ -548,6 +548,27 @@ mod tests {
         }
     }
 
+    /// A line whose data are being moved is in a snapshot: what was not moved yet is nowhere else.
+    #[test]
+    fn lines_that_are_being_moved_are_in_a_snapshot() {
+        let mut ftl = coupled();
+        let line_sectors = u64::from(ftl.rules.sizes.line_sectors);
+        let (mut done, most) = (Vec::new(), ftl.rules.sizes.lines);
+        for number in 0..2 {
+            let start = ftl.rules.space.start(0).plus(number * line_sectors);
+            let write = Bio::write(start, 28, Payload::Run(Tag::new(1)));
+            ftl.submit(ftl.flash.now, write, Token(number));
+            while let Some(at) = ftl.next_event() {
+                ftl.advance(at, &mut done);
+            }
+        }
+        assert_eq!(ftl.make_free(0, most), Ok(false));
+        let victim = ftl.gc.copying().next().expect("more than may be on its way at once");
+        let CoupledFtl { flash, lines, records, persist, .. } = &ftl;
+        let snapshot = persist.snapshot(1, &flash.zones.store, lines, records);
+        assert!(snapshot.lines.iter().any(|saved| saved.line == victim));
+    }
+
     /// The head of a snapshot is written when what it says is durable, in the lines as well.
     #[test]
     fn lines_are_durable_before_the_snapshot_counts() {
