@@ -113,8 +113,6 @@ pub enum Status {
 /// End of a command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Outcome {
-    /// When its unit begins it.
-    pub began: Nanos,
     /// When it completes.
     pub at: Nanos,
     /// How.
@@ -312,6 +310,11 @@ pub trait OpenChannel {
     /// anything completes.
     #[inline]
     fn set_cause(&mut self, _cause: Cause) {}
+
+    /// When the unit of the command that was accepted last begins it.
+    fn begins(&self) -> Nanos {
+        Nanos::ZERO
+    }
 
     /// How long of a time a unit erased, or read and programmed for garbage collection alone. What it did before the
     /// last commands of this kind that it remembers counts as if it had gone on like that.

@@ -149,6 +149,11 @@ impl<L: Layer> OpenChannel for L {
         self.inner_mut().set_cause(cause);
     }
 
+    #[inline]
+    fn begins(&self) -> Nanos {
+        self.inner().begins()
+    }
+
     fn collection_time(&self, unit: UnitId, time: Range<Nanos>) -> Nanos {
         self.inner().collection_time(unit, time)
     }

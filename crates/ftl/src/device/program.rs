@@ -85,7 +85,7 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
             )?;
             if outcome.status == Status::Ok {
                 self.flash.counts.sectors.pad += u64::from(padding);
-                self.buffer.get_mut(id).began = outcome.began;
+                self.buffer.get_mut(id).began = self.flash.media.begins();
                 return Ok(outcome);
             }
             self.program_failed(instance, stream, id)?;

@@ -30,8 +30,9 @@ impl<M: OpenChannel> Store<M> {
             if outcome.status == Status::Ok {
                 self.counts.sectors.pad += u64::from(self.zones.shape.page - filled);
                 self.zones.in_use += u64::from(self.zones.shape.page);
+                let began = self.front.media().begins();
                 let page = self.zones.pages.get_mut(id);
-                (page.state, page.began) = (PageState::InFlight, outcome.began);
+                (page.state, page.began) = (PageState::InFlight, began);
                 self.zones.get_mut(zone).in_flight += 1;
                 self.after(outcome.at, Event::Programmed { page: id })?;
                 return Ok(outcome.at);

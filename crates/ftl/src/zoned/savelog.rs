@@ -165,7 +165,7 @@ impl<M: OpenChannel> Store<M> {
             self.counts.sectors.pad += u64::from(self.zones.shape.page);
             if outcome.status == Status::Ok {
                 self.units[unit as usize].log.issued = number;
-                let saved = Saved { unit, number, began: outcome.began };
+                let saved = Saved { unit, number, began: self.front.media().begins() };
                 return Ok(Some((outcome.at, saved)));
             }
             self.counts.media_errors.program_failures += 1;

@@ -144,7 +144,7 @@ impl<S: Store> Media<S> {
         place: Place,
         sectors: u32,
         submitted: Nanos,
-        Outcome { at: done, status, .. }: Outcome,
+        Outcome { at: done, status }: Outcome,
     ) {
         let (chunk, sector) = (self.chunks.chunk_of(place.row), place.sector);
         if let Some(log) = self.schedule.log_mut() {
@@ -207,8 +207,8 @@ impl<S: Store> Media<S> {
     fn fail_program(&mut self, now: Nanos, ready: Nanos, place: Place, sectors: u32) -> Outcome {
         self.chunks.row_mut(place.row).failing = true;
         self.chunks.set_wp(place, place.sector);
-        let reserved = self.schedule.program(now, ready, place.unit, sectors);
-        reserved.outcome(Status::ProgramFailed)
+        let at = self.schedule.program(now, ready, place.unit, sectors).done;
+        Outcome { at, status: Status::ProgramFailed }
     }
 
     /// The erase fails, after its time: the chunk is offline.
@@ -216,7 +216,8 @@ impl<S: Store> Media<S> {
     fn fail_erase(&mut self, now: Nanos, ready: Nanos, place: Place) -> Outcome {
         self.chunks.set_state(place, ChunkState::Offline);
         self.forget(place.row);
-        self.schedule.erase(now, ready, place.unit).outcome(Status::EraseFailed)
+        let at = self.schedule.erase(now, ready, place.unit).done;
+        Outcome { at, status: Status::EraseFailed }
     }
 
     /// Whether a chunk's erase fails: armed, after a failed program, or worn out.
@@ -292,7 +293,6 @@ impl<S: Store> OpenChannel for Media<S> {
             self.forget(row);
         }
         let action = Action::Program(cmd.kind);
-        self.schedule.set_collects(self.cause.is_collection());
         if take(&mut self.program_fault) {
             let outcome = self.fail_program(now, ready, place, sectors);
             self.log(action, place, sectors, now, outcome);
@@ -308,7 +308,10 @@ impl<S: Store> OpenChannel for Media<S> {
             let (start, done) = (reserved.start, reserved.done);
             self.queues[unit as usize].push(InFlight { start, done, row, change });
         }
-        let outcome = reserved.outcome(Status::Ok);
+        if self.cause.is_collection() {
+            self.schedule.note_collection(unit);
+        }
+        let outcome = Outcome { at: reserved.done, status: Status::Ok };
         self.log(action, place, sectors, now, outcome);
         Ok(outcome)
     }
@@ -344,10 +347,12 @@ impl<S: Store> OpenChannel for Media<S> {
         }
         let readable = self.all_readable(at, sectors) && self.store.check(at, sectors).is_ok();
         let range = place.sector..place.sector + sectors;
-        self.schedule.set_collects(self.cause.is_collection());
-        let reserved = self.schedule.read(now, ready, place.unit, range, out);
+        let at = self.schedule.read(now, ready, place.unit, range, out);
+        if self.cause.is_collection() {
+            self.schedule.note_collection(place.unit);
+        }
         let status = if readable { Status::Ok } else { Status::Uncorrectable };
-        let outcome = reserved.outcome(status);
+        let outcome = Outcome { at, status };
         self.log(Action::Read, place, sectors, now, outcome);
         Ok(outcome)
     }
@@ -384,7 +389,7 @@ impl<S: Store> OpenChannel for Media<S> {
         } else {
             self.forget(row);
         }
-        let outcome = reserved.outcome(Status::Ok);
+        let outcome = Outcome { at: done, status: Status::Ok };
         self.log(Action::Erase, place, written, now, outcome);
         Ok(outcome)
     }
@@ -440,6 +445,11 @@ impl<S: Store> OpenChannel for Media<S> {
     #[inline]
     fn set_cause(&mut self, cause: Cause) {
         self.cause = cause;
+    }
+
+    #[inline]
+    fn begins(&self) -> Nanos {
+        self.schedule.begins()
     }
 
     fn collection_time(&self, unit: UnitId, time: Range<Nanos>) -> Nanos {

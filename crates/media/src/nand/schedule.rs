@@ -12,7 +12,7 @@ use super::collections::Collections;
 use super::lane::{Lane, TransferCost};
 use super::log::{Log, Resource};
 use super::{NandTiming, ReadPriority};
-use crate::command::{Crossing, DataOut, Outcome, Status};
+use crate::command::{Crossing, DataOut};
 use nandscape_block::SECTOR_BYTES;
 use nandscape_rt::Nanos;
 use std::mem::take;
@@ -25,14 +25,6 @@ pub(crate) struct Reserved {
     pub(crate) start: Nanos,
     /// When the command completes.
     pub(crate) done: Nanos,
-}
-
-impl Reserved {
-    /// The end of the command.
-    #[inline]
-    pub(crate) const fn outcome(self, status: Status) -> Outcome {
-        Outcome { began: self.start, at: self.done, status }
-    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -182,8 +174,8 @@ pub(crate) struct Schedule {
     calendars: Vec<Calendar>,
     /// How much longer the next command takes.
     delay_ns: u64,
-    /// Whether the next command is for collection alone.
-    collects: bool,
+    /// When its unit begins the last command.
+    begins: Nanos,
     /// One a unit.
     collections: Vec<Collections>,
     log: Option<Box<Log>>,
@@ -200,7 +192,7 @@ impl Schedule {
             programmed_sectors: 0,
             calendars: calendars(&timing, units),
             delay_ns: 0,
-            collects: false,
+            begins: Nanos::ZERO,
             collections: vec![Collections::NONE; units as usize],
             log: None,
         }
@@ -216,10 +208,16 @@ impl Schedule {
         self.delay_ns = by.0.min(NandTiming::NS_MAX);
     }
 
-    /// Says whether the next program or read is for collection alone.
+    /// When its unit begins the last command.
+    pub(crate) const fn begins(&self) -> Nanos {
+        self.begins
+    }
+
+    /// The last command, of this unit, was for collection.
     #[inline]
-    pub(crate) const fn set_collects(&mut self, collects: bool) {
-        self.collects = collects;
+    pub(crate) fn note_collection(&mut self, unit: u32) {
+        let end = self.units[unit as usize].free;
+        self.collections[unit as usize].push(self.begins.0, end);
     }
 
     /// How long of a time a unit erased, or read and programmed for collection.
@@ -263,6 +261,7 @@ impl Schedule {
         let number = unit;
         let unit = &mut self.units[unit as usize];
         let start = unit.begin(ready.0);
+        self.begins = Nanos(start);
         if costs.instant && delay_ns == 0 {
             return unit.take_no_time(start);
         }
@@ -272,9 +271,6 @@ impl Schedule {
         let moved = crossed + costs.timing.channel_sector_ns * u64::from(sectors);
         let done = moved + unit.scaled(costs.program_ns(sectors)) + delay_ns;
         unit.end(start, done);
-        if take(&mut self.collects) {
-            self.collections[number as usize].push(start, done);
-        }
         if self.log.is_some() {
             let on = Resource::Channel(unit.channel);
             let command = Log::number(&self.log);
@@ -286,7 +282,7 @@ impl Schedule {
     }
 
     /// Reserves a read of the sectors `first..end` of a chunk, submitted at `now`, that begins at
-    /// `ready` or later and whose pieces go to `out`: complete when the last piece has arrived.
+    /// `ready` or later and whose pieces go to `out`. When the last piece has arrived.
     #[inline]
     pub(crate) fn read(
         &mut self,
@@ -295,14 +291,14 @@ impl Schedule {
         unit: u32,
         Range { start: first, end }: Range<u32>,
         out: &mut impl DataOut,
-    ) -> Reserved {
+    ) -> Nanos {
         let delay_ns = take(&mut self.delay_ns);
         let costs = &self.costs;
         let number = unit as usize;
         let unit = &mut self.units[number];
         if costs.instant && delay_ns == 0 && out.is_instant() {
-            let start = Nanos(unit.begin(ready.0));
-            return Reserved { start, done: start };
+            self.begins = Nanos(unit.begin(ready.0));
+            return self.begins;
         }
         let channel = &mut self.channels[unit.channel as usize];
         let start = match self.calendars.get_mut(number) {
@@ -332,15 +328,13 @@ impl Schedule {
             }
         }
         unit.end(start, on_unit);
-        if take(&mut self.collects) {
-            self.collections[number].push(start, on_unit);
-        }
         Log::note(&mut self.log, command, Resource::Unit(number as u32), (start, on_unit));
         if let Some(calendar) = self.calendars.get_mut(number) {
             unit.free = calendar.end_read(on_unit);
             unit.busy_ns += calendar.take_suspended_ns();
         }
-        Reserved { start: Nanos(start), done: Nanos(done) }
+        self.begins = Nanos(start);
+        Nanos(done)
     }
 
     /// Reserves an erase, submitted at `now`, that begins at `ready` or later.
@@ -355,6 +349,7 @@ impl Schedule {
         }
         let done = start + unit.scaled(timing.erase_ns) + delay_ns;
         unit.end(start, done);
+        self.begins = Nanos(start);
         self.collections[number as usize].push(start, done);
         let suspending = (timing.erase_suspensions(), timing.erase_suspend_ns);
         self.operation(now, number, (start, done), suspending)
