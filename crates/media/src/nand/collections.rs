@@ -1,5 +1,5 @@
-//! When a parallel unit last erased, or read and programmed for garbage collection, so that what waited for the unit can
-//! be told for what it waited.
+//! When a parallel unit last erased, or read and programmed for garbage collection: an account of what waits for the unit
+//! needs to know.
 
 use nandscape_rt::Nanos;
 use std::ops::Range;
