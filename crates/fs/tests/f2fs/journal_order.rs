@@ -15,6 +15,7 @@ use nandscape_fs::f2fs::mkfs::{MkfsOptions, mkfs};
 use nandscape_fs::f2fs::{AllocMode, F2fs, MountOptions, OmittedRule, Reclaim};
 use nandscape_rt::{Handle, Nanos, Stream};
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 /// Files that are synced after each write, all at a time: their nodes are written while a journal block is.
 const SYNCED: u32 = 128;
@@ -86,16 +87,26 @@ struct Trace {
     writes: BTreeMap<u64, Vec<Span>>,
     /// Blocks of the journal.
     journal: Vec<(Span, SafeBlock)>,
+    /// Ends of checkpoints.
+    checkpoints: Vec<Span>,
     /// All bios.
     seen: Vec<(Bio, Span)>,
 }
 
 impl Trace {
-    fn of(seen: Vec<(Bio, Span)>, area: GcJournalArea) -> Self {
-        let mut trace = Self { writes: BTreeMap::new(), journal: Vec::new(), seen: Vec::new() };
+    fn of(seen: Vec<(Bio, Span)>, area: GcJournalArea, packs: &Range<u64>) -> Self {
+        let mut trace = Self {
+            writes: BTreeMap::new(),
+            journal: Vec::new(),
+            checkpoints: Vec::new(),
+            seen: Vec::new(),
+        };
         for (bio, span) in seen.iter().filter(|(bio, _)| bio.op == Op::Write) {
             for lba in bio.lba.0..bio.lba.0 + u64::from(bio.sectors) {
                 trace.writes.entry(lba).or_default().push(*span);
+            }
+            if bio.flags.has(Flags::PREFLUSH | Flags::FUA) && packs.contains(&bio.lba.0) {
+                trace.checkpoints.push(*span);
             }
             let first = u64::from(area.blocks().start.0);
             for (index, bytes) in (0u32..).zip(blocks(bio)).filter(|_| bio.lba.0 >= first) {
@@ -151,6 +162,14 @@ impl Trace {
             nodes.filter(|entry| is_chained(block, entry, *at)).count()
         };
         self.journal.iter().map(of_block).sum()
+    }
+
+    /// How many are of a move that a checkpoint has, which their block follows.
+    fn stale(&self) -> usize {
+        let is_stale = |(at, moved, _): &(Span, Span, &SafeEntry)| {
+            self.checkpoints.iter().any(|of| moved.to <= of.from && of.to <= at.from)
+        };
+        self.entries().filter(is_stale).count()
     }
 }
 
@@ -217,6 +236,9 @@ fn trace(omit: Option<OmittedRule>) -> Trace {
                 |slow: &Slow| slow.seen.iter().filter(|(bio, _)| bio.lba.0 >= first).count();
             if step % 200 == 199 {
                 fs.fdatasync(ME, scattered).await.expect("a sync");
+                if step % 1_000 == 999 {
+                    fs.syncfs(ME).await.expect("a checkpoint");
+                }
                 if device.with(|slow| blocks(slow)) >= BLOCKS {
                     break;
                 }
@@ -225,7 +247,8 @@ fn trace(omit: Option<OmittedRule>) -> Trace {
         for task in &tasks {
             task.abort();
         }
-        device.with(|slow| Trace::of(std::mem::take(&mut slow.seen), area))
+        let packs = u64::from(sb.cp_blkaddr.0)..u64::from(sb.sit_blkaddr.0);
+        device.with(|slow| Trace::of(std::mem::take(&mut slow.seen), area, &packs))
     })
 }
 
@@ -235,10 +258,11 @@ fn journal_blocks_come_between_moves_and_reuse() {
     let found = |omit| {
         let trace = trace(omit);
         assert!(trace.journal.len() >= BLOCKS);
-        [trace.in_flight(), trace.reused(), trace.chained()]
+        [trace.in_flight(), trace.reused(), trace.chained(), trace.stale()]
     };
-    assert_eq!(found(None), [0, 0, 0]);
+    assert_eq!(found(None), [0, 0, 0, 0]);
     assert!(found(Some(OmittedRule::GcSettle))[0] > 0);
     assert!(found(Some(OmittedRule::GcReuse))[1] > 0);
     assert!(found(Some(OmittedRule::GcChainNodes))[2] > 0);
+    assert!(found(Some(OmittedRule::GcCheckpoint))[3] > 0);
 }
