@@ -151,8 +151,8 @@ fn power(decade: i32) -> f64 {
 
 /// What each colour of a theme means, in their order: the same colour has one of these meanings in every plot.
 const MEANINGS: [&[&str]; 9] = [
-    &["Write", "user data", "waiting for user data"],
-    &["GC copies", "waiting for GC copies"],
+    &["Write", "user data", "waiting for other I/O"],
+    &["GC copies", "waiting for GC and erases"],
     &["Read"],
     &["fsync", "programming data"],
     &["padding", "programming padding"],

@@ -1,9 +1,10 @@
 //! Writes on their way into the pages of a zone.
 //!
 //! A write needs its share of the zone's buffer before its data cross the link; what does not fit waits, and with it what
-//! follows in its zone. It enters as room is made, a one-shot page or more at a time: where all of it had to fit at once, as
-//! in NVMeVirt (`zns_write`), large writes would leave a part of the buffer unused, and so be slower than small ones. Without a buffer everything crosses at once, and its
-//! programs begin when it has arrived. Chunks come from the pools at the first write after a reset.
+//! follows in its zone. It enters as room is made, a one-shot page or more at a time: if all of it had to fit at once, as
+//! in NVMeVirt (`zns_write`), large writes would leave a part of the buffer unused, and so be slower than small ones.
+//! Without a buffer everything crosses at once, and its programs begin when it has arrived. Chunks come from the pools at
+//! the first write after a reset.
 
 use super::store::Store;
 use super::zone::Request;

@@ -127,7 +127,7 @@ impl<S: Store> Media<S> {
         self.schedule.end_log()
     }
 
-    /// Logs the command whose time was reserved last, and which [`OpenChannel::set_cause`] was for.
+    /// Logs the command whose time was reserved last. The cause that was set was that of this command alone.
     #[inline]
     fn log(&mut self, action: Action, place: Place, sectors: u32, submitted: Nanos, end: Outcome) {
         let cause = take(&mut self.cause);

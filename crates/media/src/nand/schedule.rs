@@ -344,12 +344,12 @@ impl Schedule {
         let number = unit;
         let unit = &mut self.units[unit as usize];
         let start = unit.begin(ready.0);
+        self.begins = Nanos(start);
         if self.costs.instant && delay_ns == 0 {
             return unit.take_no_time(start);
         }
         let done = start + unit.scaled(timing.erase_ns) + delay_ns;
         unit.end(start, done);
-        self.begins = Nanos(start);
         self.collections[number as usize].push(start, done);
         let suspending = (timing.erase_suspensions(), timing.erase_suspend_ns);
         self.operation(now, number, (start, done), suspending)

@@ -114,3 +114,18 @@ fn flush(cases: &[Case]) -> Option<Plot> {
         )
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plot::colour;
+
+    /// Each part has the colour of its meaning in every plot, not that of its place in this one.
+    #[test]
+    fn parts_of_flushes_have_colours_of_their_own() {
+        let names = PARTS.map(|(_, name)| name.to_owned());
+        let domain = &colour("part", &names)["scale"]["domain"];
+        assert_ne!(domain, &json!(names));
+        assert!(names.iter().all(|name| domain.as_array().unwrap().contains(&json!(name))));
+    }
+}

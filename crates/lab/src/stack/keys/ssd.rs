@@ -24,15 +24,15 @@ pub(super) static SSD: Group = Group {
             Is("4"),
             "number of FTL instances, each with separate channels; mapping units are distributed \
              over them in turn, and pages of an instance over its parallel units, whatever they \
-             are doing (static dispatch, as in NVMeVirt). An erase unit (superblock) is a chunk of every parallel unit of \
-             an instance",
+             are doing (static dispatch, as in NVMeVirt). An erase unit (superblock) is a chunk of \
+             every parallel unit of an instance",
         ),
         key(
             "buffer.size",
             Size(""),
             Is("1MiB"),
-            "size of the write buffer, in the device's DRAM, which all instances share (as in NVMeVirt and MQSim). A \
-             write that it cannot take waits, and all writes after it",
+            "size of the write buffer, in the device's DRAM, which all instances share (as in \
+             NVMeVirt and MQSim). A write that it cannot take waits, and all writes after it",
         ),
         key(
             "buffer.power_safe",
