@@ -2,6 +2,7 @@
 //! independent, so the report does not depend on the number of threads.
 
 mod again;
+mod calls;
 mod findings;
 mod fs;
 mod ground;

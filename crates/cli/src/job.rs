@@ -1,4 +1,4 @@
-//! The text of the job that a command runs.
+//! The text of the job or the call sequences that a command runs.
 
 use crate::args::{RunArgs, STDIO};
 use crate::output::Failure;
@@ -17,9 +17,11 @@ const STDIN_NAME: &str = "standard input";
 
 /// The text of the job at `path`, or the built-in one, and its name.
 pub(crate) fn job_text(path: Option<&Path>) -> Result<(String, String), Failure> {
-    let Some(path) = path else {
-        return Ok((EXAMPLE_NAME.to_owned(), EXAMPLE.to_owned()));
-    };
+    path.map_or_else(|| Ok((EXAMPLE_NAME.to_owned(), EXAMPLE.to_owned())), read_text)
+}
+
+/// The text of a file, or of standard input, and its name.
+pub(crate) fn read_text(path: &Path) -> Result<(String, String), Failure> {
     let (name, bytes) = match path == Path::new(STDIO) {
         true => (STDIN_NAME.to_owned(), std::io::stdin().lock().bytes().collect()),
         false => (path.display().to_string(), std::fs::read(path)),

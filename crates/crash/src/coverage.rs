@@ -2,7 +2,9 @@
 //! are listed here, so that one that no seed reached shows as a zero; counts of the file system and of its
 //! recovery come with their own names.
 
-use nandscape_rt::words::grouped;
+use crate::kernel_loss::KernelLoss;
+use nandscape_fs::Promises;
+use nandscape_rt::words::{counted, grouped};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::AddAssign;
@@ -79,6 +81,12 @@ const STATES: [&str; 14] = [
     "write of a part of a page",
 ];
 
+/// How often something was lost.
+const TIMES: [&str; 2] = ["time", "times"];
+
+/// The group of what power cuts took by the kernel's rules.
+const LOSSES: &str = "as the kernel, not as POSIX";
+
 /// Characters of a line of a table of counts, and of a count.
 const LINE: usize = 112;
 const COUNT: usize = 11;
@@ -88,12 +96,30 @@ const COUNT: usize = 11;
 pub struct Coverage(BTreeMap<(&'static str, &'static str), u64>);
 
 impl Coverage {
-    /// Every call and state that is listed, none reached.
+    /// Every call, state and loss that a file system with these promises can show, none reached.
     #[must_use]
-    pub fn listed() -> Self {
+    pub fn listed(promises: Promises) -> Self {
         let calls = CALLS.into_iter().map(|call| ("calls", call));
         let states = STATES.into_iter().map(|state| ("states", state));
-        Self(calls.chain(states).map(|row| (row, 0)).collect())
+        let losses = KernelLoss::ALL.into_iter().filter(|loss| loss.is_permitted_by(promises));
+        let losses = losses.map(|loss| (LOSSES, loss.name()));
+        Self(calls.chain(states).chain(losses).map(|row| (row, 0)).collect())
+    }
+
+    /// A power cut took so much.
+    pub(crate) fn lost(&mut self, loss: KernelLoss, count: u64) {
+        self.count(LOSSES, loss.name(), count);
+    }
+
+    /// What power cuts took by the kernel's rules, on one line; none if they took nothing.
+    #[must_use]
+    pub fn losses(&self) -> Option<String> {
+        let lost = self.rows().filter(|(group, _, count)| *group == LOSSES && *count > 0);
+        let lost: Vec<String> =
+            lost.map(|(_, name, count)| format!("{name}, {}", counted(count, TIMES))).collect();
+        let all = lost.join("; ");
+        (!all.is_empty())
+            .then(|| format!("lost as the kernel loses it, not as POSIX expects: {all}"))
     }
 
     /// A call was made.

@@ -1,5 +1,6 @@
 //! The event log of a violation: what happened to the sector or the file at fault, typed, and as a line for people.
 
+use crate::calls::{Call, FileRef};
 use crate::device::request::Request;
 use nandscape_block::{BlockError, Lba, SectorData, Tag};
 use nandscape_rt::Nanos;
@@ -33,25 +34,12 @@ pub enum EventKind {
     PowerCutInRecovery,
     /// A write with PREFLUSH survived a power cut: what it covers must have, too.
     PreflushSurvived(u64),
-    /// A write to a file.
-    FileWrite(FileWrite),
-    /// Another call of a campaign on files, or the end of one.
-    Call(String),
-}
-
-/// A write to a file.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct FileWrite {
-    /// The file.
-    pub name: String,
-    /// First byte.
-    pub offset: u64,
-    /// Bytes.
-    pub bytes: u64,
-    /// Whether it bypasses the page cache.
-    pub direct: bool,
-    /// What its content begins with.
-    pub tag: u64,
+    /// A call of a campaign on files was made.
+    Call(Call),
+    /// A sync returned without an error.
+    Returned(Call),
+    /// A call was refused, as there is no space for it.
+    NoSpace,
 }
 
 /// The events as lines: runs of writes to a file that go on in equal steps are one line, and so are requests that
@@ -62,8 +50,7 @@ pub fn lines(events: &[LogEvent]) -> Vec<String> {
     while let Some(first) = rest.first() {
         let together: Vec<String> = rest.iter().map_while(|it| completed_with(first, it)).collect();
         if together.len() > 1 {
-            let what = EventKind::Call(together.join(", ") + " completed OK");
-            lines.push(LogEvent { at: first.at, what }.to_string());
+            lines.push(timed(first.at, &(together.join(", ") + " completed OK")));
             rest = &rest[together.len()..];
             continue;
         }
@@ -72,14 +59,33 @@ pub fn lines(events: &[LogEvent]) -> Vec<String> {
             windows => windows + 1,
         };
         lines.push(match file_write(&rest[further]) {
-            Some(last) if further > 0 => {
-                format!("{first}; {further} more up to offset {}", last.offset)
+            Some((_, last, _)) if further > 0 => {
+                format!("{first}; {further} more up to offset {last}")
             }
             _ => first.to_string(),
         });
         rest = &rest[further + 1..];
     }
     lines
+}
+
+/// The calls on files as a case of call sequences, in directories that are made first. Of several power cuts the last one
+/// is that of the case.
+pub(crate) fn as_case(dirs: impl Iterator<Item = String>, events: &[LogEvent]) -> Vec<String> {
+    let mut case: Vec<String> = dirs.map(|dir| Call::Mkdir(dir).to_string()).collect();
+    let is_cut = |event: &LogEvent| event.what == EventKind::PowerCut;
+    let last_cut = events.iter().rposition(is_cut);
+    for (index, event) in events.iter().enumerate() {
+        match &event.what {
+            EventKind::Call(call) => case.push(call.to_string()),
+            EventKind::PowerCut if Some(index) == last_cut => case.push("CUT".to_owned()),
+            EventKind::PowerCut | EventKind::PowerCutInRecovery | EventKind::NoSpace => {
+                case.push(format!("# {}", event.what));
+            }
+            _ => {}
+        }
+    }
+    case
 }
 
 /// The last of the events that are a story of a minimised run: so many that they are no more than its lines.
@@ -102,20 +108,25 @@ fn completed_with(first: &LogEvent, event: &LogEvent) -> Option<String> {
     }
 }
 
-fn file_write(event: &LogEvent) -> Option<&FileWrite> {
-    if let EventKind::FileWrite(write) = &event.what { Some(write) } else { None }
+/// Of a write to a file: the file, the offset, and what is the same in a run of writes.
+fn file_write(event: &LogEvent) -> Option<(&FileRef, u64, (u64, bool))> {
+    match &event.what {
+        EventKind::Call(Call::Write { file, offset, length, direct, .. }) => {
+            Some((file, *offset, (*length, *direct)))
+        }
+        _ => None,
+    }
 }
 
 /// Whether three writes are of one kind, in equal steps.
 fn goes_on(events: &[LogEvent]) -> bool {
-    let kind = |write: &FileWrite| (write.name.clone(), write.bytes, write.direct);
     let [Some(a), Some(b), Some(c)] = [0, 1, 2].map(|at| events.get(at).and_then(file_write))
     else {
         return false;
     };
-    kind(a) == kind(b)
-        && kind(b) == kind(c)
-        && b.offset.wrapping_sub(a.offset) == c.offset.wrapping_sub(b.offset)
+    (a.0, a.2) == (b.0, b.2)
+        && (b.0, b.2) == (c.0, c.2)
+        && b.1.wrapping_sub(a.1) == c.1.wrapping_sub(b.1)
 }
 
 /// What a sector holds, by the tag that names the write and the object that it is for.
@@ -168,8 +179,13 @@ impl fmt::Display for Content {
 
 impl fmt::Display for LogEvent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "t={:<9} {}", spaced(self.at), self.what)
+        f.write_str(&timed(self.at, &self.what))
     }
+}
+
+/// Something with its time before it.
+fn timed(at: Nanos, what: &dyn fmt::Display) -> String {
+    format!("t={:<9} {what}", spaced(at))
 }
 
 impl fmt::Display for EventKind {
@@ -190,11 +206,9 @@ impl fmt::Display for EventKind {
             Self::PreflushSurvived(number) => {
                 write!(f, "write #{number} (preflush) survived, and so must what it covers")
             }
-            Self::FileWrite(FileWrite { name, offset, bytes, direct, tag }) => {
-                let how = if *direct { "direct " } else { "" };
-                write!(f, "{how}write {name}, offset {offset}, {bytes} bytes, tag {tag:x}")
-            }
-            Self::Call(call) => f.write_str(call),
+            Self::Call(call) => write!(f, "{call}"),
+            Self::Returned(call) => write!(f, "{call} completed OK"),
+            Self::NoSpace => f.write_str("no space"),
         }
     }
 }
@@ -209,6 +223,7 @@ fn spaced(at: Nanos) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::calls;
     use crate::device::request::Sender;
     use nandscape_block::{Flags, FlushScope, Owner};
 
@@ -217,13 +232,13 @@ mod tests {
     fn runs_of_writes_are_one_line() {
         let event = |what| LogEvent { at: Nanos(1_000), what };
         let write = |name: &str, offset| {
-            let name = name.to_owned();
-            let (bytes, direct, tag) = (4_096, true, 10);
-            event(EventKind::FileWrite(FileWrite { name, offset, bytes, direct, tag }))
+            let file = FileRef::Path(name.to_owned());
+            let (length, direct, content) = (4_096, true, calls::Content::Tag(10));
+            event(EventKind::Call(Call::Write { file, offset, length, content, direct }))
         };
-        let call = || event(EventKind::Call("fsync f".to_owned()));
+        let call = || event(EventKind::Call(Call::Fsync(FileRef::Path("f".to_owned()))));
         let steps = |n: u64| (0..n).map(|i| write("f", 100 + 8_192 * i)).collect::<Vec<_>>();
-        let first = "t=1.0 us    direct write f, offset 100, 4096 bytes, tag a";
+        let first = "t=1.0 us    write f 100 4096 tag:a direct";
         let fsync = "t=1.0 us    fsync f";
         let run = format!("{first}; 3 more up to offset 24676");
         assert_eq!(lines(&[steps(4), vec![call()]].concat()), [&run, fsync]);

@@ -2,11 +2,13 @@
 //! power is cut; a reference model that shares no code with what it checks specifies what every sector
 //! may show afterwards ("The crash model" in DESIGN.md).
 
+pub mod calls;
 mod coverage;
 mod device;
 mod draw;
 mod event;
 pub mod fs;
+mod kernel_loss;
 mod loss;
 pub mod outcome;
 mod settings;
@@ -22,7 +24,8 @@ pub use draw::kind::{has_compositions, rule_names};
 pub use draw::pblk::{composition, maps, matrix};
 pub use draw::scenario::{Options, Scenario, StackChoice};
 pub use draw::{family, plan, scenario};
-pub use event::{Content, EventKind, FileWrite, LogEvent, lines};
+pub use event::{Content, EventKind, LogEvent, lines};
+pub use kernel_loss::KernelLoss;
 pub use outcome::{CampaignReport, Counts, Progress, SeedOutcome, Violation, verdict};
 pub use settings::{Setting, Settings};
 pub use shrink::minimised::{Minimised, OnRun};

@@ -85,6 +85,8 @@ pub struct Violation {
     pub got: String,
     /// The last events that touched the sector, or the files of the writer at fault.
     pub event_log: Vec<LogEvent>,
+    /// Of a part of a seed's run on a file system: its calls, as a case of `crash --calls`.
+    pub calls: Vec<String>,
     /// Everything that the seed chose.
     pub scenario: Settings,
 }

@@ -10,7 +10,7 @@ pub(crate) type Area = &'static str;
 
 /// A campaign, by its arguments to `nandscape crash`.
 pub(crate) struct Campaign {
-    /// What it is on: `pblk`, `stacks`, `ext4`, `f2fs`.
+    /// What it is on: `pblk`, `stacks`, `ext4`, `f2fs`, `sequences`.
     pub(crate) group: &'static str,
     /// The parts that it is about.
     pub(crate) areas: &'static [Area],
@@ -39,6 +39,8 @@ const PINNED_ON_F2FS: Pinned = Pinned::Seeds(8);
 const FRESH_ON_DEVICES: u64 = 96;
 const FRESH_ON_EXT4: u64 = 4;
 const FRESH_ON_F2FS: u64 = 1;
+/// Sequences of two calls: a mode of a file system takes half a second for these and the pinned ones.
+const FRESH_SEQUENCES: u64 = 64;
 
 const DEVICE: &[Area] = &["pblk", "common"];
 const SSD: &[Area] = &["ssd", "interval", "common"];
@@ -52,6 +54,10 @@ const APPENDED: &[Area] = &["d2fs", "f2fs"];
 /// ext4 in each data mode, and with file-level commits.
 const EXT4_MODES: [&str; 4] =
     ["fs.data=ordered", "fs.data=journal", "fs.data=writeback", "fs.commit=ijournal"];
+
+/// Modes of F2FS by what they promise.
+const F2FS_MODES: [&str; 3] =
+    ["fs.allocation=lfs", "fs.allocation=adaptive", "fs.fsync_mode=strict"];
 
 /// On the device that does its worst, and there with a GC journal.
 const ADVERSE: &str = "--base adversary";
@@ -84,6 +90,7 @@ pub(crate) fn campaigns(root: &Path) -> Result<Vec<Campaign>, String> {
     all.extend(of_stacks(root)?);
     all.extend(of_ext4());
     all.extend(of_f2fs());
+    all.extend(of_sequences());
     Ok(all)
 }
 
@@ -153,6 +160,19 @@ fn of_f2fs() -> Vec<Campaign> {
         fresh: FRESH_ON_F2FS,
     };
     OF_F2FS.map(of).into()
+}
+
+/// Sequences of two calls, drawn from all of them, in each mode of each file system.
+fn of_sequences() -> Vec<Campaign> {
+    let of = |kind: &str, areas, mode: &str| Campaign {
+        group: "sequences",
+        areas,
+        args: format!("--fs {kind} --set {mode} --enumerate 2"),
+        pinned: PINNED,
+        fresh: FRESH_SEQUENCES,
+    };
+    let ext4 = EXT4_MODES.iter().map(|mode| of("ext4", EXT4, mode));
+    ext4.chain(F2FS_MODES.iter().map(|mode| of("f2fs", F2FS, mode))).collect()
 }
 
 impl Campaign {

@@ -5,8 +5,10 @@ use super::{JobsArgs, OutputArgs, seed, whole};
 use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
 use nandscape_crash::composition::Pins;
+use nandscape_crash::fs::calls::LENGTH_MAX;
 use nandscape_crash::{Reduction, rule_names};
 use nandscape_fs::FsKind;
+use std::path::PathBuf;
 use std::str::FromStr;
 
 /// `nandscape crash`.
@@ -54,7 +56,9 @@ Examples:
   nandscape crash --fs ext4 --omit missing-revoke        is a broken journal detected?
   nandscape crash --fs f2fs --cuts 2000                  on a small conventional SSD
   nandscape crash --fs f2fs --base adversary --set fs.data_order=ordered --cuts 5000
-  nandscape crash --fs f2fs --cuts 200 --oracle-every 10 with fsck.f2fs as oracle")]
+  nandscape crash --fs f2fs --cuts 200 --oracle-every 10 with fsck.f2fs as oracle
+  nandscape crash --fs ext4 --calls examples/crashmonkey.calls   known call sequences
+  nandscape crash --fs f2fs --set fs.fsync_mode=strict --enumerate 2   all sequences of two calls")]
 pub(crate) struct CrashArgs {
     /// A stack whose device is scaled down; without one, each seed chooses its FTL too
     #[arg(long, value_name = "NAME|FILE")]
@@ -62,8 +66,9 @@ pub(crate) struct CrashArgs {
     /// Change a key of the stack, or with --fs a mode such as fs.data (may be repeated)
     #[arg(long, value_name = "KEY.PATH=VALUE")]
     pub(crate) set: Vec<String>,
-    /// Number of seeds [default: 1000, with --fs as many as --cuts takes]
-    #[arg(long, conflicts_with = "cuts", value_parser = whole::<1, { u64::MAX }>)]
+    /// Number of seeds [default: 1000, with --fs as many as --cuts takes]; with --enumerate so many of the sequences,
+    /// drawn by --first [default: all]
+    #[arg(long, value_parser = whole::<1, { u64::MAX }>)]
     pub(crate) seeds: Option<u64>,
     /// The first seed
     #[arg(long, value_name = "SEED", default_value_t = 1, value_parser = seed)]
@@ -93,7 +98,7 @@ pub(crate) struct CrashArgs {
     #[arg(long, value_enum, conflicts_with_all = ["stack", "set", "seeds"])]
     pub(crate) matrix: Option<Which>,
     /// Power cuts: for each composition of a matrix [default: 50 for all, 1000 for pairs]; with --fs in total
-    /// [default: 200]
+    /// [default: 200]; on the way of each sequence of --calls [default: at each request] or --enumerate [default: 4]
     #[arg(long, value_parser = whole::<1, 1_000_000>)]
     pub(crate) cuts: Option<u64>,
     #[command(flatten)]
@@ -151,9 +156,17 @@ pub(crate) struct CrashFsArgs {
     /// Put a file system on each device, run a load on files, and verify files and names
     #[arg(long, value_enum, conflicts_with_all = NOT_ON_FS)]
     pub(crate) fs: Option<KindChoice>,
-    /// The device below the file system
-    #[arg(long, value_enum, default_value = "flash", requires = "fs", conflicts_with_all = NOT_ON_FS)]
-    pub(crate) base: BaseChoice,
+    /// Make the call sequences of FILE (`-`: standard input) on a fresh volume, cut power on the way and at their end,
+    /// and check what they say must hold (docs/formats/crash.md)
+    #[arg(long, value_name = "FILE", requires = "fs", conflicts_with_all = NOT_ON_FS)]
+    pub(crate) calls: Option<PathBuf>,
+    /// Make all sequences of N calls on a few files and directories, each call with or without a sync after it
+    #[arg(long, value_name = "N", requires = "fs", conflicts_with_all = NOT_ON_FS,
+        conflicts_with = "calls", value_parser = clap::value_parser!(u32).range(1..=LENGTH_MAX as i64))]
+    pub(crate) enumerate: Option<u32>,
+    /// The device below the file system [default: flash; with --calls or --enumerate and without --stack, adversary]
+    #[arg(long, value_enum, requires = "fs", conflicts_with_all = NOT_ON_FS)]
+    base: Option<BaseChoice>,
     /// Same as --set fs.data=MODE
     #[arg(long, value_enum, hide = true, requires = "fs", conflicts_with_all = NOT_ON_FS)]
     data: Option<DataChoice>,
@@ -168,6 +181,18 @@ pub(crate) struct CrashFsArgs {
     /// (0: never) [default: 20]
     #[arg(long, value_name = "K", requires = "fs", conflicts_with_all = NOT_ON_FS)]
     pub(crate) damage_every: Option<u64>,
+}
+
+impl CrashArgs {
+    /// What is below a file system.
+    pub(crate) fn base(&self) -> BaseChoice {
+        let CrashFsArgs { base, calls, enumerate, .. } = &self.on_fs;
+        let has_sequences = calls.is_some() || enumerate.is_some();
+        base.unwrap_or(match has_sequences && self.stack.is_none() {
+            true => BaseChoice::Adversary,
+            false => BaseChoice::Flash,
+        })
+    }
 }
 
 impl CrashFsArgs {

@@ -40,8 +40,11 @@ fn choices(args: &CrashArgs, composition: Option<&Composition>) -> Vec<String> {
     words.extend(set_words(&args.set));
     let on_fs = &args.on_fs;
     words.extend(on_fs.fs.map(|kind| format!("--fs {}", kind.0.name())));
-    let base = Some(on_fs.base).filter(|base| *base != BaseChoice::Flash);
+    let base = Some(args.base()).filter(|base| *base != BaseChoice::Flash);
     words.extend(base.map(|base| format!("--base {}", base.name())));
+    let file = on_fs.calls.as_ref().map(|file| quoted(&file.to_string_lossy()));
+    words.extend(file.map(|file| format!("--calls {file}")));
+    words.extend(on_fs.enumerate.map(|length| format!("--enumerate {length}")));
     words.extend(on_fs.choices().map(|(key, value)| format!("--set fs.{key}={value}")));
     words.extend(on_fs.oracle_every.map(|every| format!("--oracle-every {every}")));
     words.extend(on_fs.damage_every.map(|every| format!("--damage-every {every}")));

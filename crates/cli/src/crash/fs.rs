@@ -1,5 +1,6 @@
 //! Campaigns on a file system: seeds from the first on, until there are cuts enough.
 
+use super::calls;
 use super::findings::{End, SEEDS};
 use super::ground::{DRAWN, Ground};
 use super::write_report;
@@ -25,6 +26,14 @@ const CUTS: u64 = 200;
 pub(super) fn crash(kind: FsKind, args: &CrashArgs) -> Result<(), Failure> {
     check_base(args)?;
     let mut options = options(kind, args)?;
+    if args.on_fs.calls.is_some() || args.on_fs.enumerate.is_some() {
+        return calls::crash(kind, args, options);
+    }
+    if args.seeds.is_some() && args.cuts.is_some() {
+        return Err(Failure::input(anyhow!(
+            "--seeds and --cuts: either says how long a campaign is"
+        )));
+    }
     let oracle = args.on_fs.oracle_every.map(|_| oracle::find(kind)).transpose()?;
     options.oracle_every = args.on_fs.oracle_every.unwrap_or(1);
     options.damage_every = args.on_fs.damage_every.unwrap_or(options.damage_every);
@@ -39,14 +48,15 @@ pub(super) fn crash(kind: FsKind, args: &CrashArgs) -> Result<(), Failure> {
     let ran = until(args, wanted, end, &|seed| run_fs_seed(seed, &options, oracle()));
     let modes = options.modes().into_iter();
     let modes = modes.map(|(key, value)| (key, value.unwrap_or(DRAWN))).collect();
-    let ground = Ground { kind, modes, base: args.on_fs.base };
+    let ground = Ground { kind, modes, base: args.base() };
     let report = &ran.report;
     let findings = ran.findings(args, wanted.finished(report), &|found, budget, on_run| {
         shrink_fs_seed(found.violation.seed, &options, oracle(), budget, on_run)
     });
     let text = || {
-        let coverage = report.coverage.to_string();
-        findings.text(&format!("{ground}{}{}\n", report.totals(), coverage.trim_end()))
+        let (totals, coverage) = (report.totals(), report.coverage.to_string());
+        let losses = report.coverage.losses().map_or_else(String::new, |line| line + "\n");
+        findings.text(&format!("{ground}{totals}{}\n{losses}", coverage.trim_end()))
     };
     write_report(&text, &|| json::fs_campaign(&findings, report, &ground), &args.output)?;
     findings.result()
@@ -167,7 +177,7 @@ fn options(kind: FsKind, args: &CrashArgs) -> Result<FsOptions, Failure> {
         faults: Some(FaultRates::default()),
         ..Options::default()
     };
-    let base = args.on_fs.base;
+    let base = args.base();
     if let Some(name) = &args.omit {
         omit::rule(name, &mut flash, Some(&mut fs))?;
         if base != BaseChoice::Flash && flash.omit.is_some() {
@@ -195,7 +205,7 @@ fn options(kind: FsKind, args: &CrashArgs) -> Result<FsOptions, Failure> {
 
 /// A stack describes what the hostile device takes the place of.
 fn check_base(args: &CrashArgs) -> Result<(), Failure> {
-    match (args.on_fs.base, &args.stack) {
+    match (args.base(), &args.stack) {
         (BaseChoice::Flash, _) | (_, None) => Ok(()),
         (base, Some(stack)) => Err(Failure::input(anyhow!(
             "--base {} --stack {stack}: a stack has an FTL and media, which this base replaces; \

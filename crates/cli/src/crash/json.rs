@@ -111,6 +111,7 @@ fn violation(args: &CrashArgs, found: &Found<'_>) -> Value {
             "expected": violation.expected,
             "actual": violation.got,
             "event_log": lines(&violation.event_log),
+            "calls": violation.calls,
             "only": reduction.to_string(),
             "reproduce": command(Some(reduction)),
         })

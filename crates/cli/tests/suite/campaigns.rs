@@ -341,3 +341,92 @@ fn keys_of_a_file_system_without_effect_are_refused() {
         assert!(output.stdout.is_empty(), "{args:?}");
     }
 }
+
+/// A file that is renamed, and whose former name goes to another.
+const LOG: &str = "\
+case a log is rotated
+mkdir v; write v/log 0 64k old; fsync v/log; sync
+rename v/log v/log.1; write v/log 0 100 new; fsync v/log
+CUT
+data v/log 0 100 new
+data v/log.1 0 64k old
+";
+
+/// Call sequences from a file or standard input: what does not hold has its place and class, what is named is counted, and
+/// a wrong line is bad input.
+#[test]
+fn call_sequences_are_judged() {
+    let folder = Folder::new("crash-calls");
+    let run = |text: &str, args: &[&str]| {
+        folder.write("log.calls", text);
+        folder.run(&[&["crash", "--calls", "log.calls"], args].concat())
+    };
+    let kept = run(LOG, &["--fs", "ext4"]);
+    assert_eq!(kept.status.code(), Some(0), "{}", err(&kept));
+    let said = out(&kept);
+    assert!(said.contains("base=adversary\nlog.calls: 1 case, "), "{said}");
+    assert!(said.contains("PASS: no violations") && !said.contains("K1"), "{said}");
+
+    let lost = run(LOG, &["--fs", "f2fs"]);
+    assert_eq!(lost.status.code(), Some(1), "{}", err(&lost));
+    let said = out(&lost);
+    for line in [
+        "FAIL: violations in 1 of 1 case",
+        "case a log is rotated: after the cut at its end, `data v/log.1 0 65536 old` does not hold: v/log.1 is \
+         missing (K1: as the kernel, not as POSIX)",
+        "    fsync v/log\n    CUT\n    data v/log.1 0 65536 old\n",
+    ] {
+        assert!(said.contains(line), "{line}\n{said}");
+    }
+    assert!(err(&lost).contains("violations in 1 of 1 case"), "{}", err(&lost));
+
+    let named = LOG.replace("64k old\n", "64k old unless K1\n");
+    let json = run(&named, &["--fs", "f2fs", "--output-format", "json"]);
+    assert_eq!(json.status.code(), Some(0), "{}", err(&json));
+    let report: Value = serde_json::from_str(&out(&json)).unwrap();
+    assert_eq!(report["losses"]["K1"]["sequences"], 1);
+    assert_eq!(report["cases"][0]["losses"][0], "K1");
+    assert_eq!(report["cases"][0]["line"], 2);
+    assert_eq!(report["sequences"], 1);
+
+    for (text, place) in [
+        ("mkdir a\nmkdri b\n", "log.calls:2: `mkdri`: no call; expected one of create,"),
+        ("mkdir a\nrename b c\n", "log.calls:2: rename b c: b: no such file or directory"),
+        ("", "log.calls:1: no call"),
+    ] {
+        let refused = run(text, &["--fs", "ext4"]);
+        assert_eq!(refused.status.code(), Some(2), "{}", out(&refused));
+        assert!(err(&refused).contains(place), "{}", err(&refused));
+    }
+    let stack = run(LOG, &["--fs", "ext4", "--stack", "ssd", "--cuts", "2"]);
+    assert_eq!(stack.status.code(), Some(0), "{}", err(&stack));
+    assert!(out(&stack).contains("base=flash\nlog.calls: 1 case, 3 power cuts"), "{}", out(&stack));
+}
+
+/// Sequences are enumerated, all or as many as are asked for; what is found does not depend on the number of threads.
+#[test]
+fn sequences_are_enumerated() {
+    let folder = Folder::new("crash-enumerate");
+    let run = |jobs| {
+        let args = ["crash", "--fs", "f2fs", "--enumerate", "2", "--seeds", "150", "--jobs", jobs];
+        let ran = folder.run(&args);
+        assert_eq!(ran.status.code(), Some(0), "{}", err(&ran));
+        without_foot(&out(&ran))
+    };
+    let one = run("1");
+    assert!(one.contains("sequences of 2 calls: 150 sequences, 1,800 power cuts"), "{one}");
+    assert_eq!(one, run("2"));
+    let broken =
+        folder.run(&["crash", "--fs", "f2fs", "--omit", "fsync-rename", "--enumerate", "2"]);
+    assert_eq!(broken.status.code(), Some(1), "{}", err(&broken));
+    assert!(out(&broken).contains("\n  calls:\n    mkdir A\n"), "{}", out(&broken));
+    for (option, why) in
+        [(["--oracle-every", "3"], "--oracle-every"), (["--damage-every", "3"], "--damage-every")]
+    {
+        let said =
+            folder.command(&["crash", "--fs", "ext4", "--enumerate", "1"]).args(option).output();
+        let said = said.unwrap();
+        assert_eq!(said.status.code(), Some(2));
+        assert!(err(&said).contains(why), "{}", err(&said));
+    }
+}

@@ -340,6 +340,7 @@ impl<'a, S: DeviceUnderTest> Run<'a, S> {
         let lba = failure.object().map(|object| self.host.address(object));
         let (expected, got) = failure.mismatch.map(|m| (m.expected, m.got)).unwrap_or_default();
         let (round, what, scenario) = (self.round, failure.what, scenario.clone());
-        Violation { seed, round, what, lba, expected, got, event_log: Vec::new(), scenario }
+        let (event_log, calls) = (Vec::new(), Vec::new());
+        Violation { seed, round, what, lba, expected, got, event_log, calls, scenario }
     }
 }

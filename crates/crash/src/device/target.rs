@@ -165,6 +165,7 @@ pub(crate) fn without_device(seed: u64, scenario: Settings, what: String) -> See
         expected: Vec::new(),
         got: String::new(),
         event_log: Vec::new(),
+        calls: Vec::new(),
         scenario: scenario.clone(),
     };
     SeedOutcome {

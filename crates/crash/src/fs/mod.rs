@@ -7,6 +7,7 @@
 //! the seed and the options alone, with an oracle or without.
 
 mod ballast;
+pub mod calls;
 mod damage;
 mod draw;
 mod glances;
@@ -20,6 +21,7 @@ mod power_switch;
 mod reduced;
 mod rounds;
 mod seed;
+mod stretch;
 mod tree;
 
 use crate::device::drive::CheckFailure;

@@ -177,13 +177,17 @@ impl FsOptions {
 
     /// The same with timers and thresholds as they are by default.
     fn modes_of(&self, seed: u64, mount: u64) -> FsConfig {
-        self.fs.for_mount(&Mounted {
-            seed,
-            mount,
-            given: &self.given,
-            zones: self.zones,
-            is_appended: self.is_appended,
-        })
+        self.fs.for_mount(&self.mounted(seed, mount))
+    }
+
+    /// The same with all modes that are not given as they are by default.
+    pub(super) fn undrawn(&self, seed: u64, mount: u64) -> FsConfig {
+        self.fs.undrawn(&self.mounted(seed, mount))
+    }
+
+    fn mounted(&self, seed: u64, mount: u64) -> Mounted<'_> {
+        let Self { zones, is_appended, given, .. } = self;
+        Mounted { seed, mount, given, zones: *zones, is_appended: *is_appended }
     }
 
     /// Every timer and threshold, with the value that a seed draws.

@@ -320,6 +320,11 @@ impl PowerSwitch {
         self.plan = Some(plan.clone());
     }
 
+    /// What a power cut at this instant leaves; none where that is known only of the cut itself.
+    pub(crate) fn after_another_cut(&self, rng: Stream) -> Option<Medium> {
+        self.medium.after_another_cut(rng)
+    }
+
     /// Looks at the medium on the way to the cut, counted from here on.
     pub(crate) fn glance(&mut self, mut glances: Glances) {
         glances.after.iter_mut().for_each(|after| *after += self.bios.changes);

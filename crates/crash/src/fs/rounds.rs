@@ -13,21 +13,22 @@ use super::power_switch::{
     Bios, Device, Medium, PowerOnResult, PowerSwitch, PoweredOffMedium, cut_is_due,
 };
 use super::reduced::{Left, Notes, Operations, last_operation, until_cut};
+use super::stretch::{Stretch, stretch};
 use super::tree::{Fs, Tree, check_links, read_tree};
 use super::{FsOptions, Image, LATENCY, Oracle};
 use crate::coverage::Coverage;
 use crate::device::drive::CheckFailure;
 use crate::draw::plan::CutPlan;
-use crate::event::{EventKind, LogEvent, story};
+use crate::event::{EventKind, LogEvent, as_case, story};
 use crate::outcome::Counts;
 use crate::settings::Settings;
 use crate::shrink::numbers::Numbers;
 use crate::shrink::reduction::Round;
-use nandscape_block::{AsyncDevice, Lba, MemDevice, Payload, SectorData, Tag};
+use nandscape_block::{Lba, MemDevice, Payload, SectorData, Tag};
 use nandscape_fs::contract::{Caller, FsError};
 use nandscape_fs::{FsConfig, MountEnv};
-use nandscape_rt::combine::{Either, join_all, select2, timeout};
-use nandscape_rt::{Executor, Handle, Host, Nanos, Stream};
+use nandscape_rt::combine::{Either, join_all, select2};
+use nandscape_rt::{Handle, Host, Nanos, Stream};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -36,9 +37,7 @@ use std::rc::Rc;
 /// Sectors of a read or write of a whole volume.
 const WINDOW: u64 = 32;
 /// Cores of the host, for file systems whose work takes some.
-const CORES: u16 = 4;
-/// Virtual time after which a stretch counts as not terminating.
-const LIMIT: Nanos = Nanos::from_secs(100_000);
+pub(super) const CORES: u16 = 4;
 
 /// A seed under way.
 pub(crate) struct Run<'a> {
@@ -48,7 +47,7 @@ pub(crate) struct Run<'a> {
     style: Style,
     pub(super) models: Vec<Rc<RefCell<Model>>>,
     pub(super) counts: Counts,
-    coverage: Rc<RefCell<Coverage>>,
+    pub(super) coverage: Rc<RefCell<Coverage>>,
     pub(super) round: u32,
     pub(super) now: Nanos,
     pub(super) mounts: u64,
@@ -84,7 +83,7 @@ impl<'a> Run<'a> {
             style,
             models: (0..style.writers).map(model).collect(),
             counts: Counts::default(),
-            coverage: Rc::new(RefCell::new(Coverage::listed())),
+            coverage: Rc::new(RefCell::new(Coverage::listed(promises))),
             round: 0,
             now: Nanos::ZERO,
             mounts: 0,
@@ -118,13 +117,27 @@ impl<'a> Run<'a> {
 
     /// The log of the writer at fault; of a reduced run, of all of them, with the power cuts.
     pub(crate) fn event_log(&self) -> Vec<LogEvent> {
-        if !matches!(self.left, Left::Reduced(..)) {
-            return self.event_log.clone();
+        match self.left {
+            Left::Reduced(..) => story(&self.whole_log()).to_vec(),
+            Left::All | Left::Noted => self.event_log.clone(),
         }
+    }
+
+    /// The calls of a reduced run as a case of call sequences.
+    pub(crate) fn calls(&self) -> Vec<String> {
+        let dirs = self.models.iter().map(|model| model.borrow().root().to_owned());
+        match self.left {
+            Left::Reduced(..) => as_case(dirs, &self.whole_log()),
+            Left::All | Left::Noted => Vec::new(),
+        }
+    }
+
+    /// The logs of all writers, with the power cuts.
+    fn whole_log(&self) -> Vec<LogEvent> {
         let of_writers = self.models.iter().flat_map(|model| model.borrow().named_log());
         let mut all: Vec<LogEvent> = of_writers.chain(self.cuts.iter().cloned()).collect();
         all.sort_by_key(|event| event.at);
-        story(&all).to_vec()
+        all
     }
 
     /// Everything that a seed does, or what is left of it.
@@ -192,27 +205,10 @@ impl<'a> Run<'a> {
         medium: Medium,
         work: impl FnOnce(Handle, Device) -> F + 'static,
     ) -> Result<(T, Medium), CheckFailure> {
-        let mut executor = Executor::on_virtual_clock();
-        let (handle, began) = (executor.handle(), self.now);
-        let ended = executor.block_on(async move {
-            handle.sleep_until(began).await;
-            let device = AsyncDevice::new(&handle, PowerSwitch::new(&handle, medium));
-            let output = timeout(&handle, LIMIT, work(handle.clone(), device.clone())).await;
-            let taken =
-                device.with(|switch| (switch.take(), switch.bios(), switch.does_not_terminate()));
-            (output, taken, handle.now())
-        });
-        let (output, (medium, bios, endless), now) =
-            ended.map_err(|deadlock| CheckFailure::new(deadlock.to_string()))?;
+        let Stretch { output, medium, bios, now } = stretch(self.now, medium, work)?;
         self.now = now;
         self.count(bios);
-        match output {
-            Ok(output) if !endless => Ok((output, medium)),
-            Ok(_) => Err(CheckFailure::new("device not idle within the command limit")),
-            Err(elapsed) => {
-                Err(CheckFailure::new(format!("file system made no progress: {elapsed}")))
-            }
-        }
+        Ok((output?, medium))
     }
 
     fn count(&mut self, bios: Bios) {
@@ -300,6 +296,7 @@ impl<'a> Run<'a> {
             }
             let tree = read_tree(&fs).await.map_err(failed("reading the tree"))?;
             verify(&tree, &models, &event_log, Model::verify)?;
+            count_losses(&tree, &models, &coverage);
             for model in &models {
                 model.borrow_mut().settle(&tree);
             }
@@ -541,6 +538,19 @@ pub(super) fn verify(
     }
     check_links(tree).map_err(CheckFailure::new)?;
     ballast::check(tree)
+}
+
+/// Counts what a tree, which holds against every writer's model, has lost by the kernel's rules.
+pub(super) fn count_losses(
+    tree: &Tree,
+    models: &[Rc<RefCell<Model>>],
+    coverage: &RefCell<Coverage>,
+) {
+    for model in models {
+        for (loss, count) in model.borrow().losses(tree) {
+            coverage.borrow_mut().lost(loss, count);
+        }
+    }
 }
 
 /// Reads a whole volume.

@@ -83,6 +83,7 @@ fn once(
             expected: Vec::new(),
             got: String::new(),
             event_log: run.event_log(),
+            calls: run.calls(),
             scenario: scenario.clone(),
         })
     });
@@ -96,7 +97,7 @@ fn once(
 }
 
 /// What the file system of a seed stands on, and what the seed chose about it; else the outcome without it.
-fn base(seed: u64, options: &FsOptions) -> Result<(Settings, Medium), Box<SeedOutcome>> {
+pub(super) fn base(seed: u64, options: &FsOptions) -> Result<(Settings, Medium), Box<SeedOutcome>> {
     let adversary = || Settings::default().with("seed", seed).with("base", "adversary");
     match &options.base {
         Base::Adversary => {

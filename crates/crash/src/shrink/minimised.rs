@@ -36,6 +36,11 @@ impl fmt::Display for Minimised {
             writeln!(f, "  {mismatch}")?;
         }
         write!(f, "  events:")?;
-        lines(&self.violation.event_log).iter().try_for_each(|line| write!(f, "\n    {line}"))
+        let events = lines(&self.violation.event_log);
+        events.iter().try_for_each(|line| write!(f, "\n    {line}"))?;
+        if !self.violation.calls.is_empty() {
+            write!(f, "\n  calls, as --calls takes them:")?;
+        }
+        self.violation.calls.iter().try_for_each(|call| write!(f, "\n    {call}"))
     }
 }

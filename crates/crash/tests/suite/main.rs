@@ -2,6 +2,7 @@
 //! `cargo test -p nandscape-crash --test suite NAME::` runs those of one file.
 
 mod adversary;
+mod calls;
 mod campaign;
 mod checker;
 mod corpus;

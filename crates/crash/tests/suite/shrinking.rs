@@ -1,5 +1,6 @@
 //! Shrinking: violations of FTLs and file systems that leave out a rule, whose least runs show them again.
 
+use nandscape_crash::calls::parse;
 use nandscape_crash::fs::{Base, FsOptions, run_fs_seed, shrink_fs_seed};
 use nandscape_crash::{
     Budget, EventKind, FaultRates, LogEvent, Minimised, Options, run_seed, shrink_seed,
@@ -108,6 +109,11 @@ fn violations_under_file_systems_shrink() {
         let operations = reduction.operations();
         assert!(operations <= most && most < operations_before, "{rule}: {reduction}");
         assert!(has_power_cut(&violation.event_log), "{rule}: {:?}", violation.event_log);
+        // Its calls are a case of call sequences.
+        let text = violation.calls.join("\n");
+        let cases = parse(&text).unwrap_or_else(|error| panic!("{rule}: {error}: {text}"));
+        assert!(cases.len() == 1 && cases[0].calls.len() > 1, "{rule}: {text}");
+        assert!(violation.calls.contains(&"CUT".to_owned()), "{rule}: {text}");
         options.only = Some(reduction.clone());
         let again = run_fs_seed(seed, &options, None).violation;
         assert_eq!(again.as_deref(), Some(&violation), "{rule}: {reduction}");

@@ -185,6 +185,8 @@ impl Volume {
         Ok(())
     }
 
+    /// Two names change places (`f2fs_cross_rename`): like the kernel, it notes the directories of the names, and not
+    /// directories that it moves.
     async fn exchange(
         &self,
         from: &End<'_>,

@@ -116,6 +116,12 @@ pub(super) fn config(given: &Config, mounted: &Mounted<'_>) -> Config {
     Config { format: Some(format), mount }
 }
 
+/// The same volume with no mode drawn.
+pub(super) fn undrawn(given: &Config, mounted: &Mounted<'_>) -> Config {
+    let Config { format, mount } = config(given, mounted);
+    Config { format, mount: MountOptions { seed: mount.seed, ..given.mount.clone() } }
+}
+
 /// Modes that are given in place of those that were drawn.
 fn with_given(mut mount: MountOptions, given: &Config, mounted: &Mounted<'_>) -> MountOptions {
     if is_given(mounted, "active_logs") {

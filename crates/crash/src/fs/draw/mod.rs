@@ -40,6 +40,9 @@ pub(super) trait FsDraw {
     /// How the volume is made and mounted.
     fn for_mount(&self, mounted: &Mounted<'_>) -> Self;
 
+    /// The same volume, mounted with the modes that are given and the defaults of the others.
+    fn undrawn(&self, mounted: &Mounted<'_>) -> Self;
+
     /// Whether tools of others can recover such a volume, or only check what our recovery left.
     fn oracle_recovers(&self) -> bool;
 
@@ -63,6 +66,13 @@ impl FsDraw for FsConfig {
         match self {
             Self::Ext4(config) => Self::Ext4(ext4::config(config, mounted)),
             Self::F2fs(config) => Self::F2fs(f2fs::config(config, mounted)),
+        }
+    }
+
+    fn undrawn(&self, mounted: &Mounted<'_>) -> Self {
+        match self {
+            Self::Ext4(config) => Self::Ext4(ext4::config(config, mounted)),
+            Self::F2fs(config) => Self::F2fs(f2fs::undrawn(config, mounted)),
         }
     }
 

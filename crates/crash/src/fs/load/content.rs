@@ -1,8 +1,8 @@
 //! Calls on content and attributes of files.
 
-use super::{Ended, PAGES, Target, Writer, flag_names, how};
+use super::{Ended, PAGES, Target, Writer};
+use crate::calls::{self, Call, Repeated};
 use crate::device::drive::CheckFailure;
-use crate::event::{EventKind, FileWrite};
 use crate::fs::model::Scope;
 use crate::fs::tree::{PAGE, into_pages};
 use nandscape_block::{Payload, SectorData, Tag};
@@ -13,14 +13,15 @@ use std::ops::Range;
 const JBD2_MAGIC: [u8; 4] = [0xc0, 0x3b, 0x39, 0x98];
 /// Pages of a write.
 const WRITE_PAGES: u64 = 4;
-/// Names of extended attributes.
+/// Names of extended attributes, and bytes of noise after which a value begins again.
 const XATTRS: u64 = 3;
+const VALUE_NOISE: usize = 16;
 
 /// What a write writes: each part of a page with the page whose content it gets there.
 struct Content {
     data: Data,
-    /// The tag of its first page.
-    tag: u64,
+    /// What the event log calls it.
+    name: calls::Content,
     pages: Vec<(u64, Range<usize>, SectorData)>,
 }
 
@@ -114,7 +115,10 @@ impl Writer {
                 Data::Bytes(bytes.collect())
             }
         };
-        Content { data, tag: tag.bits(), pages: parts }
+        // Contents of the event log are those of whole files.
+        let base = tag.bits().wrapping_sub(pages.start) & u64::MAX >> 1;
+        let name = if magic { calls::Content::Magic(base) } else { calls::Content::Tag(base) };
+        Content { data, name, pages: parts }
     }
 
     fn model_writes(&self, target: &Target, content: &Content) {
@@ -131,14 +135,13 @@ impl Writer {
         io: Io,
     ) -> Ended {
         self.model_writes(target, &content);
-        let write = FileWrite {
-            name: target.name.clone(),
+        self.log(Call::Write {
+            file: target.name.clone(),
             offset,
-            bytes: content.data.len(),
+            length: content.data.len(),
+            content: content.name,
             direct: io == Io::Direct,
-            tag: content.tag,
-        };
-        self.model.borrow_mut().log(self.handle.now(), EventKind::FileWrite(write));
+        });
         self.called(if io == Io::Direct { "write, direct" } else { "write" });
         self.mixes(target, io);
         let mut data = content.data;
@@ -178,7 +181,8 @@ impl Writer {
         }
         let content = self.content(size, len);
         self.model_writes(&target, &content);
-        self.log(|| format!("{}append {}, offset {size}, {len} bytes", how(io), target.name));
+        let (file, name) = (target.name.clone(), content.name);
+        self.log(Call::Append { file, length: len, content: name, direct });
         self.called("write, append");
         self.mixes(&target, io);
         match self.fs.write_at_end(self.caller, target.ino, content.data, io).await {
@@ -206,9 +210,8 @@ impl Writer {
         }
         let content = self.content(offset, len);
         self.model_writes(&target, &content);
-        self.log(|| {
-            format!("write {}, offset {offset}, {len} bytes, {}", target.name, flag_names(flags))
-        });
+        let (file, name) = (target.name.clone(), content.name);
+        self.log(Call::Write { file, offset, length: len, content: name, direct: flags.direct });
         let scope = match (flags.sync, flags.dsync) {
             (true, _) => Some(Scope::Whole(target.node)),
             (_, true) => Some(Scope::Content(target.node)),
@@ -295,7 +298,7 @@ impl Writer {
     pub(super) async fn truncate_to(&mut self, target: &Target, size: u64) -> Ended {
         let shorter = size < self.model.borrow().size(target.node);
         self.model.borrow_mut().truncate(target.node, size);
-        self.log(|| format!("truncate {} to {size}", target.name));
+        self.log(Call::Truncate(target.name.clone(), size));
         self.called(if shorter { "setattr: shorter" } else { "setattr: longer" });
         if !self.is_named(target.node) {
             self.reached("truncate of an unlinked file");
@@ -348,7 +351,7 @@ impl Writer {
                 model.grow(target.node, range.end);
             }
         }
-        self.log(|| format!("{call} {}, bytes {} to {}", target.name, range.start, range.end));
+        self.log(Call::Allocate(target.name.clone(), what, offset, len));
         self.called(call);
         match self.fs.fallocate(self.caller, target.ino, what, offset, len).await {
             Err(FsError::NoSpace) => self.refused(target, "fallocate: no space").await,
@@ -367,11 +370,8 @@ impl Writer {
         let mode = self.rng.chance(0.7).then(|| 0o600 + self.rng.below(0o100) as u16);
         let uid = self.rng.chance(0.5).then(|| self.rng.below(1 << 20) as u32);
         self.model.borrow_mut().set_owner(target.node, mode, uid);
-        self.log(|| {
-            let mode = mode.map_or_else(String::new, |mode| format!(", mode {mode:o}"));
-            let uid = uid.map_or_else(String::new, |uid| format!(", owner {uid}"));
-            format!("setattr {}{mode}{uid}", target.name)
-        });
+        mode.into_iter().for_each(|mode| self.log(Call::Chmod(target.name.clone(), mode)));
+        uid.into_iter().for_each(|uid| self.log(Call::Chown(target.name.clone(), uid)));
         self.called("setattr: mode or owner");
         let change = SetAttr { mode, uid, ..SetAttr::default() };
         self.fs.setattr(self.caller, target.ino, change).await?;
@@ -381,24 +381,28 @@ impl Writer {
     /// Sets or removes an extended attribute, and looks at all of them.
     pub(super) async fn change_xattr(&mut self) -> Ended {
         let Some(target) = self.any_file().await? else { return Ok(()) };
-        let name = format!("user.x{}", self.rng.below(XATTRS)).into_bytes();
+        let word = format!("user.x{}", self.rng.below(XATTRS));
+        let name = word.clone().into_bytes();
         let known = self.model.borrow().xattrs(target.node);
         if known.contains_key(&name) && self.rng.chance(0.3) {
             self.model.borrow_mut().set_xattr(target.node, &name, None);
-            self.log(|| format!("removexattr {}", target.name));
+            self.log(Call::Removexattr(target.name.clone(), word));
             self.called("removexattr");
             self.fs.removexattr(self.caller, target.ino, &name).await?;
             return self.maybe_fsync(&target).await;
         }
         let large = self.rng.chance(0.5);
         let len = if large { 300 + self.rng.below(700) } else { self.rng.below(20) };
-        let value: Vec<u8> = (0..len).map(|_| self.rng.bits() as u8).collect();
+        let noise: Vec<u8> = (0..len).map(|_| self.rng.bits() as u8).collect();
+        let digits = noise.iter().take(VALUE_NOISE).map(|byte| format!("{byte:02x}"));
+        let repeated = Repeated::new(digits.collect(), len as usize);
+        let value = repeated.bytes();
         let mode = match known.contains_key(&name) {
             true => XattrMode::Replace,
             false => XattrMode::Set,
         };
         self.model.borrow_mut().set_xattr(target.node, &name, Some(&value));
-        self.log(|| format!("setxattr {} of {len} bytes", target.name));
+        self.log(Call::Setxattr(target.name.clone(), word, repeated));
         self.called(if large { "setxattr in a block" } else { "setxattr in the inode" });
         match self.fs.setxattr(self.caller, target.ino, &name, &value, mode).await {
             Err(FsError::NoSpace) => self.refused(&target, "setxattr: no space").await?,

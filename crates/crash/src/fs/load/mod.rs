@@ -16,10 +16,11 @@ use super::model::{Model, Node, ROOT, Undo, parent};
 use super::power_switch::Device;
 use super::reduced::{Operations, last_operation};
 use super::tree::{Fs, see};
+use crate::calls::{Call, FileRef};
 use crate::coverage::Coverage;
 use crate::device::drive::CheckFailure;
 use crate::event::EventKind;
-use nandscape_fs::contract::{Attr, Caller, Fh, FsError, Ino, Io, OpenFlags};
+use nandscape_fs::contract::{Attr, Caller, Fh, FsError, Ino, Io};
 use nandscape_rt::{Handle, JoinHandle, Nanos, Stream};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -103,24 +104,13 @@ struct Target {
     ino: Ino,
     node: Node,
     /// What the event log calls it.
-    name: String,
+    name: FileRef,
     opened: Option<Fh>,
 }
 
-/// A prefix for calls that bypass the page cache.
-const fn how(io: Io) -> &'static str {
-    match io {
-        Io::Direct => "direct ",
-        Io::Buffered => "",
-    }
-}
-
-/// The flags of an open file, as open(2) has them.
-fn flag_names(flags: OpenFlags) -> String {
-    let OpenFlags { append, sync, dsync, direct } = flags;
-    let known = [(append, "O_APPEND"), (sync, "O_SYNC"), (dsync, "O_DSYNC"), (direct, "O_DIRECT")];
-    let set: Vec<_> = known.into_iter().filter_map(|(set, name)| set.then_some(name)).collect();
-    if set.is_empty() { "no flags".to_owned() } else { set.join("|") }
+/// The handle of a file that is open, in the event log.
+fn handle_of(node: Node) -> String {
+    node.0.to_string()
 }
 
 impl Writer {
@@ -226,8 +216,8 @@ impl Writer {
         Ok(())
     }
 
-    fn log(&self, line: impl FnOnce() -> String) {
-        self.model.borrow_mut().log(self.handle.now(), EventKind::Call(line()));
+    fn log(&self, call: Call) {
+        self.model.borrow_mut().log(self.handle.now(), EventKind::Call(call));
     }
 
     /// What was done last has ended: a sync that begins now covers it.
@@ -280,11 +270,12 @@ impl Writer {
 
     async fn target(&self, path: &str, node: Node) -> Ended<Target> {
         let ino = self.walk(path).await?.ino;
-        Ok(Target { ino, node, name: path.to_owned(), opened: None })
+        Ok(Target { ino, node, name: FileRef::Path(path.to_owned()), opened: None })
     }
 
     fn opened(&self, Opened { fh, node }: Opened) -> Target {
-        Target { ino: fh.ino, node, name: format!("open file {}", node.0), opened: Some(fh) }
+        let name = FileRef::Handle(handle_of(node));
+        Target { ino: fh.ino, node, name, opened: Some(fh) }
     }
 
     fn is_open(&self, node: Node) -> bool {
@@ -360,7 +351,7 @@ impl Writer {
     /// There was no space for a call: there is little, unless others have given some back since.
     async fn check_refusal(&mut self) -> Ended {
         self.reached("space ran out");
-        self.log(|| "no space".to_owned());
+        self.model.borrow_mut().log(self.handle.now(), EventKind::NoSpace);
         let free = self.fs.statfs(self.caller).await?.free;
         match free < ROOMY_BLOCKS || self.style.writers > 1 {
             true => Ok(()),

@@ -1,6 +1,7 @@
 //! Calls on names: they come one after the other in a writer's directory.
 
-use super::{DIRS, Ended, FILES, OPEN_MAX, Opened, Target, Writer, flag_names};
+use super::{DIRS, Ended, FILES, OPEN_MAX, Opened, Target, Writer, handle_of};
+use crate::calls::{Call, FileRef, Repeated};
 use crate::device::drive::CheckFailure;
 use crate::fs::model::Node;
 use crate::fs::tree::identity;
@@ -21,12 +22,13 @@ impl Writer {
         let (dir, name) = self.place(path).await?;
         let mode = [0o644, 0o600, 0o755][self.rng.below(3) as usize];
         let (node, undo) = self.model.borrow_mut().create(path, mode);
-        self.log(|| format!("create {path}, file {}", node.0));
+        self.log(Call::Create(path.to_owned()));
         self.called("create");
         let made = self.fs.create(self.caller, dir, name, mode).await;
         let Some(attr) = self.named(made, undo, "create: no space").await? else { return Ok(None) };
         self.model.borrow_mut().made(identity(&attr));
-        Ok(Some(Target { ino: attr.ino, node, name: path.to_owned(), opened: None }))
+        let name = FileRef::Path(path.to_owned());
+        Ok(Some(Target { ino: attr.ino, node, name, opened: None }))
     }
 
     pub(super) async fn make_symlink(&mut self) -> Ended {
@@ -35,11 +37,13 @@ impl Writer {
             return Ok(());
         }
         let long = self.rng.chance(0.5);
-        let target = format!("{:x}/", self.next_tag).repeat(LONG_TARGET / 8);
-        let target = target.as_bytes()[..if long { LONG_TARGET } else { SHORT_TARGET }].to_vec();
+        let word = format!("{:x}/", self.next_tag);
+        let length = if long { LONG_TARGET } else { SHORT_TARGET };
+        let repeated = Repeated { word, length };
+        let target = repeated.bytes();
         let (dir, name) = self.place(&path).await?;
         let (_, undo) = self.model.borrow_mut().symlink(&path, &target);
-        self.log(|| format!("symlink {path}, {} bytes", target.len()));
+        self.log(Call::Symlink(path.clone(), repeated));
         self.called(if long { "symlink, long" } else { "symlink, short" });
         let made = self.fs.symlink(self.caller, dir, name, &target).await;
         if let Some(attr) = self.named(made, undo, "create: no space").await? {
@@ -59,13 +63,13 @@ impl Writer {
         let ino = self.walk(&from).await?.ino;
         let (dir, name) = self.place(&to).await?;
         let undo = self.model.borrow_mut().link(node, &to);
-        self.log(|| format!("link {from} to {to}"));
+        self.log(Call::Link(from, to.clone()));
         self.called("link");
         let made = self.fs.link(self.caller, ino, dir, name).await;
         if self.named(made, undo, "link: no space").await?.is_none() {
             return Ok(());
         }
-        let target = Target { ino, node, name: to, opened: None };
+        let target = Target { ino, node, name: FileRef::Path(to), opened: None };
         self.maybe_fsync(&target).await
     }
 
@@ -80,7 +84,7 @@ impl Writer {
         let (dir, name) = self.place(path).await?;
         let node = self.model.borrow().names().get(path).copied();
         drop(self.model.borrow_mut().remove(path));
-        self.log(|| format!("unlink {path}"));
+        self.log(Call::Unlink(path.to_owned()));
         self.called("unlink");
         self.lost_a_name(node, "unlink of an open file");
         Ok(self.fs.unlink(self.caller, dir, name).await?)
@@ -128,7 +132,7 @@ impl Writer {
             _ => RenameMode::Replace,
         };
         let undo = self.model.borrow_mut().rename(from, to);
-        self.log(|| format!("rename {from} to {to}"));
+        self.log(Call::Rename(from.to_owned(), to.to_owned()));
         let is_directory = moved.is_some_and(|node| self.model.borrow().is_directory(node));
         self.called(match (is_directory, replaced, mode) {
             (true, ..) => "rename of a directory",
@@ -159,7 +163,7 @@ impl Writer {
         }
         let (one_place, other_place) = (self.place(&one).await?, self.place(&other).await?);
         let undo = self.model.borrow_mut().exchange(&one, &other);
-        self.log(|| format!("exchange {one} and {other}"));
+        self.log(Call::Exchange(one.clone(), other.clone()));
         self.called("rename: exchange");
         let ended = self.fs.rename(self.caller, one_place, other_place, RenameMode::Exchange).await;
         self.named(ended, undo, "link: no space").await.map(drop)
@@ -182,7 +186,7 @@ impl Writer {
     /// Makes a directory. Returns whether there was space for it.
     pub(super) async fn mkdir(&mut self, path: &str) -> Ended<bool> {
         let (dir, name) = self.place(path).await?;
-        self.log(|| format!("mkdir {path}"));
+        self.log(Call::Mkdir(path.to_owned()));
         self.called("mkdir");
         let (_, undo) = self.model.borrow_mut().mkdir(path);
         let made = self.fs.mkdir(self.caller, dir, name, 0o755).await;
@@ -208,7 +212,7 @@ impl Writer {
         }
         let (dir, name) = self.place(path).await?;
         drop(self.model.borrow_mut().remove(path));
-        self.log(|| format!("rmdir {path}"));
+        self.log(Call::Rmdir(path.to_owned()));
         self.called("rmdir");
         Ok(self.fs.rmdir(self.caller, dir, name).await?)
     }
@@ -236,7 +240,7 @@ impl Writer {
 
     pub(super) async fn open_path(&mut self, path: &str, node: Node, flags: OpenFlags) -> Ended {
         let ino = self.walk(path).await?.ino;
-        self.log(|| format!("open {path}, file {}, {}", node.0, flag_names(flags)));
+        self.log(Call::Open(path.to_owned(), handle_of(node), flags));
         self.called("open");
         let fh = self.fs.open(self.caller, ino, flags).await?;
         self.open.push(Opened { fh, node });
@@ -253,7 +257,7 @@ impl Writer {
     }
 
     pub(super) async fn close(&mut self, Opened { fh, node }: Opened) -> Ended {
-        self.log(|| format!("close file {}", node.0));
+        self.log(Call::Close(handle_of(node)));
         self.called("close");
         if !self.is_named(node) {
             self.progress.unlinked.set(self.progress.unlinked.get() - 1);

@@ -1,7 +1,8 @@
 //! Sequences of calls that single ones seldom make: each goes for a state in which file systems have lost
 //! data.
 
-use super::{Ended, PAGES, SHELF, Target, Writer};
+use super::{Ended, PAGES, SHELF, Target, Writer, handle_of};
+use crate::calls::FileRef;
 use crate::draw::sample::log_uniform;
 use crate::fs::model::Node;
 use crate::fs::tree::PAGE;
@@ -180,7 +181,7 @@ impl Writer {
         }
         self.open_path(&path, target.node, OpenFlags::default()).await?;
         self.unlink_path(&path).await?;
-        let unlinked = Target { name: format!("unlinked {path}"), ..target };
+        let unlinked = Target { name: FileRef::Handle(handle_of(target.node)), ..target };
         if self.rng.chance(0.7) {
             self.write_pages(&unlinked, 2, 4, Io::Buffered).await?;
         }

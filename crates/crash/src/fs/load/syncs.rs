@@ -1,6 +1,7 @@
 //! Syncs of files, directories and everything; beside other calls, too.
 
 use super::{Ended, SYNCS_MAX, Target, Writer};
+use crate::calls::{Call, FileRef};
 use crate::device::drive::CheckFailure;
 use crate::event::EventKind;
 use crate::fs::model::{ROOT, Scope};
@@ -14,7 +15,7 @@ struct Wanted {
     scope: Scope,
     /// Of all but [`Scope::All`].
     ino: Ino,
-    name: String,
+    name: FileRef,
 }
 
 impl Writer {
@@ -31,7 +32,9 @@ impl Writer {
 
     async fn any_sync(&mut self) -> Ended<Wanted> {
         match self.rng.below(20) {
-            0 => Ok(Wanted { scope: Scope::All, ino: self.dir, name: String::new() }),
+            0 => {
+                Ok(Wanted { scope: Scope::All, ino: self.dir, name: FileRef::Path(String::new()) })
+            }
             1..=3 => self.any_directory_sync().await,
             kind => match self.any_file().await? {
                 Some(target) if kind < 10 => Ok(content_of(&target)),
@@ -50,7 +53,7 @@ impl Writer {
         let node = self.directory(path).unwrap_or(ROOT);
         let ino = self.walk(path).await?.ino;
         let path = if path.is_empty() { "." } else { path };
-        Ok(Wanted { scope: Scope::Whole(node), ino, name: format!("directory {path}") })
+        Ok(Wanted { scope: Scope::Whole(node), ino, name: FileRef::Path(path.to_owned()) })
     }
 
     pub(super) async fn sync_directory(&mut self, path: &str) -> Ended {
@@ -108,9 +111,9 @@ impl Writer {
             };
             coverage.borrow_mut().call(call);
             let call = match scope {
-                Scope::All => "syncfs".to_owned(),
-                Scope::Content(_) => format!("fdatasync {name}"),
-                Scope::Whole(_) => format!("fsync {name}"),
+                Scope::All => Call::Sync,
+                Scope::Content(_) => Call::Fdatasync(name),
+                Scope::Whole(_) => Call::Fsync(name),
             };
             model.borrow_mut().log(handle.now(), EventKind::Call(call.clone()));
             progress.syncs.set(progress.syncs.get() + 1);
@@ -120,7 +123,7 @@ impl Writer {
                 Scope::Whole(_) => fs.fsync(caller, ino).await?,
             }
             progress.syncs.set(progress.syncs.get() - 1);
-            model.borrow_mut().log(handle.now(), EventKind::Call(call + " completed OK"));
+            model.borrow_mut().log(handle.now(), EventKind::Returned(call));
             model.borrow_mut().synced(&sync);
             Ok(())
         }

@@ -110,6 +110,11 @@ impl Page {
         same(version, content, len) || self.shows_behind(version, content, len as usize)
     }
 
+    /// Whether the first `len` bytes are those of any version.
+    fn is_known(&self, content: &SectorData, len: u64) -> bool {
+        self.versions.all().any(|value| self.shows(value, content, len))
+    }
+
     fn shows_behind(&self, version: &SectorData, content: &SectorData, len: usize) -> bool {
         if self.behind.is_empty() || len <= self.end {
             return false;
@@ -247,9 +252,7 @@ impl File {
         for (index, content) in (0..).zip(&seen.pages) {
             let page = self.pages.get(&index).unwrap_or(&unknown);
             let len = (seen.size - index * PAGE).min(PAGE);
-            let known = page.versions.all().any(|value| page.shows(value, content, len));
-            let permitted = known || page.may_be_stale(stale);
-            if !permitted {
+            if !page.is_known(content, len) && !page.may_be_stale(stale) {
                 let (shown, covered) = (describe(content), describe(page.versions.covered()));
                 let later = or_later(page.versions.later().map(describe));
                 let differs = where_differs(content, page.versions.newest());
@@ -259,6 +262,17 @@ impl File {
             }
         }
         self.attributes.judge(seen)
+    }
+
+    /// Pages that show neither what was covered nor anything that was written since. Asked of what
+    /// [`File::judge`] accepted.
+    pub(super) fn former_blocks(&self, seen: &FileSnapshot) -> u64 {
+        let unknown = Page::default();
+        let is_former = |(index, content): &(u64, &SectorData)| {
+            let page = self.pages.get(index).unwrap_or(&unknown);
+            !page.is_known(content, (seen.size - index * PAGE).min(PAGE))
+        };
+        (0..).zip(&seen.pages).filter(is_former).count() as u64
     }
 
     /// Whether a read in operation may show this content of a page, up to the end of the file.

@@ -6,14 +6,16 @@
 //! other calls ([`Model::sync_begins`], [`Model::synced`]).
 
 mod file;
+mod losses;
 mod names;
 mod versions;
 
 use super::tree::{FileSnapshot, Identity, Tree, Xattrs};
-use crate::event::{EventKind, FileWrite, LogEvent};
+use crate::event::{EventKind, LogEvent};
 use file::File;
 pub(crate) use file::Stale;
 pub(crate) use file::describe as show_content;
+use losses::Synced;
 use names::{Change, History, Record, State};
 pub(crate) use names::{Names, Node, ROOT};
 use nandscape_block::SectorData;
@@ -86,6 +88,8 @@ pub(crate) struct Model {
     changed: BTreeMap<Node, Changed>,
     bodies: BTreeMap<Node, Body>,
     recorded: BTreeMap<Node, Record>,
+    /// What an fsync or fdatasync made durable, since power came on.
+    synced: Synced,
     identities: BTreeMap<Identity, Node>,
     unborn: Option<Node>,
     nodes: u64,
@@ -110,6 +114,7 @@ impl Model {
             changed: BTreeMap::new(),
             bodies: BTreeMap::new(),
             recorded: BTreeMap::new(),
+            synced: Synced::default(),
             identities: BTreeMap::new(),
             unborn: None,
             nodes: 1,
@@ -140,11 +145,8 @@ impl Model {
     pub(crate) fn named_log(&self) -> Vec<LogEvent> {
         let named = |LogEvent { at, what }: &LogEvent| {
             let what = match what.clone() {
-                EventKind::Call(call) => EventKind::Call(format!("{}: {call}", self.root)),
-                EventKind::FileWrite(write) => {
-                    let name = format!("{}/{}", self.root, write.name);
-                    EventKind::FileWrite(FileWrite { name, ..write })
-                }
+                EventKind::Call(call) => EventKind::Call(call.within(&self.root)),
+                EventKind::Returned(call) => EventKind::Returned(call.within(&self.root)),
                 other => other,
             };
             LogEvent { at: *at, what }
@@ -456,6 +458,7 @@ impl Model {
                 _ => file.cover(sync.began),
             }
         }
+        self.synced.note(node, sync.newest, matches!(sync.scope, Scope::Whole(_)));
         let now = self.changed.get(&node).copied().unwrap_or_default();
         if let Some(record) = self.recorded.get_mut(&node)
             && last == made
@@ -554,6 +557,7 @@ impl Model {
         self.identities.retain(|_, node| kept.contains(node));
         self.changed.clear();
         self.recorded.clear();
+        self.synced = Synced::default();
         (self.unborn, self.before_call) = (None, None);
         self.history = History::of(names);
     }

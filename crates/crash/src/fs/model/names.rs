@@ -65,6 +65,21 @@ impl History {
         self.first + self.changes.len() as u64
     }
 
+    /// The names after the oldest operation that a cut may leave.
+    pub(super) const fn oldest(&self) -> &Names {
+        &self.oldest
+    }
+
+    /// Shows the names after each operation that a cut may leave, oldest first, with its number.
+    pub(super) fn walk(&self, mut look: impl FnMut(State, &Names)) {
+        let mut names = self.oldest.clone();
+        look(self.first, &names);
+        for (state, change) in (self.first + 1..).zip(&self.changes) {
+            apply(&mut names, change);
+            look(state, &names);
+        }
+    }
+
     /// An operation begins that leaves these names. Returns what undoes it.
     pub(super) fn push(&mut self, change: Change) -> Change {
         let undo = change.iter().map(|(path, _)| (path.clone(), self.newest.get(path).copied()));

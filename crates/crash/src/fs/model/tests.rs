@@ -1,6 +1,7 @@
 //! The model by short stories: what a cut may leave after them, and what it may not.
 
 use super::*;
+use crate::kernel_loss::KernelLoss;
 use nandscape_block::Tag;
 use nandscape_fs::contract::Ino;
 
@@ -284,4 +285,64 @@ fn an_unmounted_volume_is_exact() {
     let exact = |content| story.model.verify_exactly(&tree(&[("a", a, PAGE as u64, content)]));
     assert!(exact(page(1)).is_ok() && exact(NO).is_err());
     assert!(story.model.verify_exactly(&tree(&[])).is_err());
+}
+
+/// A later file takes the former name of one that was durable, and the rename is lost: the file is gone, which is
+/// counted. Where the rename is there, or the file was removed, nothing is lost.
+#[test]
+fn a_replaced_file_is_counted() {
+    let mut story = Story::new(true);
+    let log = story.create("log");
+    story.write(log, 7);
+    story.sync(Scope::All);
+    drop(story.model.rename("log", "log.1"));
+    story.model.call_ended();
+    let new = story.create("log");
+    story.sync(Scope::Whole(new));
+    let shown = |names: &[(&str, Node, u64, SectorData)]| {
+        assert!(story.may_leave(names));
+        story.model.losses(&tree(names))
+    };
+    let replaced = BTreeMap::from([(KernelLoss::Replaced, 1)]);
+    assert_eq!(shown(&[("log", new, 0, NO)]), replaced);
+    let kept = [("log", new, 0, NO), ("log.1", log, 4_096, page(7))];
+    assert_eq!(shown(&kept), BTreeMap::new());
+    drop(story.model.remove("log.1"));
+    story.model.call_ended();
+    assert_eq!(story.model.losses(&tree(&[("log", new, 0, NO)])), BTreeMap::new());
+}
+
+/// A new file that was synced has its directory's former name: counted, unless the directory had that name since.
+#[test]
+fn a_file_at_a_former_path_is_counted() {
+    let mut story = Story::new(true);
+    let (dir, undo) = story.model.mkdir("a");
+    drop(undo);
+    story.model.made((Ino(dir.0), 1));
+    story.model.call_ended();
+    story.sync(Scope::All);
+    drop(story.model.rename("a", "b"));
+    story.model.call_ended();
+    let file = story.create("b/f");
+    story.sync(Scope::Whole(file));
+    let at = |path: &str, dir_path: &str| {
+        let names = [(dir_path, dir, 0, NO), (path, file, 0, NO)];
+        assert!(story.may_leave(&names));
+        story.model.losses(&tree(&names))
+    };
+    assert_eq!(at("a/f", "a"), BTreeMap::from([(KernelLoss::FormerPath, 1)]));
+    assert_eq!(at("b/f", "b"), BTreeMap::new());
+}
+
+/// A page that was written since its sync shows what its block held before: counted, where that is permitted.
+#[test]
+fn a_page_with_a_former_block_is_counted() {
+    let mut story = Story::with(true, Stale::Written);
+    let file = story.create("f");
+    story.write(file, 1);
+    story.sync(Scope::Whole(file));
+    story.write(file, 2);
+    let losses = |content| story.model.losses(&tree(&[("f", file, 4_096, content)]));
+    assert_eq!(losses(page(3)), BTreeMap::from([(KernelLoss::FormerBlock, 1)]));
+    assert_eq!((losses(page(1)), losses(page(2))), (BTreeMap::new(), BTreeMap::new()));
 }
