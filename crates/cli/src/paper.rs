@@ -354,7 +354,7 @@ fn of_paper(one: &Reproduction, maker: &Maker, paint: Paint) -> String {
             continue;
         };
         let verdict = line.judgement.verdict;
-        text.push_str(&format!("{laid}  {}\n", paint.paint(tone(verdict), verdict.name())));
+        text.push_str(&format!("{laid}  {}\n", paint.paint(tone(verdict), &line.judgement.name())));
         if verdict != Verdict::Agrees {
             let why = why(line, one, &mut given);
             let why = paint.paint(Tone::Faint, &why);

@@ -48,6 +48,7 @@ impl Paper {
             venue: root.required("venue")?,
             year: root.required("year")?,
             claims: root.required("claims")?,
+            one_seed_decides: size != Size::Quick,
             experiments: Vec::new(),
             figures: read_all(&mut root, "figure", |entry, id| read_figure(entry, id, &asked))?,
             assumptions: read_all(&mut root, "assumption", |entry, id| {

@@ -9,6 +9,7 @@ use crate::model::{
 use crate::page::Maker;
 use crate::reason::Because;
 use crate::reproduction::Reproduction;
+use crate::verdict::Verdict;
 use nandscape_report::{Figure, Mean};
 use serde_json::{Map, Value, json};
 
@@ -53,7 +54,7 @@ impl Reproduction {
             "within": statement.tolerance.within, "partially": statement.tolerance.partially,
             "metric": metric,
             "measured": measured(judged.measured(), &judged.seeds),
-            "verdict": judged.judgement.verdict.name(), "comparison": judged.judgement.reason, "verdict_as_assumed": judged.ours.name(),
+            "verdict": judged.judgement.verdict.name(), "looks_like": judged.judgement.looks_like.map(Verdict::name), "comparison": judged.judgement.reason, "verdict_as_assumed": judged.ours.name(),
             "reason": self.because(judged.because.as_ref(), maker),
             "variants": variants.collect::<Vec<_>>(),
             "sensitivity": sensitivity.collect::<Vec<_>>(),
@@ -65,6 +66,7 @@ impl Reproduction {
         let mut entry = measured(one.measured(), &one.seeds);
         entry["variant"] = self.paper.column_name(column).into();
         entry["verdict"] = one.judgement.verdict.name().into();
+        entry["looks_like"] = one.judgement.looks_like.map(Verdict::name).into();
         entry["comparison"] = one.judgement.reason.clone().into();
         entry["reason"] = self.because(one.because.as_ref(), maker);
         entry

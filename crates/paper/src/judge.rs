@@ -146,7 +146,7 @@ impl Columns<'_> {
     ) -> Option<Verdicts> {
         let answers = self.answers(variant, measure.experiment)?;
         let seeds = answers.measure(measure, &measure.filter);
-        let judgement = judge_numbers(statement, measure, &seeds);
+        let judgement = judge_numbers(self.paper, statement, measure, &seeds);
         let because = self.because(at, Column::Variant(variant), judgement.verdict);
         Some(Verdicts { seeds, judgement, because })
     }
@@ -176,7 +176,7 @@ fn judge_one(
     measure: &Measure,
 ) -> Judged {
     let seeds = answers[measure.experiment].measure(measure, &measure.filter);
-    let judgement = judge_numbers(statement, measure, &seeds);
+    let judgement = judge_numbers(paper, statement, measure, &seeds);
     let assumptions = statement.sensitivity.iter();
     let sensitivity: Vec<Sensitivity> = assumptions
         .map(|assumption| sensitivity(paper, answers, (statement, measure), *assumption))
@@ -187,11 +187,19 @@ fn judge_one(
     Judged { seeds, judgement, ours, sensitivity, because: None, variants: Vec::new() }
 }
 
-/// The verdict on numbers. What a surrogate gave is inconclusive, whatever it is.
-fn judge_numbers(statement: &Statement, measure: &Measure, seeds: &[f64]) -> Judgement {
+/// The verdict on numbers. What a surrogate gave is inconclusive, whatever it is, and so is what a single seed of a reduced run gave.
+fn judge_numbers(
+    paper: &Paper,
+    statement: &Statement,
+    measure: &Measure,
+    seeds: &[f64],
+) -> Judgement {
     let Statement { claim, tolerance, surrogate, .. } = statement;
     let rule = Rule { claim, tolerance: *tolerance, relative: measure.metric.is_relative() };
-    let judgement = rule.judge(seeds, &shower(measure));
+    let judgement = match rule.judge(seeds, &shower(measure)) {
+        judgement if seeds.len() == 1 && !paper.one_seed_decides => judgement.of_one_seed(),
+        judgement => judgement,
+    };
     match surrogate {
         None => judgement,
         Some(of) => Judgement::inconclusive(format!("{}; surrogate: {of}", judgement.reason)),
@@ -215,7 +223,7 @@ fn sensitivity(
     let found = |value: &Value| {
         let filter = measure.filter.with(&assumption.axis, value);
         let seeds = answers.measure(measure, &filter);
-        let verdict = judge_numbers(statement, measure, &seeds).verdict;
+        let verdict = judge_numbers(paper, statement, measure, &seeds).verdict;
         Reading { value: value.clone(), seeds, verdict }
     };
     let values = values(answers.points(), &assumption.axis).into_iter();
@@ -240,7 +248,7 @@ impl AlternativeResult<'_> {
     /// disagrees at another is inconclusive, since the paper does not state which it used. The reason names what
     /// differs, and by what.
     fn weigh(&self, judgement: Judgement) -> Judgement {
-        let Judgement { verdict, mut reason } = judgement;
+        let Judgement { verdict, looks_like, mut reason } = judgement;
         let moved = gathered(self.sensitivity.iter().flat_map(|one| self.moves(one)));
         let alternatives: usize = self.sensitivity.iter().map(|one| one.others.len()).sum();
         let inconclusive = self.sensitivity.iter().flat_map(Sensitivity::inconclusive).count();
@@ -257,7 +265,7 @@ impl AlternativeResult<'_> {
         }
         reason.push_str(&self.elsewhere(verdict));
         match self.is_torn(verdict) {
-            false => Judgement { verdict, reason },
+            false => Judgement { verdict, looks_like, reason },
             true => {
                 Judgement::inconclusive(format!("{reason}; the paper does not say which it used"))
             }

@@ -36,6 +36,8 @@ pub struct Paper {
     pub year: u64,
     /// What it claims, in a sentence of ours.
     pub claims: String,
+    /// Whether what a single seed gave has a verdict: only where the paper's folder itself asks for one at its own scale.
+    pub one_seed_decides: bool,
     /// What is run.
     pub experiments: Vec<Experiment>,
     /// What is drawn.
@@ -294,6 +296,7 @@ impl Paper {
         let own = self.experiments.iter_mut().map(|experiment| &mut experiment.sweep);
         own.chain(variants.map(|(_, sweep)| sweep))
             .for_each(|sweep| sweep.seeds = (1..=last).collect());
+        self.one_seed_decides = false;
     }
 
     /// Whether a variant has this name, or `base`, which is the paper without one.

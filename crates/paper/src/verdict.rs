@@ -4,7 +4,8 @@
 //! A number *agrees* if it is within the tolerance of the stated one, relative to that. It agrees *partially*
 //! if it is within the wider one; where the figure is a ratio to a baseline and an effect is stated, if it
 //! is on the stated side of 1 by at least a tenth of that effect. Else it *disagrees*. It is *inconclusive* without a
-//! number, or if the 95 % interval of the mean over the seeds holds numbers of more than one verdict.
+//! number, or if the 95 % interval of the mean over the seeds holds numbers of more than one verdict. What a single seed of a
+//! reduced run gave is inconclusive, and looks like a verdict at most.
 
 use crate::model::{PublishedValue, Tolerance};
 use nandscape_report::Mean;
@@ -46,6 +47,8 @@ impl Verdict {
 pub struct Judgement {
     /// The verdict.
     pub verdict: Verdict,
+    /// What a single seed would say, where that decides nothing.
+    pub looks_like: Option<Verdict>,
     /// Why, with the numbers in it.
     pub reason: String,
 }
@@ -54,7 +57,25 @@ impl Judgement {
     /// No verdict, for this reason.
     #[must_use]
     pub fn inconclusive(reason: impl Into<String>) -> Self {
-        Self { verdict: Verdict::Inconclusive, reason: reason.into() }
+        Self { verdict: Verdict::Inconclusive, looks_like: None, reason: reason.into() }
+    }
+
+    /// The same of a single seed that decides nothing: inconclusive, whatever it looks like.
+    #[must_use]
+    pub fn of_one_seed(self) -> Self {
+        let Self { verdict, reason, .. } = self;
+        let looks_like = Some(verdict).filter(|verdict| *verdict != Verdict::Inconclusive);
+        let more =
+            if looks_like.is_some() { ", which is no verdict: more seeds would tell" } else { "" };
+        Self { looks_like, ..Self::inconclusive(reason + more) }
+    }
+
+    /// The verdict in words, and what it looks like.
+    #[must_use]
+    pub fn name(&self) -> String {
+        let name = self.verdict.name();
+        let looks_like = self.looks_like.map(|verdict| format!(" (looks like {})", verdict.name()));
+        name.to_owned() + &looks_like.unwrap_or_default()
     }
 }
 
@@ -176,7 +197,7 @@ impl Rule<'_> {
         let interval = Range { low: mean.mean - half, high: mean.mean + half };
         let Some(other) = self.verdicts(interval).find(|verdict| *verdict != compared.verdict)
         else {
-            return Judgement { verdict: compared.verdict, reason };
+            return Judgement { verdict: compared.verdict, looks_like: None, reason };
         };
         let [low, high] = [interval.low, interval.high].map(show);
         Judgement::inconclusive(format!(
@@ -407,6 +428,25 @@ mod tests {
         assert_eq!(judge(&apart, true, &two(2.3, 0.1)).0, Partially);
         let absolute = |half_width| judge(&claim, false, &two(2.2, half_width)).0;
         assert_eq!((absolute(0.3), absolute(1.2)), (Disagrees, Inconclusive));
+    }
+
+    /// A single seed looks like a verdict and is none.
+    #[test]
+    fn one_seed_looks_like_a_verdict() {
+        let claim = PublishedValue::Readings(vec![1.5]);
+        let rule = Rule { claim: &claim, tolerance: TENTH, relative: false };
+        let one = rule.judge(&[9.0], &|number| number.to_string()).of_one_seed();
+        assert_eq!(
+            (one.verdict, one.name().as_str()),
+            (Verdict::Inconclusive, "inconclusive (looks like disagrees)")
+        );
+        assert!(
+            one.reason.ends_with("of one seed, which is no verdict: more seeds would tell"),
+            "{}",
+            one.reason
+        );
+        let none = rule.judge(&[], &|number| number.to_string());
+        assert_eq!(none.clone().of_one_seed(), none);
     }
 
     /// A statement of nothing at all agrees with nothing at all.

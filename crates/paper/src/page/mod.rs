@@ -152,7 +152,7 @@ fn stated(statement: &Statement, judged: &Judged) -> Row {
         Cell::Words(format!("{} ({})", statement.text, statement.place)),
         Cell::Number(statement.published()),
         Cell::Number(statement.shown(judged)),
-        Cell::Badge(tone(verdict), verdict.name().to_owned()),
+        Cell::Badge(tone(verdict), judged.judgement.name()),
     ];
     Row { cells, below: Some(judged.judgement.reason.clone()) }
 }

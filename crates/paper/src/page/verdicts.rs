@@ -5,7 +5,7 @@ use super::{Maker, tone};
 use crate::model::{Column, Statement, Variant};
 use crate::reason::Because;
 use crate::reproduction::Reproduction;
-use crate::verdict::Verdict;
+use crate::verdict::{Judgement, Verdict};
 use crate::{Judged, Verdicts};
 use nandscape_report::{Cell, Document, Tone};
 
@@ -37,12 +37,12 @@ pub(super) fn table(page: &mut Document, one: &Reproduction, maker: &Maker) {
 }
 
 fn line(statement: &Statement, judged: &Judged) -> Vec<Cell> {
-    let badge = |verdict: Verdict, shown: String| {
-        Cell::Badge(tone(verdict), format!("{} {shown}", verdict.name()))
+    let badge = |judgement: &Judgement, shown: String| {
+        Cell::Badge(tone(judgement.verdict), format!("{} {shown}", judgement.name()))
     };
-    let base = badge(judged.judgement.verdict, statement.shown(judged));
+    let base = badge(&judged.judgement, statement.shown(judged));
     let under = |one: &Option<Verdicts>| match one {
-        Some(one) => badge(one.judgement.verdict, statement.shown_under(one)),
+        Some(one) => badge(&one.judgement, statement.shown_under(one)),
         None => Cell::Badge(Tone::Unknown, "–".to_owned()),
     };
     let head = [Cell::Head(statement.id.clone()), Cell::Number(statement.published()), base];
