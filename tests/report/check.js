@@ -115,6 +115,18 @@
     }
   };
 
+  // Where stacks are compared, each line says on which device it is; a page with warnings shows the first of them.
+  const cautions = () => {
+    const subtitle = document.querySelector("header p").textContent;
+    if (subtitle.startsWith("Comparison")) {
+      const heads = [...document.querySelectorAll("#summary thead th")].map((head) => head.textContent);
+      check(heads.includes("device"), `no device in ${heads}`);
+    }
+    for (const list of document.querySelectorAll("aside.warnings")) {
+      check(list.querySelector("li")?.checkVisibility() === true, "warnings that nobody sees");
+    }
+  };
+
   // The menu makes its link when the mouse goes down. What is saved is caught on its way into a blob,
   // for reading one takes real time, and the browser's clock is virtual.
   const saved = async (figure, format) => {
@@ -150,6 +162,7 @@
       readableWords(theme);
     }
     links();
+    cautions();
     if (innerWidth >= 800) readable();
     for (const figure of figures) {
       const svg = await saved(figure, "SVG");

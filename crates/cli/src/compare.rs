@@ -43,7 +43,7 @@ pub(crate) fn compare(args: &CompareArgs, color: ColorChoice) -> Result<(), Fail
         let named = |text: &String| Named { text: text.clone(), place: place.clone(), key: "" };
         sweep.report = Report::Chosen(args.metric.iter().map(named).collect());
     }
-    let mut table = Table::new(&sweep)?.with_devices(&sweep);
+    let mut table = Table::new(&sweep)?.with_devices();
     let cache = Cache::open(&args.cache)?;
     let (finished, ended) = complete(&sweep, args.output.as_deref(), args.jobs, cache.as_ref())?;
     table.fill(&sweep, &finished.ids, &finished.rows);

@@ -1,6 +1,7 @@
 //! The result of a run as comma-separated values.
 
 use crate::output::{Failure, comma_separated};
+use nandscape_lab::workload::engine::has_rank;
 use serde_json::Value;
 
 /// Percentiles of a row, by fio's keys.
@@ -48,7 +49,12 @@ fn row(job: &Value, direction: &str, one: &Value) -> Vec<String> {
     let head = [cell(&job["jobname"]), cell(&job["groupid"]), direction.to_owned()];
     let rates = RATES.iter().map(|(_, path)| at(one.pointer(path)));
     let times = LATENCIES.iter().map(|(_, path)| at(latencies.pointer(path)));
-    let ranks = PERCENTILES.iter().map(|(_, key)| at(latencies["percentile"].get(key)));
+    let samples = one["total_ios"].as_u64().unwrap_or(0);
+    let rank = |(_, key): &(&str, &str)| {
+        let share = key.parse::<f64>().unwrap_or(0.0) / 100.0;
+        at(latencies["percentile"].get(key).filter(|_| has_rank(samples, share)))
+    };
+    let ranks = PERCENTILES.iter().map(rank);
     head.into_iter().chain(rates).chain(times).chain(ranks).collect()
 }
 
@@ -61,17 +67,18 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    /// A line per direction that has I/Os, with as many cells as the header; what a direction lacks is empty.
+    /// A line per direction that has I/Os, with as many cells as the header; what a direction lacks is empty, and so are
+    /// percentiles of too few I/Os.
     #[test]
     fn a_line_per_direction() {
-        let write = json!({ "total_ios": 3, "io_bytes": 12288, "clat_ns": { "min": 7,
-            "percentile": { "99.000000": 9 } } });
+        let write = json!({ "total_ios": 100, "io_bytes": 12288, "clat_ns": { "min": 7,
+            "percentile": { "99.000000": 9, "99.900000": 9 } } });
         let sync = json!({ "total_ios": 1, "lat_ns": { "max": 5 } });
         let job = json!({ "jobname": "a,b", "groupid": 0, "read": { "total_ios": 0 }, "write": write, "sync": sync });
         let text = run_csv(&json!({ "jobs": [job] })).unwrap();
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines.len(), 3, "{text}");
-        assert_eq!(lines[1], "\"a,b\",0,write,,3,12288,,,7,,,,,,,9,,");
+        assert_eq!(lines[1], "\"a,b\",0,write,,100,12288,,,7,,,,,,,9,,");
         let after_name = lines[2].strip_prefix("\"a,b\"").unwrap();
         assert_eq!(after_name.matches(',').count(), lines[0].matches(',').count());
     }

@@ -4,6 +4,7 @@ use crate::args::{StacksArgs, StacksCommand, TableFormat};
 use crate::output::{Failure, comma_separated, pretty, print};
 use crate::summary::bytes;
 use crate::table::{lay_out, markdown};
+use anyhow::anyhow;
 use nandscape_lab::SECTOR_BYTES;
 use nandscape_lab::stack::{SHIPPED, Stack, summary};
 use serde_json::{Map, Value};
@@ -34,9 +35,10 @@ fn list(format: TableFormat) -> Result<String, Failure> {
 }
 
 /// Columns of the table for people, and for programs.
-const HEADERS: [&str; 8] = [
+const HEADERS: [&str; 9] = [
     "name",
     "size",
+    "usable",
     "channels x units",
     "FTL",
     "file system",
@@ -44,14 +46,16 @@ const HEADERS: [&str; 8] = [
     "preconditioning",
     "description",
 ];
-const KEYS: [&str; 9] = [
+const KEYS: [&str; 11] = [
     "name",
     "size_bytes",
+    "usable_bytes",
     "channels",
     "units_per_channel",
     "ftl",
     "fs",
-    "op_percent",
+    "op_raw_percent",
+    "op_usable_percent",
     "preconditioning",
     "summary",
 ];
@@ -60,11 +64,14 @@ const KEYS: [&str; 9] = [
 struct Row {
     name: &'static str,
     size_bytes: u64,
+    /// What the device holds, and its overprovisioning.
+    usable_bytes: u64,
+    op_raw_percent: f64,
+    op_usable_percent: f64,
     channels: u64,
     units: u64,
     ftl: String,
     fs: Option<&'static str>,
-    op_percent: Option<f64>,
     preconditioning: &'static str,
     summary: &'static str,
 }
@@ -73,42 +80,48 @@ impl Row {
     fn new(name: &'static str, summary: &'static str) -> Result<Self, Failure> {
         let stack = Stack::load(name, &[] as &[&str]).map_err(Failure::run)?;
         let geometry = &stack.media.geometry;
+        let size = stack.size().ok_or_else(|| Failure::run(anyhow!("defect: {name} cannot be")))?;
         let ftl = stack.resolved_keys().find(|(key, _)| key == "ftl.kind");
         Ok(Self {
             name,
             size_bytes: geometry.total_sectors() * SECTOR_BYTES,
+            usable_bytes: size.live_sectors * SECTOR_BYTES,
+            op_raw_percent: size.op_percent_of_raw(),
+            op_usable_percent: size.op_percent_of_usable(),
             channels: geometry.groups.into(),
             units: geometry.units.into(),
             ftl: ftl.map_or_else(String::new, |(_, kind)| kind.trim_matches('"').to_owned()),
             fs: stack.fs.as_ref().map(|fs| fs.config.kind().name()),
-            op_percent: stack.op_percent().and_then(|percent| percent.parse().ok()),
             preconditioning: stack.preconditioning_label(),
             summary,
         })
     }
 
-    fn cells(&self) -> [String; 8] {
+    fn cells(&self) -> [String; 9] {
         [
             self.name.to_owned(),
             bytes(self.size_bytes as f64),
+            bytes(self.usable_bytes as f64),
             format!("{} x {}", self.channels, self.units),
             self.ftl.clone(),
             self.fs.unwrap_or("-").to_owned(),
-            self.op_percent.map_or_else(|| "-".to_owned(), |percent| percent.to_string()),
+            format!("{:.1}", self.op_usable_percent),
             self.preconditioning.to_owned(),
             self.summary.to_owned(),
         ]
     }
 
     fn to_json(&self) -> Map<String, Value> {
-        let values: [Value; 9] = [
+        let values: [Value; 11] = [
             self.name.into(),
             self.size_bytes.into(),
+            self.usable_bytes.into(),
             self.channels.into(),
             self.units.into(),
             self.ftl.as_str().into(),
             self.fs.into(),
-            self.op_percent.into(),
+            self.op_raw_percent.into(),
+            self.op_usable_percent.into(),
             self.preconditioning.into(),
             self.summary.into(),
         ];
@@ -127,7 +140,7 @@ impl Row {
 }
 
 fn columns(rows: &[Row]) -> Vec<(String, Vec<String>)> {
-    let cells: Vec<[String; 8]> = rows.iter().map(Row::cells).collect();
+    let cells: Vec<[String; 9]> = rows.iter().map(Row::cells).collect();
     let column = |at: usize| cells.iter().map(|row| row[at].clone()).collect();
     HEADERS.iter().enumerate().map(|(at, header)| ((*header).to_owned(), column(at))).collect()
 }

@@ -105,10 +105,11 @@ impl Page {
 
     fn files(&mut self, outcome: &Outcome) {
         let Some(counts) = &outcome.fs else { return };
-        let written = outcome.fs_amplification().map_or_else(
-            || "no file writes".to_owned(),
-            |factor| format!("FS write amplification {factor:.3}"),
-        );
+        let written = match outcome.fs_amplification() {
+            Some(factor) => format!("FS write amplification {factor:.3}"),
+            None if counts.written_sectors == 0 => "no file writes".to_owned(),
+            None => "FS write amplification n/a, as nothing was written to the device".to_owned(),
+        };
         let mut phrases = counts.fs.detail.phrases().into_iter();
         let first = phrases.next().map_or_else(String::new, |phrase| phrase + "; ");
         let mut text =

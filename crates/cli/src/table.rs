@@ -8,11 +8,17 @@ pub(crate) use forms::Frame;
 pub(crate) use layout::{lay_out, markdown};
 
 use crate::output::Failure;
+use crate::paint::Paint;
 use crate::rows::Rows;
 use anyhow::anyhow;
 use nandscape_lab::sweep::{FinishedRow, Named, Report, Sweep};
-use nandscape_report::{Column, Figure, FigureError, Line, Point, axes, plain};
+use nandscape_report::{
+    Cautions, Column, Figure, FigureError, Line, Point, axes, distinctions, plain,
+};
 use nandscape_rt::words::counted;
+
+/// Warnings below a table at most.
+const WARNINGS_MAX: usize = 12;
 
 /// A sweep's figures.
 pub(crate) struct Table {
@@ -23,8 +29,11 @@ pub(crate) struct Table {
     columns: Vec<Column>,
     /// What they are set against.
     lines: Vec<Line>,
-    /// Keys of the device in which the points differ.
-    differences: Vec<String>,
+    /// The device of each point, and whether it is shown even if all are alike.
+    devices: Vec<String>,
+    with_devices: bool,
+    /// What to be careful about.
+    cautions: Cautions,
     /// Runs whose jobs failed.
     failed: usize,
     /// Runs that were not at steady state.
@@ -45,43 +54,31 @@ impl Table {
             labels: labels(&points),
             lines: lines(sweep, &columns)?,
             columns,
-            differences: Vec::new(),
+            devices: sweep.cases.iter().map(|case| case.stack.device_label()).collect(),
+            with_devices: false,
+            cautions: Cautions::default(),
             failed: 0,
             unsteady: 0,
             finished: (0, sweep.runs()),
         })
     }
 
-    /// With the device of each point, and the keys in which these differ.
-    pub(crate) fn with_devices(mut self, sweep: &Sweep) -> Self {
-        let devices = sweep.cases.iter().map(|case| case.stack.device_label()).collect();
-        self.labels.push(("device".to_owned(), devices));
-        self.differences = sweep.device_differences();
+    /// With the device of each point, also if all are alike.
+    pub(crate) fn with_devices(mut self) -> Self {
+        self.with_devices = true;
         self
     }
 
-    /// What a reader should know before the metrics are compared.
-    fn warning(&self) -> String {
-        if self.differences.is_empty() {
-            return String::new();
-        }
-        let keys = self.differences.join(", ");
-        format!(
-            "  warning: the stacks differ in their devices ({keys}), so the metrics are not of the FTLs alone; \
-             --device STACK puts all of them on one\n"
-        )
-    }
-
     /// The warnings below the table.
-    fn warnings(&self) -> String {
-        let finished = self.finished.0;
-        let unsteady = match self.unsteady {
+    fn warnings(&self, paint: Paint) -> String {
+        let all = self.cautions.list();
+        let (first, more) = all.split_at(all.len().min(WARNINGS_MAX));
+        let line = |text: &String| paint.wrapped("  warning: ", text) + "\n";
+        let more = match more.len() {
             0 => String::new(),
-            n => format!(
-                "  warning: {n} of {finished} runs are not at steady state (\"warnings\" in the JSON says why)\n"
-            ),
+            n => format!("  and {n} more, which --report and --output-format json have\n"),
         };
-        self.warning() + &unsteady
+        first.iter().map(line).collect::<String>() + &more
     }
 
     /// That runs are missing, if they are.
@@ -92,15 +89,22 @@ impl Table {
 
     /// Takes in the rows of the finished sweep.
     pub(crate) fn fill(&mut self, sweep: &Sweep, ids: &[String], rows: &Rows) {
+        let cases = sweep.cases.iter();
+        let points: Vec<Point> =
+            cases.map(|case| Point::new(&case.stack_name, &case.job.name, &case.keys)).collect();
+        let names = distinctions(&points);
         for (run, id) in ids.iter().enumerate() {
             let Some(row) = rows.get(id).and_then(FinishedRow::parse) else { continue };
             let (_, seed) = sweep.at(run);
             self.finished.0 += 1;
-            for column in &mut self.columns {
-                column.add(run / sweep.seeds.len(), seed, &row.result);
-            }
+            let at = run / sweep.seeds.len();
+            self.columns.iter_mut().for_each(|column| column.add(at, seed, &row.result));
+            self.cautions.add(&points[at], &names[at], seed, &row.result);
             self.failed += usize::from(row.failed());
             self.unsteady += usize::from(row.result["nandscape"]["steady"] == false);
+        }
+        if self.with_devices || self.cautions.devices_differ() {
+            self.labels.push(("device".to_owned(), self.devices.clone()));
         }
         if sweep.report == Report::Usual {
             self.columns.retain(Column::is_informative);

@@ -87,17 +87,42 @@ impl FtlConfig {
             _ => return None,
         };
         let fits = |op_hundredths: &u32| {
-            let pages = device::Config { op_hundredths: *op_hundredths, ..pages.clone() };
-            let other = match self {
-                Self::Interval(config) => {
-                    Self::Interval(interval::Config { pages, ..config.clone() })
-                }
-                _ => Self::Device(pages),
-            };
-            other.check(geometry).is_ok()
+            self.with_op(*op_hundredths).is_some_and(|other| other.check(geometry).is_ok())
         };
         let least = (pages.op_hundredths.saturating_add(1)..device::config::WHOLE).find(fits)?;
         Some(f64::from(least) / 100.0)
+    }
+
+    /// The overprovisioning, in percent, with which a device of this shape can hold as near to `sectors` as it gets; `None`
+    /// where overprovisioning does not say how much it holds, and where none fits.
+    #[must_use]
+    pub fn op_percent_for(&self, geometry: &Geometry, sectors: u64) -> Option<f64> {
+        let off = |op_hundredths: u32| {
+            let size = self.with_op(op_hundredths)?.check(geometry).ok()?;
+            Some((size.live_sectors.abs_diff(sectors), op_hundredths))
+        };
+        let (_, nearest) = (1..device::config::WHOLE).filter_map(off).min()?;
+        Some(f64::from(nearest) / 100.0)
+    }
+
+    /// The same with another overprovisioning of the whole device; `None` where it has no such choice.
+    fn with_op(&self, op_hundredths: u32) -> Option<Self> {
+        let pages = |pages: &device::Config| device::Config { op_hundredths, ..pages.clone() };
+        match self {
+            // A whole number of percent.
+            Self::Pblk(config) => (op_hundredths.is_multiple_of(100)).then(|| {
+                Self::Pblk(Config { op_percent: Some(op_hundredths / 100), ..config.clone() })
+            }),
+            Self::Device(config) => Some(Self::Device(pages(config))),
+            Self::Interval(config) => {
+                let pages = pages(&config.pages);
+                Some(Self::Interval(interval::Config { pages, ..config.clone() }))
+            }
+            Self::Coupled(config) => {
+                Some(Self::Coupled(coupled::Config { op_hundredths, ..config.clone() }))
+            }
+            Self::Zoned(_) => None,
+        }
     }
 
     /// Makes a fresh device on `media`, reached over a link with this timing, beginning at time zero.

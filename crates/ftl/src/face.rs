@@ -134,12 +134,18 @@ pub struct Rest {
 impl Rest {
     /// The share of the device that may be stale at rest, as its inverse: with less, a line that is collected is
     /// more than 98 % valid, and collecting it frees next to nothing.
-    const STALE_INVERSE: u64 = 64;
+    pub const STALE_INVERSE: u64 = 64;
+
+    /// Chunks that stale sectors take at rest.
+    #[must_use]
+    pub const fn stale_chunks(&self) -> u64 {
+        self.chunks / Self::STALE_INVERSE
+    }
 
     /// Whether collection comes to rest, but for a device that is hardly written.
     #[must_use]
     pub const fn is_possible(&self) -> bool {
-        self.free_chunks_max >= self.wanted_chunks + self.chunks / Self::STALE_INVERSE
+        self.free_chunks_max >= self.wanted_chunks + self.stale_chunks()
     }
 }
 
@@ -153,7 +159,7 @@ pub struct DeviceSize {
     pub logical_sectors: u64,
     /// Sectors of the address space that may hold data at once; less than `logical_sectors` on a device
     /// whose address space is larger than its media.
-    #[serde(skip)]
+    #[serde(rename = "usable_sectors")]
     pub live_sectors: u64,
     /// Erase units, bad ones included.
     #[serde(rename = "lines")]

@@ -2,7 +2,7 @@
 //! what differs between cases.
 
 use crate::column::Column;
-use crate::point::{Axis, Point, axes, in_words, plain};
+use crate::point::{Axis, Point, axes, distinction};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
@@ -79,7 +79,7 @@ impl Cases {
             match list.get_mut(place) {
                 Some(case) => case.runs.push(run),
                 None => {
-                    let label = label(&axes, &values, &run);
+                    let label = distinction(&axes, &point);
                     list.push(Case { point, values, label, runs: vec![run] });
                 }
             }
@@ -118,17 +118,6 @@ fn has_twins(runs: &[Run], points: &[Point]) -> bool {
         named.map(|(run, point)| format!("{} {point:?}", run.seed)).collect();
     names.sort_unstable();
     names.windows(2).any(|pair| pair[0] == pair[1])
-}
-
-fn label(axes: &[Axis], values: &[Value], run: &Run) -> String {
-    let part = |(axis, value): (&Axis, &Value)| in_words(&axis.name, &plain(value));
-    match axes {
-        [] => run.stack.clone(),
-        [axis] => Some(plain(&values[0]))
-            .filter(|_| !axis.is_numeric())
-            .unwrap_or_else(|| part((axis, &values[0]))),
-        _ => axes.iter().zip(values).map(part).collect::<Vec<_>>().join(", "),
-    }
 }
 
 #[cfg(test)]

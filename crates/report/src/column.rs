@@ -12,9 +12,9 @@ use std::collections::BTreeMap;
 
 /// The figures that are reported by default: of all jobs, whatever they are called, and of what a
 /// Filebench workload did.
-const USUAL: [&str; 11] = [
+const USUAL: [&str; 13] = [
+    "waf.total",
     "waf.gc",
-    "waf.media",
     "wml.summary.ops_per_s",
     "wml.summary.latency_mean_ns",
     "all.write.iops",
@@ -23,6 +23,8 @@ const USUAL: [&str; 11] = [
     "all.read.iops",
     "all.read.clat_ns.p99",
     "all.trim.iops",
+    "all.sync.lat_ns.mean",
+    "all.sync.lat_ns.p50",
     "all.sync.lat_ns.p99",
 ];
 

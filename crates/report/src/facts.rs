@@ -3,7 +3,7 @@
 
 use crate::Report;
 use crate::case::Run;
-use crate::path::{look_up, quantile};
+use crate::path::look_up;
 use crate::point::each_once;
 use crate::units::{bytes, grouped, number, time};
 use serde_json::Value;
@@ -73,8 +73,15 @@ fn sectors(value: &Value) -> Option<String> {
 
 fn capacity(run: &Run) -> Option<String> {
     let capacity = &run.ours()["capacity"];
-    let (media, host) = (&capacity["physical_sectors"], &capacity["logical_sectors"]);
-    Some(format!("{} on media, {} for the host", sectors(media)?, sectors(host)?))
+    // Results of earlier versions have addresses alone.
+    let host = capacity.get("usable_sectors").unwrap_or(&capacity["logical_sectors"]);
+    let media = sectors(&capacity["physical_sectors"])?;
+    let percent = |key: &str| capacity[key].as_f64().map(number);
+    let nominal = percent("op_usable_percent").map(|percent| format!(", OP {percent} %"));
+    let effective =
+        percent("op_effective_percent").map(|percent| format!(", {percent} % effective"));
+    let op = [nominal, effective].into_iter().flatten().collect::<String>();
+    Some(format!("{media} on media, {} for the host{op}", sectors(host)?))
 }
 
 /// Of runs on files only.
@@ -121,31 +128,6 @@ fn steady(report: &Report) -> String {
     criterion.map_or(verdict.clone(), |criterion| format!("{verdict}. Criterion: {criterion}"))
 }
 
-/// Warnings, each with the runs that it is of.
-pub(crate) fn warnings(report: &Report) -> Vec<String> {
-    let mut all: Vec<(String, Vec<String>)> = Vec::new();
-    for case in &report.cases.list {
-        for run in &case.runs {
-            let who = format!("{}, seed {}", case.label, run.seed);
-            for text in run.ours()["warnings"].as_array().into_iter().flatten() {
-                let text = text.as_str().unwrap_or_default();
-                match all.iter_mut().find(|(other, _)| other == text) {
-                    Some((_, runs)) => runs.push(who.clone()),
-                    None => all.push((text.to_owned(), vec![who.clone()])),
-                }
-            }
-        }
-    }
-    let runs = report.cases.runs().count();
-    let sentence = |(text, who): (String, Vec<String>)| match who.len() {
-        _ if runs == 1 => text,
-        n if n == runs => format!("all runs: {text}"),
-        1 => format!("{}: {text}", who[0]),
-        n => format!("{n} of {runs} runs: {text}"),
-    };
-    all.into_iter().map(sentence).collect()
-}
-
 /// The figures of a run that are asked for first: what, value, and what it is made of.
 pub(crate) fn headlines(run: &Run) -> Vec<(String, String, String)> {
     let requests = ["read", "write", "trim"].into_iter().filter_map(|key| request(run, key));
@@ -163,34 +145,37 @@ fn tile(name: &str, value: String, detail: String) -> (String, String, String) {
 /// Requests of all jobs together.
 fn request(run: &Run, key: &str) -> Option<(String, String, String)> {
     let rate = |of: &str| look_up(&run.result, &format!("all.{key}.{of}")).flatten();
-    let tail = tail(run, key)?;
+    look_up(&run.result, &format!("all.{key}.total_ios")).flatten().filter(|ios| *ios > 0.0)?;
+    let tail =
+        tail(run, key, "clat_ns").map_or_else(String::new, |tail| format!(", p99 {}", time(tail)));
     let name = format!("{}{} IOPS", key[..1].to_uppercase(), &key[1..]);
     let shown = |rate: Option<String>| rate.unwrap_or_else(|| "n/a".to_owned());
     let value = shown(rate("iops").map(number));
     let bandwidth = shown(rate("bw_bytes").map(|rate| format!("{}/s", bytes(rate))));
-    Some(tile(&name, value, format!("{bandwidth}, p99 {}", time(tail))))
+    Some(tile(&name, value, format!("{bandwidth}{tail}")))
 }
 
 fn flushes(run: &Run) -> Option<(String, String, String)> {
     let count: f64 = jobs(run).filter_map(|job| job["sync"]["total_ios"].as_f64()).sum();
-    let tail = tail(run, "sync")?;
-    Some(tile("fsync p99", time(tail), format!("{} fsyncs", grouped(count as u64))))
+    let count_of = format!("{} fsyncs", grouped(count as u64));
+    match tail(run, "sync", "lat_ns") {
+        Some(tail) => Some(tile("fsync p99", time(tail), count_of)),
+        None => {
+            let mean = look_up(&run.result, "all.sync.lat_ns.mean").flatten()?;
+            Some(tile("fsync mean", time(mean), count_of))
+        }
+    }
 }
 
-/// The 99th percentile over all jobs, from the distribution.
-fn tail(run: &Run, key: &str) -> Option<f64> {
-    quantile(&run.ours()["latency_cdf"][key], 0.99)
+/// The 99th percentile over all jobs, if there are enough requests for it.
+fn tail(run: &Run, key: &str, latency: &str) -> Option<f64> {
+    look_up(&run.result, &format!("all.{key}.{latency}.p99")).flatten()
 }
 
 fn own(run: &Run) -> Vec<(String, String, String)> {
     let ours = run.ours();
     let mut tiles = Vec::new();
-    if let Some(gc) = ours["waf"]["gc"].as_f64() {
-        let way = |key: &str| ours["waf"][key].as_f64().map_or_else(|| "–".to_owned(), number);
-        let detail =
-            format!("user + GC; {} with padding, {} all media writes", way("gc_pad"), way("media"));
-        tiles.push(tile("Write amplification", number(gc), detail));
-    }
+    tiles.extend(amplification(&ours["waf"]));
     if let (Some(erases), Some(valid)) =
         (ours["erases"].as_u64(), ours["gc"]["valid_ratio_mean"].as_f64())
     {
@@ -207,6 +192,21 @@ fn own(run: &Run) -> Vec<(String, String, String)> {
     tiles.extend(journal(ours));
     tiles.extend(page_cache(&ours["fs"]["cache"]));
     tiles
+}
+
+/// Bytes that media wrote for each that the application wrote, and what they are made of; of results of earlier versions, for
+/// each that the device took.
+fn amplification(waf: &Value) -> Option<(String, String, String)> {
+    let part = |key: &str, name: &str| {
+        waf[key].as_f64().map(|factor| format!("{name} {}", number(factor)))
+    };
+    let (factor, of) = match waf["total"].as_f64() {
+        Some(total) => (total, "media writes per byte that jobs wrote"),
+        None => (waf["media"].as_f64()?, "media writes per sector that the host wrote"),
+    };
+    let parts = [part("fs", "FS"), part("media", "device"), part("gc", "GC alone")];
+    let parts = parts.into_iter().flatten().collect::<Vec<_>>().join(", ");
+    Some(tile("Write amplification", number(factor), format!("{of}; {parts}")))
 }
 
 /// What a file system made of what jobs wrote to files.

@@ -9,6 +9,7 @@
 //! Plots are Vega-Lite 6 specifications (vega.github.io/vega-lite) with their data in them.
 
 mod case;
+mod caution;
 mod chart;
 mod column;
 mod document;
@@ -29,6 +30,7 @@ mod theme;
 mod units;
 
 pub use case::Run;
+pub use caution::Cautions;
 pub use chart::{Chart, Mark, Shape};
 pub use column::Column;
 pub use document::{Cell, Document, Row, Tone};
@@ -36,7 +38,7 @@ pub use figure::{Figure, FigureError, Line};
 pub use path::COURSES;
 pub use plot::Plot;
 pub use plots::describe_figure as describe;
-pub use point::{Axis, Point, axes, label, plain, values};
+pub use point::{Axis, Point, axes, distinctions, label, plain, values};
 pub use read::{ReadError, read};
 pub use student::Mean;
 
@@ -143,7 +145,16 @@ impl Report {
     /// What to be careful about, each with the runs that it is of.
     #[must_use]
     pub fn warnings(&self) -> Vec<String> {
-        facts::warnings(self)
+        self.cautions().list()
+    }
+
+    fn cautions(&self) -> Cautions {
+        let mut all = Cautions::default();
+        for case in &self.cases.list {
+            let mut add = |run: &Run| all.add(&case.point, &case.label, run.seed, &run.result);
+            case.runs.iter().for_each(&mut add);
+        }
+        all
     }
 
     /// The plots, in the order of the page.

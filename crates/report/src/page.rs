@@ -2,7 +2,7 @@
 //! report cannot but work offline.
 
 use crate::escape::escape;
-use crate::facts::{facts, headlines, warnings};
+use crate::facts::{facts, headlines};
 use crate::plot::{Plot, slug};
 use crate::plots::{Section, sections};
 use crate::results::tables;
@@ -126,7 +126,7 @@ fn subtitle(report: &Report) -> String {
 }
 
 fn warning_box(report: &Report) -> String {
-    boxed("warnings", "Warnings", &warnings(report))
+    boxed("warnings", "Warnings", &report.warnings())
 }
 
 /// What a reader has to see first, the first few of it unfolded; nothing if there is nothing.

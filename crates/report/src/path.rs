@@ -72,8 +72,8 @@ pub(crate) fn look_up(result: &Value, path: &str) -> Option<Option<f64>> {
     roots.into_iter().flatten().find_map(|root| below(root, path)).map(number)
 }
 
-/// Of all jobs: the sum of amounts, total amounts over the time of all jobs, and percentiles of the distribution over all requests, for those
-/// of single jobs cannot be merged.
+/// Of all jobs: the sum of amounts, total amounts over the time in which jobs of that direction ran, the mean over all requests, and
+/// percentiles of the distribution over all requests, for those of single jobs cannot be merged.
 fn over_jobs(result: &Value, path: &str) -> Option<Option<f64>> {
     let jobs = result.get("jobs")?.as_array()?;
     let (request, figure) = path.split_once('.')?;
@@ -86,14 +86,24 @@ fn over_jobs(result: &Value, path: &str) -> Option<Option<f64>> {
         return amount(figure).map(Some);
     }
     if let Some((_, of)) = RATES.iter().find(|(rate, _)| *rate == figure) {
-        let seconds = group_seconds(result);
+        let seconds = group_seconds(result, request);
         return amount(of).map(|amount| Some(amount / seconds?).filter(|rate| rate.is_finite()));
     }
-    let (latency, rank) = figure.split_once(".p").filter(|(key, _)| LATENCIES.contains(key))?;
+    let (latency, rank) = figure.split_once('.').filter(|(key, _)| LATENCIES.contains(key))?;
     below(jobs.first()?, &format!("{request}.{latency}"))?;
-    let share = rank.parse::<f64>().ok()? / 100.0;
+    if rank == "mean" {
+        let of_job = |job| {
+            let count = number_below(job, &format!("{request}.total_ios"))?;
+            Some((number_below(job, &format!("{request}.{latency}.mean"))? * count, count))
+        };
+        let sums = jobs.iter().filter_map(of_job);
+        let (sum, count) = sums.fold((0.0, 0.0), |all, one| (all.0 + one.0, all.1 + one.1));
+        return Some(Some(sum / count).filter(|mean| mean.is_finite()));
+    }
+    let share = rank.strip_prefix('p')?.parse::<f64>().ok()? / 100.0;
+    let samples = amount("total_ios").unwrap_or(0.0);
     let cdf = result.get("nandscape")?.get("latency_cdf")?.get(request);
-    Some(cdf.and_then(|cdf| quantile(cdf, share)))
+    Some(cdf.filter(|_| has_rank(samples, share)).and_then(|cdf| quantile(cdf, share)))
 }
 
 /// A rate over the end of the measured phase, from a share of it on: the mean over the intervals of the series, by the time
@@ -116,12 +126,22 @@ fn over_end(result: &Value, from: f64, rate: &str) -> Option<Option<f64>> {
     Some(Some(sum / seconds).filter(|mean| mean.is_finite()))
 }
 
-/// The time of all jobs: from the first start of one until the last end. Results of earlier versions have the length
-/// of the measured phase alone.
-fn group_seconds(result: &Value) -> Option<f64> {
+/// The time in which a job ran that had such requests. Results of earlier versions have the time of all jobs alone, or the length
+/// of the measured phase.
+fn group_seconds(result: &Value, request: &str) -> Option<f64> {
     let ours = result.get("nandscape")?;
-    let totals = ours.get("totals").and_then(|totals| totals.get("seconds"));
-    totals.or_else(|| ours.get("virtual_s"))?.as_f64()
+    let totals = ours.get("totals");
+    let own = totals.and_then(|totals| totals.get(request)?.get("seconds")?.as_f64());
+    // Without such requests their rate is zero over the time of all.
+    own.filter(|seconds| *seconds > 0.0).or_else(|| {
+        let all = totals.and_then(|totals| totals.get("seconds"));
+        all.or_else(|| ours.get("virtual_s"))?.as_f64()
+    })
+}
+
+/// Whether so many samples have a percentile of this share: at least one is expected beyond it (docs/formats/result.md).
+fn has_rank(samples: f64, share: f64) -> bool {
+    samples * (1.0 - share) >= 1.0 - 1e-6
 }
 
 /// The shortest latency of a distribution function that this share of requests does not exceed.
@@ -162,13 +182,17 @@ fn says_nothing(keys: &Map<String, Value>, key: &str) -> bool {
     no_samples || no_time
 }
 
-/// Without I/Os there are no percentiles, and yet asking for one is no mistake.
+/// Without I/Os there are no percentiles, and with too few not all that fio writes; and yet asking for one is no mistake.
 fn percentile<'a>(latency: &'a Map<String, Value>, key: &str) -> Option<&'a Value> {
-    let rank: f64 = key.strip_prefix('p')?.parse().ok()?;
+    let rank = key.strip_prefix("percentile.").or_else(|| key.strip_prefix('p'))?;
+    let rank: f64 = rank.parse().ok()?;
     let Some(ranks) = latency.get("percentile") else {
         return latency.contains_key("stddev").then_some(&Value::Null);
     };
-    ranks.get(format!("{rank:.6}"))
+    let samples = latency.get("N").and_then(Value::as_f64);
+    let known = samples.is_none_or(|samples| has_rank(samples, rank / 100.0));
+    let found = ranks.get(format!("{rank:.6}"))?;
+    Some(if known { found } else { &Value::Null })
 }
 
 fn number(value: &Value) -> Option<f64> {
@@ -233,6 +257,19 @@ mod tests {
         assert_eq!(look_up(&of(json!([])), "second_half.iops"), Some(None));
     }
 
+    /// A percentile of which there are too few samples is none, however it is named; of results that do not say how many there
+    /// are it is what fio wrote.
+    #[test]
+    fn percentiles_of_too_few_are_none() {
+        let of = |samples: u64| json!({ "jobs": [{ "write": { "clat_ns": { "N": samples, "stddev": 1.0, "percentile": { "99.000000": 7 } } } }] });
+        for path in
+            ["write.clat_ns.p99", "write.clat_ns.percentile.99.000000", "jobs.0.write.clat_ns.p99"]
+        {
+            assert_eq!(look_up(&of(99), path), Some(None), "{path}");
+            assert_eq!(look_up(&of(100), path), Some(Some(7.0)), "{path}");
+        }
+    }
+
     /// A mean of no samples is none, nor is a rate where no time passed.
     #[test]
     fn nothing_is_no_zero() {
@@ -259,26 +296,29 @@ mod tests {
     #[test]
     fn paths_are_of_all_jobs() {
         let none = || json!({ "stddev": 0.0 });
-        let some = || json!({ "stddev": 1.0, "percentile": { "99.000000": 1 } });
-        let writes = |ios: u64| json!({ "write": { "iops": 1e6, "total_ios": ios, "io_bytes": 4096 * ios, "clat_ns": some(), "slat_ns": none() }, "sync": { "lat_ns": none() } });
+        let some =
+            |mean: u64| json!({ "mean": mean, "stddev": 1.0, "percentile": { "99.000000": 1 } });
+        let writes = |ios: u64| json!({ "write": { "iops": 1e6, "total_ios": ios, "io_bytes": 4096 * ios, "clat_ns": some(ios), "slat_ns": none() }, "sync": { "lat_ns": none() } });
         let result = json!({
-            "jobs": [{ "write": { "iops": 0, "total_ios": 0, "io_bytes": 0, "clat_ns": none(), "slat_ns": none() }, "sync": { "lat_ns": none() } }, writes(10), writes(20)],
+            "jobs": [{ "write": { "iops": 0, "total_ios": 0, "io_bytes": 0, "clat_ns": none(), "slat_ns": none() }, "sync": { "lat_ns": none() } }, writes(1_000), writes(2_000)],
             "nandscape": {
-                "totals": { "seconds": 2.0 },
+                "totals": { "seconds": 9.0, "write": { "seconds": 2.0 } },
                 "latency_cdf": { "write": { "ns": [1, 5, 9], "share": [0.5, 0.999, 1.0] } },
             },
         });
         let mut turned = result.clone();
         turned["jobs"].as_array_mut().unwrap().reverse();
         let cases = [
-            ("all.write.iops", Some(Some(15.0))),
-            ("all.write.bw_bytes", Some(Some(15.0 * 4096.0))),
-            ("all.write.total_ios", Some(Some(30.0))),
+            ("all.write.iops", Some(Some(1_500.0))),
+            ("all.write.bw_bytes", Some(Some(1_500.0 * 4096.0))),
+            ("all.write.total_ios", Some(Some(3_000.0))),
             ("all.write.clat_ns.p50", Some(Some(1.0))),
             ("all.write.clat_ns.p99.9", Some(Some(5.0))),
-            ("all.write.clat_ns.p99.99", Some(Some(9.0))),
+            ("all.write.clat_ns.p99.99", Some(None)),
+            ("all.write.clat_ns.mean", Some(Some(5_000.0 / 3.0))),
+            ("all.sync.lat_ns.mean", Some(None)),
             ("all.sync.lat_ns.p99", Some(None)),
-            ("all.write.clat_ns.mean", None),
+            ("all.write.clat_ns.max", None),
             ("all.write.slat_ns.p99", None),
             ("all.sync.clat_ns.p99", None),
             ("all.write.runtime", None),

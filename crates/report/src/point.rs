@@ -38,6 +38,11 @@ impl Point {
         found.map_or(&Value::Null, |(_, value)| value)
     }
 
+    /// All but what is under `name`, in words.
+    pub(crate) fn without(&self, name: &str) -> String {
+        Self(self.0.iter().filter(|(other, _)| other != name).cloned().collect()).to_string()
+    }
+
     /// Its values under their names.
     #[must_use]
     pub fn to_json(&self) -> Value {
@@ -90,6 +95,23 @@ pub(crate) fn in_words(name: &str, shown: &str) -> String {
         "stack" | "job" | "file" => shown.to_owned(),
         key => format!("{} {shown}", short(key)),
     }
+}
+
+/// What tells a point from the others, which differ along these axes.
+pub(crate) fn distinction(axes: &[Axis], point: &Point) -> String {
+    let part = |axis: &Axis| in_words(&axis.name, &plain(point.at(&axis.name)));
+    match axes {
+        [] => plain(point.at("stack")),
+        [axis] if !axis.is_numeric() => plain(point.at(&axis.name)),
+        _ => axes.iter().map(part).collect::<Vec<_>>().join(", "),
+    }
+}
+
+/// What tells each point from the others.
+#[must_use]
+pub fn distinctions(points: &[Point]) -> Vec<String> {
+    let axes = axes(points);
+    points.iter().map(|point| distinction(&axes, point)).collect()
 }
 
 /// The value of `axis` at a point as plots and tables show it: of files that stacks and jobs come from the

@@ -2,7 +2,7 @@
 //! workload.
 
 use crate::case::Run;
-use crate::path::{ALL, number_below, quantile};
+use crate::path::{ALL, number_below};
 use crate::table::grid;
 use crate::units::{bytes, grouped, number, time};
 use serde_json::Value;
@@ -48,12 +48,11 @@ pub(crate) fn tables(run: &Run) -> String {
     }
     let mut out = match rows.is_empty() {
         true => String::new(),
-        false => table(
-            &HEADERS,
-            &rows,
-            2,
-            "Latency is from submission to completion, of fsync the time of the call.",
-        ),
+        false => {
+            let note = "Latency is from submission to completion, of fsync the time of the call. A percentile of which there are \
+                        too few I/Os is left out.";
+            table(&HEADERS, &rows, 2, note)
+        }
     };
     let flowops = flowops(run);
     if !flowops.is_empty() {
@@ -114,8 +113,7 @@ fn of_all(
     let mean = |(job, count): (&&Value, &f64)| Some(of(job, &format!("{latency}.mean"))? * count);
     let sum: f64 = jobs.iter().zip(&counts).filter_map(mean).sum();
     let max = jobs.iter().filter_map(|job| of(job, &format!("{latency}.max"))).reduce(f64::max);
-    let cdf = &run.ours()["latency_cdf"][key];
-    let percentile = |rank: &str| quantile(cdf, rank.parse::<f64>().ok()? / 100.0).map(time);
+    let percentile = |rank: &str| all(&format!("{latency}.p{rank}")).map(time);
     let row = [
         "all jobs".to_owned(),
         (*name).to_owned(),

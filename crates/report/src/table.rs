@@ -17,11 +17,14 @@ pub(crate) fn table(report: &Report) -> String {
     let cases = &report.cases.list;
     let columns: Vec<&Column> = report.visible_columns().collect();
     let figures = columns.iter().map(|column| column.figure().to_string());
-    let headers: Vec<String> = headers(report).into_iter().chain(figures).collect();
+    let device = has_devices(report).then(|| "device".to_owned());
+    let headers: Vec<String> =
+        headers(report).into_iter().chain(device.clone()).chain(figures).collect();
     let headers: Vec<&str> = headers.iter().map(String::as_str).collect();
     let row = |(at, case): (usize, &Case)| {
         let cells = columns.iter().map(|column| cell(report, column, at));
-        labels(case).into_iter().chain(cells).collect()
+        let device = device.iter().map(|_| device_label(case));
+        labels(case).into_iter().chain(device).chain(cells).collect()
     };
     let rows: Vec<Vec<String>> = cases.iter().enumerate().take(LINES_MAX).map(row).collect();
     let heads = headers.len() - columns.len();
@@ -53,6 +56,16 @@ pub(crate) fn grid(headers: &[&str], rows: &[Vec<String>], heads: usize) -> Stri
     }
     out.push_str("</tbody></table></div>");
     out
+}
+
+/// Whether lines say on which device they are, as those of `compare` do: where stacks are compared, and where devices differ.
+fn has_devices(report: &Report) -> bool {
+    let known = report.cases.runs().any(|run| run.ours()["device_label"].is_string());
+    known && (report.kind() == Kind::Comparison || report.cautions().devices_differ())
+}
+
+fn device_label(case: &Case) -> String {
+    case.first().ours()["device_label"].as_str().unwrap_or("–").to_owned()
 }
 
 fn headers(report: &Report) -> Vec<String> {

@@ -14,9 +14,29 @@ pub fn grouped(number: u64) -> String {
     groups.map(String::from_utf8_lossy).collect::<Vec<_>>().join(",")
 }
 
+/// In the largest binary unit: `1.50 GiB`.
+#[must_use]
+pub fn bytes(bytes: f64) -> String {
+    let units = [("TiB", 40), ("GiB", 30), ("MiB", 20), ("KiB", 10)];
+    let of = |shift: u32| bytes / (1u64 << shift) as f64;
+    match units.into_iter().find(|(_, shift)| of(*shift) >= 1.0) {
+        Some((unit, shift)) => {
+            format!("{:.*} {unit}", 1 + usize::from(of(shift) < 99.995), of(shift))
+        }
+        None => format!("{bytes:.0} B"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn sizes_have_units() {
+        assert_eq!(bytes(512.0), "512 B");
+        assert_eq!(bytes((3u64 << 29) as f64), "1.50 GiB");
+        assert_eq!(bytes((423u64 << 20) as f64), "423.0 MiB");
+    }
 
     #[test]
     fn counts_are_readable() {

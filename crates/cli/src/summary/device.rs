@@ -21,10 +21,18 @@ impl Page {
             grouped(u64::from(size.erase_units)),
             stack.media.timing.name
         );
+        let effective = outcome.effective_op_percent();
+        let effective = effective.map_or_else(String::new, |percent| {
+            format!("; {percent:.1} % effective, by sectors in use")
+        });
+        let addresses = match size.logical_sectors > size.live_sectors {
+            true => format!(", in an address space of {}", sector_bytes(size.logical_sectors)),
+            false => String::new(),
+        };
         let sizes = format!(
-            "{} raw, {} usable (OP {:.1} % of raw, {:.1} % of usable)",
+            "{} raw, {} usable{addresses} (OP {:.1} % of raw, {:.1} % of usable{effective})",
             sector_bytes(size.physical_sectors),
-            sector_bytes(size.logical_sectors),
+            sector_bytes(size.live_sectors),
             size.op_percent_of_raw(),
             size.op_percent_of_usable()
         );

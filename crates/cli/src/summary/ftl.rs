@@ -40,6 +40,14 @@ impl Page {
         let waf = self.paint.paint(Tone::Figure, &format!("WAF {media:.3}"));
         self.gap();
         self.line("  ", &format!("{waf} = {}", parts.join(" + ")));
+        if let Some(total) = outcome.total_amplification().filter(|_| outcome.fs.is_some()) {
+            let fs = outcome.fs_amplification();
+            let fs =
+                fs.map_or_else(String::new, |fs| format!(", of which FS {fs:.3} x WAF {media:.3}"));
+            let text =
+                format!("total {total:.3}: bytes that media wrote per byte that jobs wrote{fs}");
+            self.line("    ", &text);
+        }
         if let Some(law) = &outcome.law {
             let text = format!(
                 "theory ({}, uniform writes): WAF {:.3} with an effective OP of {:.1} %",

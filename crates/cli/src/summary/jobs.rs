@@ -34,9 +34,10 @@ impl Page {
                 let passed = job.runtime > Nanos::ZERO;
                 let iops = passed.then(|| job.iops(direction));
                 let rate = passed.then(|| job.bytes_per_s(direction));
-                self.rates(direction, iops, rate, result.bytes, job.zones.as_ref());
+                let amount = format!("{} total", bytes(result.bytes as f64));
+                self.rates(direction, iops, rate, &amount, job.zones.as_ref());
                 self.line("           ", &latencies(&result.latency));
-                self.spread(&result.iops);
+                self.spread(&result.windows.spread());
             }
         }
         let changed = |zones: &&ZoneCounts| zones.resets + zones.begun + zones.filled > 0;
@@ -77,13 +78,13 @@ impl Page {
         self.line("           ", &text);
     }
 
-    /// Rates of a direction, and what it transferred in all.
+    /// Rates of a direction, and the amount that it transferred in all.
     fn rates(
         &mut self,
         direction: Direction,
         iops: Option<f64>,
         rate: Option<f64>,
-        all: u64,
+        amount: &str,
         zones: Option<&ZoneCounts>,
     ) {
         let rates = match (iops, rate) {
@@ -98,7 +99,7 @@ impl Page {
         let resets = zones
             .filter(|_| direction == Direction::Write)
             .map_or_else(String::new, |zones| format!("; {} zone resets", grouped(zones.resets)));
-        self.line(&first, &format!("{rates}, {} total{resets}", bytes(all as f64)));
+        self.line(&first, &format!("{rates}, {amount}{resets}"));
     }
 
     /// What a job did to zones.
@@ -121,8 +122,13 @@ impl Page {
         self.line("  ", &format!("all jobs, {}", time(totals.length)));
         for direction in Direction::ALL.into_iter().filter(|d| totals.ios[*d as usize] > 0) {
             let (iops, rate) = (totals.iops(direction), totals.bytes_per_s(direction));
-            let zones = totals.zones.as_ref();
-            self.rates(direction, iops, rate, totals.bytes[direction as usize], zones);
+            let (zones, time_of) = (totals.zones.as_ref(), totals.times[direction as usize]);
+            let mut amount = format!("{} total", bytes(totals.bytes[direction as usize] as f64));
+            if time_of < totals.length {
+                // Jobs of other directions ran longer, or at another time.
+                amount += &format!(" in {}", time(time_of));
+            }
+            self.rates(direction, iops, rate, &amount, zones);
         }
         totals.zones.iter().for_each(|zones| self.zones(zones));
     }

@@ -3,17 +3,22 @@
 use nandscape_lab::SECTOR_BYTES;
 use nandscape_lab::workload::engine::Latencies;
 use nandscape_rt::Nanos;
+pub(crate) use nandscape_rt::words::bytes;
 
-/// Latencies, or other times, in a line.
+/// The highest percentile of a line.
+const TAIL: f64 = 0.999;
+
+/// Latencies, or other times, in a line; a percentile of which there are too few is left open.
 pub(crate) fn latencies(latencies: &Latencies) -> String {
-    let rank = latencies.ranks();
-    let at = |share| time(rank(share));
+    let rank = latencies.percentiles();
+    let at = |share| rank(share).map_or_else(|| "-".to_owned(), time);
+    let few = if rank(TAIL).is_some() { "" } else { " (-: too few samples)" };
     format!(
-        "mean {}, p50 {}, p99 {}, p99.9 {}, max {}",
+        "mean {}, p50 {}, p99 {}, p99.9 {}, max {}{few}",
         time(Nanos(latencies.mean_ns() as u64)),
         at(0.5),
         at(0.99),
-        at(0.999),
+        at(TAIL),
         time(latencies.max())
     )
 }
@@ -33,18 +38,6 @@ pub(super) fn sector_bytes(sectors: u64) -> String {
     bytes(sectors as f64 * SECTOR_BYTES as f64)
 }
 
-/// In the largest binary unit: `1.50 GiB`.
-pub(crate) fn bytes(bytes: f64) -> String {
-    let units = [("TiB", 40), ("GiB", 30), ("MiB", 20), ("KiB", 10)];
-    let of = |shift: u32| bytes / (1u64 << shift) as f64;
-    match units.into_iter().find(|(_, shift)| of(*shift) >= 1.0) {
-        Some((unit, shift)) => {
-            format!("{:.*} {unit}", 1 + usize::from(of(shift) < 99.995), of(shift))
-        }
-        None => format!("{bytes:.0} B"),
-    }
-}
-
 /// A rate to three or four digits, abbreviated as in fio: `12.3k`.
 pub(crate) fn count(number: f64) -> String {
     match number {
@@ -59,6 +52,20 @@ pub(crate) fn count(number: f64) -> String {
 mod tests {
     use super::*;
 
+    /// Too few latencies for a percentile have none, and the line says why.
+    #[test]
+    fn percentiles_need_samples() {
+        let line = |count: u64| {
+            let mut all = Latencies::default();
+            (0..count).for_each(|_| all.record(Nanos(700)));
+            latencies(&all)
+        };
+        let few = "mean 700 ns, p50 700 ns, p99 -, p99.9 -, max 700 ns (-: too few samples)";
+        assert_eq!(line(20), few);
+        let enough = "mean 700 ns, p50 700 ns, p99 700 ns, p99.9 700 ns, max 700 ns";
+        assert_eq!(line(1_000), enough);
+    }
+
     /// Numbers are shown in units that people read.
     #[test]
     fn numbers_are_readable() {
@@ -72,8 +79,5 @@ mod tests {
         assert_eq!(time(Nanos(1_900_000)), "1.90 ms");
         assert_eq!(time(Nanos::from_secs(60)), "60.0 s");
         assert_eq!(time(Nanos(123_456)), "123 µs");
-        assert_eq!(bytes(512.0), "512 B");
-        assert_eq!(bytes((3u64 << 29) as f64), "1.50 GiB");
-        assert_eq!(bytes((423u64 << 20) as f64), "423.0 MiB");
     }
 }

@@ -37,7 +37,7 @@ impl Table {
         match frame.format {
             TableFormat::Normal => {
                 let paint = Paint::new(frame.color, false);
-                Ok(self.text(frame.with_ratios, paint) + &self.footer(finished, frame))
+                Ok(self.text(frame.with_ratios, paint) + &self.footer(finished, frame, paint))
             }
             TableFormat::Json => pretty(&self.json(sweep)),
             TableFormat::Csv => comma_separated(self.rows()),
@@ -49,14 +49,14 @@ impl Table {
     }
 
     /// What a reader needs to believe the table, and to make it again.
-    fn footer(&self, finished: &Finished, frame: &Frame<'_>) -> String {
+    fn footer(&self, finished: &Finished, frame: &Frame<'_>, paint: Paint) -> String {
         let (done, new) = (self.finished.0, finished.new);
         let runs = counted(done as u64, ["run", "runs"]);
         let place =
             frame.output.map_or(String::new(), |path| format!("; results in {}", path.display()));
         format!(
             "\n{}  nandscape {VERSION} ({COMMIT}): {runs} ({new} executed, {} reused){place}\n  Reproduce: {}\n",
-            self.warnings(),
+            self.warnings(paint),
             done.saturating_sub(new),
             frame.again
         )
@@ -133,7 +133,8 @@ impl Table {
             "version": VERSION,
             "commit": COMMIT,
             "seeds": sweep.seeds,
-            "device_differences": self.differences,
+            "device_differences": self.cautions.device_differences(),
+            "warnings": self.cautions.list(),
             "runs": self.finished.1,
             "finished_runs": self.finished.0,
             "failed_runs": self.failed,

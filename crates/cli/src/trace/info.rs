@@ -91,8 +91,8 @@ fn class_bytes(class: usize) -> Option<u64> {
 }
 
 fn intervals_json(intervals: &Latencies) -> Value {
-    let rank = intervals.ranks();
-    let at = |percent: f64| rank(percent / 100.0).0;
+    let rank = intervals.percentiles();
+    let at = |percent: f64| rank(percent / 100.0).map(|ns| ns.0);
     let ranks = PERCENTILES.map(|percent| (format!("{percent:.6}"), at(percent).into()));
     json!({
         "N": intervals.count(),

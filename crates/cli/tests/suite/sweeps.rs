@@ -309,6 +309,84 @@ fn usual_figures_are_of_operations() {
     assert!(text.contains("wml.summary.ops_per_s  wml.summary.latency_mean_ns"), "{text}");
 }
 
+/// Stacks of other kinds hold what the device of `--device` holds, and are refused where they cannot; rules that only hosts
+/// have are lifted.
+#[test]
+fn devices_are_kept_between_kinds() {
+    let folder = Folder::new("compare-kinds");
+    let capacity = |stacks: &[&str], more: &[&str]| {
+        let args = ["--job", "job.fio", "--runtime", "20ms", "--output-format", "json"];
+        let figures =
+            ["--metric", "capacity.usable_sectors", "--metric", "capacity.op_usable_percent"];
+        let output = folder.run(&[&["compare"], stacks, &args, &figures, more].concat());
+        (output.status.code(), out(&output), err(&output))
+    };
+    let sizes = [
+        "--set",
+        "media.chunks=48",
+        "--set",
+        "media.sectors=96",
+        "--set",
+        "precondition.recipe=none",
+    ];
+    let on = |device: &str, stack: &str| {
+        let (code, text, errors) =
+            capacity(&[device, stack], &[&["--device", device], &sizes[..]].concat());
+        assert_eq!(code, Some(0), "{errors}");
+        let table = json(&text);
+        let usable = |at: usize| {
+            table["points"][at]["figures"]["capacity.usable_sectors"]["mean"].as_f64().unwrap()
+        };
+        (usable(1) / usable(0), table["warnings"].to_string())
+    };
+    let (ratio, _) = on("pblk-4.13", "pblk");
+    assert!((ratio - 1.0).abs() < 0.05, "{ratio}");
+    let (code, _, errors) = capacity(&["ssd", "f2fs-zns"], &["--device", "ssd"]);
+    assert_eq!(code, Some(2));
+    assert!(errors.contains("stack f2fs-zns"), "{errors}");
+}
+
+/// All warnings of runs are below the table, in its JSON and on its page, each with the run that it is of.
+#[test]
+fn warnings_of_runs_reach_every_form() {
+    let folder = Folder::new("compare-warnings");
+    folder.write("corner.fio", "[w]\nrw=randwrite\ndirect=1\nbs=4k\nsize=2m\nnumber_ios=100\n");
+    let args = ["compare", "small.toml", "pblk", "--job", "corner.fio"];
+    let text = out(&folder.run(&[&args[..], &["--report", "page.html"]].concat()));
+    let table = json(&out(&folder.run(&[&args[..], &["--output-format", "json"]].concat())));
+    let page = std::fs::read_to_string(folder.0.join("page.html")).unwrap();
+    let warnings: Vec<&str> = table["warnings"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|warning| warning.as_str().unwrap())
+        .collect();
+    assert!(
+        warnings.iter().any(|warning| warning.contains("the jobs cover 2.00 MiB of a device")),
+        "{warnings:?}"
+    );
+    assert!(
+        warnings.iter().any(|warning| warning.starts_with("the stacks differ in their devices")),
+        "{warnings:?}"
+    );
+    for warning in warnings {
+        assert!(text.contains(&format!("  warning: {warning}\n")), "{warning} in:\n{text}");
+        let escaped = warning
+            .replace('&', "&amp;")
+            .replace('<', "&lt;")
+            .replace('>', "&gt;")
+            .replace('"', "&quot;");
+        assert!(page.contains(&escaped), "{escaped}");
+    }
+    assert!(page.contains(">device</th>"));
+    let (few, p99) = (&table["points"][0]["figures"], "all.write.clat_ns.p99");
+    assert!(
+        few["all.write.clat_ns.p50"]["mean"].is_f64() && few[p99]["mean"].is_f64(),
+        "100 are enough"
+    );
+    assert!(text.contains("all.write.clat_ns.p99"));
+}
+
 /// FA-FTL's example as the README compares it: what the table has over all jobs is bytes over virtual time; devices
 /// that differ are named by their keys, and one device for all is none that differs.
 #[test]
@@ -334,7 +412,7 @@ fn comparisons_are_of_one_device() {
     assert!(
         text.contains("device") && text.contains("warning: the stacks differ in their devices")
     );
-    assert!(text.contains("media.groups") && text.contains("ftl.op_percent"), "{text}");
+    assert!(text.contains("media.groups") && text.contains("; they hold 7.07 GiB to "), "{text}");
     let text = table(&unlike, &["--device", "fa-ftl"]);
     assert!(!text.contains("warning: the stacks differ"), "{text}");
     assert!(text.contains("--device fa-ftl"), "{text}");

@@ -357,10 +357,12 @@ impl Config {
 /// chunks. Those are rules of open-channel devices, for hosts.
 pub(crate) fn check_media(geometry: &Geometry) -> Result<(), FtlError> {
     if geometry.mw_cunits != 0 {
-        return refuse("media.mw_cunits", "must be 0 below a device FTL".into());
+        let why = "must be 0 below a device FTL, which can read whatever it has written";
+        return refuse("media.mw_cunits", why.into());
     }
     if geometry.limits_open_chunks() {
-        return refuse("media.maxoc", "must be unlimited below a device FTL".into());
+        let why = "must be unlimited below a device FTL, which chooses the chunks that it opens";
+        return refuse("media.maxoc", why.into());
     }
     Ok(())
 }

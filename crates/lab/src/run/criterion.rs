@@ -11,7 +11,8 @@
 //! - the free space at its end is that of its beginning, but for so little that the write amplification would
 //!   have been the same within [`FREE_SHARE_MAX`].
 //!
-//! A stretch without writes and without collection changes nothing, and its course says all there is.
+//! A stretch without writes and without collection changes nothing, and its course says all there is. One of which nothing
+//! reached the device says nothing of it.
 
 use super::series::Totals;
 use nandscape_ftl::{DeviceSize, Ftl, SectorCounts};
@@ -126,6 +127,8 @@ pub(super) struct Stretch {
     pub(super) sectors: SectorCounts,
     /// Free data sectors at its beginning and at its end.
     pub(super) free: (u64, u64),
+    /// Requests that reached the device in it.
+    pub(super) requests: u64,
 }
 
 /// Whether so much written to a fresh device leaves it fresh.
@@ -150,7 +153,10 @@ impl Ground {
     /// # Errors
     /// Why not.
     pub(super) fn check(&self, stretch: &Stretch) -> Result<(), String> {
-        let Stretch { written_before, sectors, free } = *stretch;
+        let Stretch { written_before, sectors, free, requests } = *stretch;
+        if requests == 0 {
+            return Err("not at steady state: nothing reached the device".to_owned());
+        }
         if self.fresh && is_fresh(self.size.live_sectors, written_before + sectors.user) {
             return Err("not at steady state: the device was fresh".to_owned());
         }
@@ -220,7 +226,7 @@ mod tests {
 
     fn stretch(user: u64, gc: u64, free: (u64, u64)) -> Stretch {
         let sectors = SectorCounts { user, gc, ..SectorCounts::default() };
-        Stretch { written_before: 0, sectors, free }
+        Stretch { written_before: 0, sectors, free, requests: 1 }
     }
 
     /// A device ceases to be fresh when it was written several times over.
@@ -233,6 +239,14 @@ mod tests {
         assert!(check(2_500).unwrap_err().contains("fresh"));
         assert_eq!(check(2_501), Ok(()));
         assert!(ground(true).check(&stretch(0, 0, (0, 0))).unwrap_err().contains("fresh"));
+    }
+
+    /// Where nothing reached the device there is no state of it.
+    #[test]
+    fn nothing_is_not_steady() {
+        let nothing = Stretch { requests: 0, ..stretch(0, 0, (50, 50)) };
+        let why = ground(false).check(&nothing).unwrap_err();
+        assert!(why.ends_with("nothing reached the device"), "{why}");
     }
 
     /// The spare space has to be written once; what writes and collects nothing needs no spare space.

@@ -92,7 +92,7 @@ impl RunError {
     /// An FTL that cannot be made as the stack says.
     pub(super) fn ftl(stack: &Stack, error: FtlError) -> Self {
         match error {
-            FtlError::Config { key, why } => stack.error(key, &why).into(),
+            FtlError::Config { key, why } => stack.ftl_error(key, &why).into(),
             FtlError::MemoryCap => Self::memory_cap(stack),
             other => Self::Failed(other.to_string()),
         }

@@ -2,12 +2,13 @@
 //! seed. All figures are of the measured phase.
 
 use super::counts::{Sample, ZoneReport};
-use super::load::RoundsRun;
+use super::load::{AppBytes, RoundsRun};
 use super::queue::QueueCounts;
-use super::sense::{Busy, Law};
+use super::sense::{Busy, Law, effective_op_percent};
 use super::series::{self, Point, WriteAmplification};
 use crate::stack::{FsStack, Stack};
 use crate::state::{Origin, Preconditioned, StateKey};
+use nandscape_block::SECTOR_BYTES;
 use nandscape_ftl::{DeviceSize, EraseUnit, EraseUnitState, FtlReport, MemoryUse};
 use nandscape_media::{LinkUse, Utilisation, Wear};
 use nandscape_rt::Nanos;
@@ -179,11 +180,30 @@ impl Outcome {
         series::amplification_parts(&self.ftl.sectors)
     }
 
-    /// Sectors that the device took from a file system for each that jobs wrote to files.
+    /// Sectors that the device took from a file system for each that jobs wrote to files; `None` if it took none.
     #[must_use]
     pub fn fs_amplification(&self) -> Option<f64> {
         let files = self.fs?.written_sectors;
-        (files > 0).then(|| self.ftl.host.written as f64 / files as f64)
+        (files > 0 && self.ftl.host.written > 0)
+            .then(|| self.ftl.host.written as f64 / files as f64)
+    }
+
+    /// Bytes that media were written for each byte that the application wrote, whatever they were written for: its data, file
+    /// system metadata and journals, padding, copies, metadata of the FTL. `None` if the application wrote nothing, if the device
+    /// wrote nothing of it, and where there is no write amplification ([`Outcome::amplification_min`]).
+    #[must_use]
+    pub fn total_amplification(&self) -> Option<f64> {
+        let written = AppBytes::of(&self.workload, self.flowops.as_ref()).written;
+        let known = self.write_amplification().media.is_some() && written > 0;
+        let programmed = WriteAmplification::media_sectors(&self.ftl.sectors) * SECTOR_BYTES;
+        known.then(|| programmed as f64 / written as f64)
+    }
+
+    /// The overprovisioning that collection worked with, in percent of what the device holds; `None` if it did not, or if the
+    /// device was not full.
+    #[must_use]
+    pub fn effective_op_percent(&self) -> Option<f64> {
+        effective_op_percent(&self.size, &self.ftl)
     }
 
     /// Mean share of valid sectors in a victim; `None` without victims.

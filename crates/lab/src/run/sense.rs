@@ -6,7 +6,7 @@ use super::load::Measurement;
 use super::queue::share;
 use crate::stack::Stack;
 use nandscape_block::SECTOR_BYTES;
-use nandscape_ftl::{DeviceSize, VictimLaw};
+use nandscape_ftl::{DeviceSize, FtlReport, VictimLaw};
 use nandscape_media::Utilisation;
 use nandscape_rt::Nanos;
 use nandscape_rt::host::CoreTimes;
@@ -45,6 +45,15 @@ impl Busy {
             most: shares().fold(0.0, f64::max),
         }
     }
+}
+
+/// The overprovisioning that collection works with, in percent of what the device holds: sectors in use beyond that. `None`
+/// where nothing is collected, where the device is not full, and where addresses are more than it holds.
+pub(super) fn effective_op_percent(size: &DeviceSize, ftl: &FtlReport) -> Option<f64> {
+    let (in_use, holds) = (ftl.in_use_sectors_mean, size.live_sectors as f64);
+    let works = ftl.gc.victims > 0 && ftl.host.written > 0;
+    let says = works && size.live_sectors == size.logical_sectors && in_use > holds;
+    says.then(|| 100.0 * (in_use / holds - 1.0))
 }
 
 /// The write amplification of uniform random writes of a mapping unit, as theory has it.

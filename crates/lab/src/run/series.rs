@@ -181,9 +181,13 @@ impl WriteAmplification {
     pub fn of(sectors: &SectorCounts) -> Self {
         let per_user = |sum: u64| (sectors.user > 0).then(|| sum as f64 / sectors.user as f64);
         let gc = sectors.user + sectors.gc;
-        let gc_pad = gc + sectors.pad;
-        let media = gc_pad + sectors.line_meta + sectors.map + sectors.trim;
-        Self { gc: per_user(gc), gc_pad: per_user(gc_pad), media: per_user(media) }
+        let media = Self::media_sectors(sectors);
+        Self { gc: per_user(gc), gc_pad: per_user(gc + sectors.pad), media: per_user(media) }
+    }
+
+    /// All sectors that were written to media.
+    pub(super) const fn media_sectors(sectors: &SectorCounts) -> u64 {
+        sectors.user + sectors.gc + sectors.pad + sectors.line_meta + sectors.map + sectors.trim
     }
 }
 

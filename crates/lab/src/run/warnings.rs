@@ -1,15 +1,23 @@
 //! What a reader should know before believing a figure.
 
+use super::counts::Counts;
 use super::criterion::is_fresh;
 use super::load::{Measurement, NOT_JUDGED, RunEnd};
 use super::prepare::InitialState;
-use super::sense;
+use super::sense::{self, effective_op_percent};
 use crate::stack::{FsStack, Stack};
-use nandscape_block::BlockError;
+use nandscape_block::{BlockError, SECTOR_BYTES};
 use nandscape_ftl::{DeviceSize, Rest};
-use nandscape_rt::words::{counted, grouped};
+use nandscape_rt::words::{bytes, counted, grouped};
 use nandscape_workload::engine::FailureKind;
 use nandscape_workload::trace::TraceCounts;
+
+/// Share of what jobs transfer below which a page cache has served nearly all of it.
+const REACHED_MIN: f64 = 0.1;
+/// Less is too little to be measured.
+const CACHED_BYTES_MIN: u64 = 1 << 20;
+/// Share of the overprovisioning below which what GC has of it is another device.
+const EFFECTIVE_MIN: f64 = 2.0 / 3.0;
 
 /// All warnings of a run, those about its initial state first.
 pub(super) fn warnings(
@@ -20,13 +28,15 @@ pub(super) fn warnings(
 ) -> Vec<String> {
     let mut all: Vec<String> = interruption(measured).into_iter().collect();
     all.extend(end_of_life(measured));
-    all.extend(initial_state_warnings(stack, size, before, measured));
+    all.extend(page_cache(measured));
     all.extend(measured.warnings.iter().cloned());
+    all.extend(initial_state_warnings(stack, size, before, measured));
     all.extend(unwritten(stack, measured));
     all.extend(rest.and_then(|rest| restless(&rest, size, measured)));
     let judged = |why: &&String| !why.starts_with(NOT_JUDGED);
     all.extend(measured.steady.as_ref().err().filter(judged).cloned());
     all.extend(sense::warnings(measured));
+    all.extend(reserved(size, measured));
     all.extend(defects(measured));
     all.extend(host(stack, measured.counts.fs.is_some()).map(str::to_owned));
     let depth = measured.results.jobs.first().map_or(0, |job| job.depth);
@@ -91,27 +101,34 @@ fn initial_state_warnings(
     before: Option<InitialState>,
     measured: &Measurement,
 ) -> impl Iterator<Item = String> {
-    let wrote = measured.counts.ftl.host.written > 0;
+    let Counts { ftl, .. } = &measured.counts;
+    let wrote = ftl.host.written > 0;
     let fresh = before.is_none()
         && measured.random_writes
         && wrote
-        && is_fresh(size.logical_sectors, measured.counts.ftl.host.written);
+        && is_fresh(size.live_sectors, ftl.host.written);
     let remedy = match (&stack.fs, &measured.flowops) {
         (None, _) => "precondition it (precondition.recipe)",
         (Some(_), None) => "let jobs overwrite large files before those that count (stonewall)",
         (Some(_), Some(_)) => "let the workload write several times what the device holds",
     };
-    let fresh = fresh.then(|| {
-        format!("the device was fresh: write results are optimistic (no GC yet); {remedy}")
-    });
+    let gc = match ftl.gc.victims {
+        0 => "no GC yet".to_owned(),
+        victims => format!(
+            "GC began within the run, and collected {}",
+            counted(victims, ["line", "lines"])
+        ),
+    };
+    let fresh = fresh
+        .then(|| format!("the device was fresh: write results are optimistic ({gc}); {remedy}"));
     let done = before.map(|before| before.done);
     let partly =
-        done.filter(|done| done.fill_sectors < size.logical_sectors && wrote).map(|done| {
+        done.filter(|done| done.fill_sectors < size.live_sectors && wrote).map(|done| {
             format!(
                 "the device held {} of {} logical sectors at the beginning: unwritten space acts as extra \
                  overprovisioning",
                 grouped(done.fill_sectors),
-                grouped(size.logical_sectors)
+                grouped(size.live_sectors)
             )
         });
     let restless = done.filter(|done| done.steady == Some(false)).map(|_| {
@@ -147,15 +164,58 @@ fn restless(rest: &Rest, size: &DeviceSize, measured: &Measurement) -> Option<St
     (collects && !rest.is_possible()).then(|| {
         let lines = |chunks: u64| chunks as f64 / rest.line_chunks.max(1) as f64;
         format!(
-            "the limiter of pblk cannot rest: it collects until {} chunks ({:.1} lines) are free, and with {} of {} \
-             logical sectors in use at most {} ({:.1} lines) can be, so it collects while the host is idle, too \
-             (ftl.limiter=reserve-2 keeps two lines free)",
+            "GC cannot rest on this device, also while the host is idle: pblk's limiter collects until {} chunks \
+             ({:.1} lines) are free, and stale sectors need {} more (1/{} of the device), or victims are all but valid: \
+             {} in all; with {} of {} logical sectors in use at most {} ({:.1} lines) can be free. \
+             ftl.limiter=reserve-2 keeps two lines free; more overprovisioning (ftl.op_percent) helps, too",
             rest.wanted_chunks,
             lines(rest.wanted_chunks),
+            rest.stale_chunks(),
+            Rest::STALE_INVERSE,
+            rest.wanted_chunks + rest.stale_chunks(),
             grouped(rest.mapped_sectors),
             grouped(size.logical_sectors),
             rest.free_chunks_max,
             lines(rest.free_chunks_max)
+        )
+    })
+}
+
+/// On what jobs read and wrote and the page cache kept from the device.
+fn page_cache(measured: &Measurement) -> Option<String> {
+    measured.counts.fs.as_ref()?;
+    let (jobs, host) = (measured.bytes(), &measured.counts.ftl.host);
+    let part = |(of_jobs, sectors, how): (u64, u64, &str)| {
+        let reached = sectors * SECTOR_BYTES;
+        let kept = of_jobs >= CACHED_BYTES_MIN && reached as f64 <= REACHED_MIN * of_jobs as f64;
+        kept.then(|| {
+            format!("{} of the {} that jobs {how}", bytes(reached as f64), bytes(of_jobs as f64))
+        })
+    };
+    let parts = [(jobs.written, host.written, "wrote"), (jobs.read, host.read, "read")];
+    let parts: Vec<String> = parts.into_iter().filter_map(part).collect();
+    let remedy = match measured.flowops {
+        None => "direct=1, fsync=1, end_fsync=1 or a file larger than the cache reach the device",
+        Some(_) => "filesets larger than the cache (host.memory), or fsync, reach the device",
+    };
+    (!parts.is_empty()).then(|| {
+        format!(
+            "only {} reached the device: this measures the page cache ({remedy})",
+            parts.join(" and ")
+        )
+    })
+}
+
+/// On overprovisioning that erase units take which are kept free.
+fn reserved(size: &DeviceSize, measured: &Measurement) -> Option<String> {
+    let effective = effective_op_percent(size, &measured.counts.ftl)?;
+    let nominal = size.op_percent_of_usable();
+    (effective < EFFECTIVE_MIN * nominal).then(|| {
+        format!(
+            "GC works with {effective:.1} % of overprovisioning, not with {nominal:.1} %: lines that are kept free or are \
+             being written take the rest, as the device has {} lines only; write amplification is that of {effective:.1} % \
+             (media.chunks: more and smaller ones leave more)",
+            grouped(size.erase_units.into())
         )
     })
 }

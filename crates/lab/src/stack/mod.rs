@@ -25,6 +25,7 @@ mod units;
 pub use fs::FsStack;
 pub(crate) use fs::MEMORY_BYTES_MIN;
 pub use grammar::payload_name;
+use on_device::RESOLVED;
 pub use place::{Place, StackError};
 pub use reader::Size;
 pub use recipe::recipes;
@@ -317,7 +318,8 @@ impl Stack {
     /// Which stack is meant and what was set, where `place` is in a file and does not say it.
     fn named_beside(&self, place: &Place) -> String {
         let Place::File { file, .. } = place else { return String::new() };
-        let is_base = file.strip_suffix(BUILT_IN).is_some_and(|name| name.trim() != self.name);
+        let other = file.strip_suffix(BUILT_IN).or_else(|| file.strip_suffix(RESOLVED));
+        let is_base = other.is_some_and(|name| name.trim() != self.name);
         match is_base || !self.set.is_empty() {
             true => format!(" (stack {})", self.label()),
             false => String::new(),
@@ -333,6 +335,15 @@ impl Stack {
     /// The error of a geometry that no device could have.
     pub(crate) fn geometry_error(&self, shape: &GeometryError) -> StackError {
         self.error(&format!("media.{}", shape.key), shape.rule)
+    }
+
+    /// What its FTL refuses, and what to do where no other value will do.
+    pub(crate) fn ftl_error(&self, key: &str, why: &str) -> StackError {
+        let remedy = match key {
+            "media.mw_cunits" | "media.maxoc" => format!(" (--set {key}=0)"),
+            _ => String::new(),
+        };
+        self.error(key, &format!("{why}{remedy}"))
     }
 
     /// What the device and the link to it take.
@@ -361,7 +372,7 @@ impl Stack {
                 {
                     why.push_str(&format!("; the least that fits is {least}"));
                 }
-                Err(self.error(key, &why))
+                Err(self.ftl_error(key, &why))
             }
             _ => Ok(()),
         }

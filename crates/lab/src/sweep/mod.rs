@@ -191,31 +191,6 @@ impl Sweep {
         notices
     }
 
-    /// The keys of the device in which cases differ, in the order of the stacks' files.
-    #[must_use]
-    pub fn device_differences(&self) -> Vec<String> {
-        let keys = |case: &Case| {
-            let keys = case.stack.device_keys();
-            keys.map(|(key, value)| (key, value.to_owned())).collect::<Vec<_>>()
-        };
-        let all: Vec<_> = self.cases.iter().map(keys).collect();
-        let mut names: Vec<&String> = Vec::new();
-        for (key, _) in all.iter().flatten() {
-            if !names.contains(&key) {
-                names.push(key);
-            }
-        }
-        let of = |keys: &[(String, String)], name: &str| {
-            keys.iter().find(|(key, _)| key == name).map(|(_, value)| value.clone())
-        };
-        let differs = |name: &&&String| {
-            let mut values = all.iter().map(|keys| of(keys, name));
-            let first = values.next();
-            values.any(|value| Some(value) != first)
-        };
-        names.iter().filter(differs).map(ToString::to_string).collect()
-    }
-
     /// How many runs there are.
     #[must_use]
     pub fn runs(&self) -> usize {

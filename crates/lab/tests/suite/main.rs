@@ -2,6 +2,7 @@
 //! `cargo test -p nandscape-lab --test suite NAME::` runs those of one file.
 
 mod buffered;
+mod cautions;
 mod common;
 mod corpus;
 mod coupled;

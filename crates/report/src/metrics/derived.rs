@@ -10,14 +10,21 @@ pub(super) static ALL: Group = Group {
     metrics: &[
         metric("io_bytes", "bytes", "data of all jobs"),
         metric("total_ios", "count", "I/Os of all jobs"),
-        metric("bw_bytes", "bytes/s", "bandwidth: data of all jobs divided by `totals.seconds`"),
-        metric("iops", "1/s", "I/Os of all jobs divided by `totals.seconds`"),
+        metric(
+            "bw_bytes",
+            "bytes/s",
+            "bandwidth: data of all jobs divided by `totals.<direction>.seconds`",
+        ),
+        metric("iops", "1/s", "I/Os of all jobs divided by `totals.<direction>.seconds`"),
         metric(
             "clat_ns.p<percent>",
             "ns",
-            "percentile of the latencies of all jobs, such as `all.write.clat_ns.p99.9`",
+            "percentile of the latencies of all jobs, such as `all.write.clat_ns.p99.9`; null of fewer than 1 / (1 - *p*) I/Os, of \
+             which none is expected beyond it",
         ),
+        metric("clat_ns.mean", "ns", "mean latency of all jobs"),
         metric("lat_ns.p<percent>", "ns", "as `clat_ns`, because submission takes no time"),
+        metric("lat_ns.mean", "ns", "likewise"),
     ],
 };
 
@@ -28,7 +35,12 @@ pub(super) static ALL_SYNC: Group = Group {
     derived: true,
     metrics: &[
         metric("total_ios", "count", "syncs of all jobs"),
-        metric("lat_ns.p<percent>", "ns", "percentile of the latencies of the syncs of all jobs"),
+        metric(
+            "lat_ns.p<percent>",
+            "ns",
+            "percentile of the latencies of the syncs of all jobs; null of too few",
+        ),
+        metric("lat_ns.mean", "ns", "mean latency of the syncs of all jobs"),
     ],
 };
 
@@ -42,7 +54,7 @@ pub(super) static PERCENTILES: Group = Group {
             "<direction>.clat_ns.p<percent>",
             "ns",
             "short for `percentile.<percent>`: `write.clat_ns.p99` is the 99th percentile of the \
-             first job's writes",
+             first job's writes, null if there are fewer than 1 / (1 - *p*) of them",
         ),
         metric(
             "<direction>.lat_ns.p<percent>",

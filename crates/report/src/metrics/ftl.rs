@@ -31,8 +31,15 @@ pub(super) static WAF: Group = Group {
             "fs",
             "ratio",
             "sectors written to the device per sector that jobs wrote to files, or to a block \
-             device if any job uses its page cache; otherwise null. Below 1 if the page cache \
-             absorbed overwrites, or still holds dirty data",
+             device if any job uses its page cache; otherwise null, also if nothing was written to the device. Below 1 \
+             if the page cache absorbed overwrites, or still holds dirty data",
+        ),
+        metric(
+            "total",
+            "ratio",
+            "bytes that media wrote per byte that jobs, flowops or a trace wrote, whatever they were written for: data, file system \
+             metadata and journals, padding, GC copies, metadata of the FTL. It answers which stack wears media more; null if \
+             nothing was written, by jobs or to the device",
         ),
         metric("parts.user", "ratio", "part of `waf.media`: user sectors, 1"),
         metric("parts.gc", "ratio", "part of `waf.media`: GC copies"),

@@ -257,14 +257,9 @@ mod tests {
             Some("did you mean \"write.clat_ns.p99\"?")
         );
         assert_eq!(suggestion("zebra"), None);
-        for path in [
-            "",
-            "waf",
-            "jobs.x.write.iops",
-            "all.write.clat_ns.mean",
-            "write.clat_ns.p",
-            "waf.gc.x",
-        ] {
+        for path in
+            ["", "waf", "jobs.x.write.iops", "all.write.clat_ns.max", "write.clat_ns.p", "waf.gc.x"]
+        {
             assert!(check(path).is_err(), "{path}");
         }
     }
@@ -272,9 +267,9 @@ mod tests {
     /// What is computed is found by its path, in a result that has what it is computed from.
     #[test]
     fn derived_metrics_are_computed() {
-        let latency = || json!({ "stddev": 1.0, "percentile": { "99.000000": 5 } });
-        let direction = || json!({ "iops": 1.0, "bw_bytes": 1, "io_bytes": 1, "total_ios": 1, "clat_ns": latency(), "lat_ns": latency() });
-        let sync = json!({ "total_ios": 1, "lat_ns": latency() });
+        let latency = || json!({ "mean": 1.0, "stddev": 1.0, "percentile": { "99.000000": 5 } });
+        let direction = || json!({ "iops": 1.0, "bw_bytes": 1, "io_bytes": 1, "total_ios": 100_000, "clat_ns": latency(), "lat_ns": latency() });
+        let sync = json!({ "total_ios": 100_000, "lat_ns": latency() });
         let cdf = || json!({ "ns": [5], "share": [1.0] });
         let result = json!({
             "jobs": [{ "read": direction(), "write": direction(), "trim": direction(), "sync": sync, "zone_reset_lat_ns": latency() }],

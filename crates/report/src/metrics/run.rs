@@ -38,10 +38,24 @@ pub(super) static TOTALS: Group = Group {
             "s",
             "from the start of the first job's measurement until the end of the last job",
         ),
+        metric(
+            "<direction>.seconds",
+            "s",
+            "time in which at least one job ran that had I/Os of the direction: rates of all jobs are of it, as in the lines of fio's \
+             `Run status group`",
+        ),
         metric("<direction>.total_ios", "count", "I/Os of all jobs"),
         metric("<direction>.io_bytes", "bytes", "data of all jobs"),
-        metric("<direction>.iops", "1/s", "I/Os of all jobs divided by `totals.seconds`"),
-        metric("<direction>.bw_bytes", "bytes/s", "data of all jobs divided by `totals.seconds`"),
+        metric(
+            "<direction>.iops",
+            "1/s",
+            "I/Os of all jobs divided by `totals.<direction>.seconds`; 0 without I/Os",
+        ),
+        metric(
+            "<direction>.bw_bytes",
+            "bytes/s",
+            "data of all jobs divided by `totals.<direction>.seconds`; 0 without I/Os",
+        ),
         metric("zones.resets", "count", "zones with data that jobs reset"),
         metric("zones.begun", "count", "zones whose first sector jobs wrote"),
         metric("zones.filled", "count", "zones that jobs filled"),
@@ -75,19 +89,32 @@ pub(super) static CAPACITY: Group = Group {
     derived: false,
     metrics: &[
         metric("physical_sectors", "sectors", "sectors of all good chunks"),
-        metric("logical_sectors", "sectors", "sectors that can hold data of the host"),
+        metric("logical_sectors", "sectors", "sectors that the host can address"),
+        metric(
+            "usable_sectors",
+            "sectors",
+            "sectors that may hold data of the host at once: fewer than `capacity.logical_sectors` where the address space is larger \
+             than the media, as on coupled and interval-mapped SSDs",
+        ),
         metric("lines", "count", "lines (erase units) of the device"),
         metric("line_sectors", "sectors", "sectors of a line without bad chunks"),
         metric(
             "op_raw_percent",
             "percent",
-            "overprovisioning, (physical - logical), in percent of the physical sectors, as pblk \
+            "overprovisioning, (physical - usable), in percent of the physical sectors, as pblk \
              counts it",
         ),
         metric(
             "op_usable_percent",
             "percent",
-            "overprovisioning in percent of the logical sectors, as SNIA and vendors count it",
+            "overprovisioning in percent of the usable sectors, as SNIA and vendors count it",
+        ),
+        metric(
+            "op_effective_percent",
+            "percent",
+            "overprovisioning that garbage collection worked with, in percent of the usable sectors: sectors in use beyond these \
+             (`gc.in_use_sectors_mean`). Lines that are kept free or are being written do not count; theory's write amplification \
+             is of it. Null without GC, on a device that is not full, and where the address space is larger than the media",
         ),
     ],
 };
@@ -373,8 +400,12 @@ pub(super) static SERIES: Group = Group {
         ),
         metric("<direction>.ios", "count", "I/Os that completed in the interval"),
         metric("<direction>.mean_ns", "ns", "mean latency, exact"),
-        metric("<direction>.p50_ns", "ns", "median latency, at most 3 % too high"),
-        metric("<direction>.p99_ns", "ns", "99th percentile, at most 3 % too high"),
+        metric("<direction>.p50_ns", "ns", "median latency, at most 3 % too high; null of too few"),
+        metric(
+            "<direction>.p99_ns",
+            "ns",
+            "99th percentile, at most 3 % too high; null of fewer than 100",
+        ),
         metric("<direction>.max_ns", "ns", "longest latency, at most 3 % too high"),
         metric("<direction>.histogram.first_ns", "ns", "where entry 0 of `histogram.ios` begins"),
         metric(
@@ -385,8 +416,12 @@ pub(super) static SERIES: Group = Group {
         metric("<direction>.bytes_per_s", "bytes/s", "bandwidth"),
         metric("sync.ios", "count", "syncs that completed in the interval"),
         metric("sync.mean_ns", "ns", "mean latency, exact"),
-        metric("sync.p50_ns", "ns", "median latency, at most 3 % too high"),
-        metric("sync.p99_ns", "ns", "99th percentile, at most 3 % too high"),
+        metric("sync.p50_ns", "ns", "median latency, at most 3 % too high; null of too few"),
+        metric(
+            "sync.p99_ns",
+            "ns",
+            "99th percentile, at most 3 % too high; null of fewer than 100",
+        ),
         metric("sync.max_ns", "ns", "longest latency, at most 3 % too high"),
         metric("sync.histogram.first_ns", "ns", "where entry 0 of `histogram.ios` begins"),
         metric(

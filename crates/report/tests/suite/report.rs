@@ -339,6 +339,97 @@ fn runs_have_tables() {
     assert!(html.contains(&(of("open-old", "openfile") + &row(&flowop))));
 }
 
+/// The headline of writes is per byte of the application: what collection alone adds is a detail. Results of earlier versions
+/// have all media writes.
+#[test]
+fn the_headline_of_writes_is_of_all_of_them() {
+    let tile = |waf: Value| {
+        let mut run = run("f2fs-zns", &[], 1, 3);
+        run.result["nandscape"]["waf"] = waf;
+        let html = Report::new("tile", vec![run]).html();
+        let tile = html.split_once("Write amplification</span><strong>").unwrap().1;
+        tile.split_once("</div>").unwrap().0.to_owned()
+    };
+    let waf = json!({ "gc": 1.0, "gc_pad": 7.4, "media": 7.47, "fs": 1.852, "total": 13.84 });
+    let tiles = tile(waf);
+    assert!(tiles.starts_with("13.84</strong>"), "{tiles}");
+    assert!(
+        tiles.contains("per byte that jobs wrote; FS 1.852, device 7.470, GC alone 1.000"),
+        "{tiles}"
+    );
+    assert!(tile(json!({ "gc": 1.0, "media": 7.47 })).starts_with("7.470</strong>"));
+}
+
+/// A comparison has the device of each line, and the warnings that its text has: differences of devices, and those of the runs.
+#[test]
+fn comparisons_have_devices_and_warnings() {
+    let on = |stack: &str, groups: &str| {
+        let mut run = run(stack, &[], 1, 3);
+        let ours = &mut run.result["nandscape"];
+        ours["device_label"] = format!("the device of {stack}").into();
+        ours["device_keys"] = json!({ "media.groups": groups });
+        ours["warnings"] = json!(["only 0 B of 1.00 GiB reached the device"]);
+        run
+    };
+    let report = Report::new("both", vec![on("a", "2"), on("b", "4")]);
+    let (html, warnings) = (report.html(), report.warnings());
+    assert!(
+        warnings[0].starts_with("the stacks differ in their devices (media.groups)"),
+        "{warnings:?}"
+    );
+    assert_eq!(warnings[1], "all runs: only 0 B of 1.00 GiB reached the device");
+    for text in [
+        "<th scope=\"col\" class=\"words\">device</th>",
+        "the device of a</th>",
+        "the device of b</th>",
+        "(media.groups)",
+    ] {
+        assert!(html.contains(text), "{text}");
+    }
+    let same = Report::new("both", vec![on("a", "2"), on("b", "2")]);
+    assert!(same.html().contains("the device of a</th>") && same.warnings().len() == 1);
+    let mut old = vec![on("a", "2"), on("b", "4")];
+    for run in &mut old {
+        run.result["nandscape"]
+            .as_object_mut()
+            .unwrap()
+            .retain(|key, _| !key.starts_with("device_"));
+    }
+    let old = Report::new("old", old);
+    assert!(
+        !old.html().contains(">device</th>") && old.warnings().len() == 1,
+        "nothing is made up"
+    );
+}
+
+/// A percentile of which there are too few requests is left out of tables, tiles and figures.
+#[test]
+fn percentiles_need_requests() {
+    let of = |ios: u64| {
+        let mut run = run("pblk", &[], 1, 3);
+        for way in ["read", "write", "trim"] {
+            run.result["jobs"][0][way]["total_ios"] = ios.into();
+            run.result["jobs"][0][way]["clat_ns"]["N"] = ios.into();
+        }
+        let paths = [
+            "write.clat_ns.p99",
+            "write.clat_ns.percentile.99.000000",
+            "all.write.clat_ns.p99",
+            "all.write.clat_ns.p50",
+        ];
+        let report = with(Report::new("few", vec![run]), &paths);
+        report.html()
+    };
+    let row = |html: &str| {
+        let row = html.split_once("<th scope=\"row\">write</th>").unwrap().1;
+        row.split_once("</tr>").unwrap().0.matches("<td>–</td>").count()
+    };
+    let (few, enough) = (of(20), of(100));
+    assert!(row(&few) > row(&enough), "{} {}", row(&few), row(&enough));
+    let markup = |html: &str| html.split("<script").next().unwrap().contains(", p99 ");
+    assert!(!markup(&few) && markup(&enough), "tiles");
+}
+
 /// Every section of a page can be reached by a link that stays in sight.
 #[test]
 fn sections_are_linked() {

@@ -100,6 +100,13 @@ impl Latencies {
         self.max
     }
 
+    /// The latency that a share of them does not exceed, as [`Latencies::ranks`]; `None` where there are too few of them for that
+    /// share ([`has_rank`]).
+    pub fn percentiles(&self) -> impl Fn(f64) -> Option<Nanos> + use<> {
+        let (rank, count) = (self.ranks(), self.count);
+        move |share| has_rank(count, share).then(|| rank(share))
+    }
+
     /// Their exact sum in nanoseconds.
     pub(crate) const fn sum_ns(&self) -> u128 {
         self.sum_ns
@@ -143,10 +150,31 @@ impl Latencies {
     }
 }
 
+/// Whether so many samples have a percentile of this share: at least one of them is expected beyond it. Of fewer, it would be
+/// their maximum under another name.
+#[must_use]
+pub fn has_rank(samples: u64, share: f64) -> bool {
+    // One less a decimal fraction may be off by its last digit.
+    samples as f64 * (1.0 - share) >= 1.0 - 1e-6
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use nandscape_rt::Stream;
+
+    /// There are as many samples as a percentile has one beyond, or there is none.
+    #[test]
+    fn percentiles_have_samples_beyond_them() {
+        for (share, least) in [(0.5, 2), (0.9, 10), (0.99, 100), (0.999, 1_000), (0.9999, 10_000)] {
+            assert!(has_rank(least, share) && !has_rank(least - 1, share), "{share}");
+        }
+        assert!(!has_rank(0, 0.0) && has_rank(1, 0.0));
+        let mut latencies = Latencies::default();
+        (0..20).for_each(|ns| latencies.record(Nanos(ns)));
+        let at = latencies.percentiles();
+        assert_eq!((at(0.5).is_some(), at(0.95).is_some(), at(0.99)), (true, true, None));
+    }
 
     /// No percentile lies outside what was recorded, however wide its bucket is.
     #[test]

@@ -6,7 +6,7 @@
 //! below 2,048 ns, then 32 an octave, so a percentile is at most 1/32 too high. A point takes 8 bytes
 //! a bucket, up to its longest latency: 3 KB for latencies up to 1 ms, 6 KB up to 1 s.
 
-use super::latency::{Latencies, floor_ns};
+use super::latency::{Latencies, floor_ns, has_rank};
 use nandscape_rt::Nanos;
 
 /// Buckets of [`Latencies`] that are one here.
@@ -32,10 +32,10 @@ pub struct IntervalLatency {
     pub count: u64,
     /// Their mean, exact.
     pub mean_ns: f64,
-    /// Their median.
-    pub p50: Nanos,
+    /// Their median; `None` of too few ([`has_rank`]), as of the next.
+    pub p50: Option<Nanos>,
     /// One in a hundred is longer.
-    pub p99: Nanos,
+    pub p99: Option<Nanos>,
     /// The longest.
     pub max: Nanos,
     octaves: [u64; OCTAVES],
@@ -86,7 +86,8 @@ impl LatencyTotals {
         let longest = self.longest_since(earlier);
         let percentile = |percent: u64| {
             let rank = (u128::from(count) * u128::from(percent)).div_ceil(100) as u64;
-            self.at_rank(earlier, rank).min(longest)
+            has_rank(count, percent as f64 / 100.0)
+                .then(|| self.at_rank(earlier, rank).min(longest))
         };
         Some(IntervalLatency {
             count,
@@ -157,9 +158,8 @@ mod tests {
         let interval = totals(&latencies).since(&earlier).unwrap();
         assert_eq!(interval.count, 100);
         assert_eq!(interval.mean_ns, 50_500.0);
-        for (value, exact) in
-            [(interval.p50, 50_000), (interval.p99, 99_000), (interval.max, 100_000)]
-        {
+        let (p50, p99) = (interval.p50.unwrap(), interval.p99.unwrap());
+        for (value, exact) in [(p50, 50_000), (p99, 99_000), (interval.max, 100_000)] {
             assert!((exact..=exact * 33 / 32).contains(&value.0), "{value} for {exact}");
         }
         assert_eq!(earlier.since(&earlier), None);
@@ -184,7 +184,14 @@ mod tests {
         let nothing = totals(&latencies);
         latencies.record(Nanos(12_345_678));
         let interval = totals(&latencies).since(&nothing).unwrap();
-        assert_eq!([interval.p50, interval.p99, interval.max], [Nanos(12_345_678); 3]);
+        assert_eq!((interval.p50, interval.p99), (None, None), "one is too few for any");
+        (0..99).for_each(|_| latencies.record(Nanos(12_345_678)));
+        let interval = totals(&latencies).since(&nothing).unwrap();
+        let longest = Nanos(12_345_678);
+        assert_eq!(
+            (interval.p50, interval.p99, interval.max),
+            (Some(longest), Some(longest), longest)
+        );
     }
 
     /// Totals of two jobs are those of one job that did the work of both.

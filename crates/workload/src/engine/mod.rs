@@ -60,9 +60,9 @@ mod zbd;
 
 pub use error::{EngineError, Waiting};
 pub use iolog::WrittenLog;
-pub use latency::Latencies;
+pub use latency::{Latencies, has_rank};
 pub use latency_totals::{IntervalLatency, LatencyTotals};
-pub use rates::{DEPTH_CLASSES, Spread};
+pub use rates::{DEPTH_CLASSES, Spread, Windows};
 pub use record::{Completed, Recorder};
 pub use results::{
     DirectionResult, Failure, FailureKind, GroupTotals, JobResult, Results, SteadyResult,
@@ -280,6 +280,17 @@ impl<S> Engine<S> {
     /// Each clone of each job, and the bytes that it transfers if time does not end it.
     pub fn budgets(&self) -> impl Iterator<Item = (&JobSpec, u64)> {
         self.jobs.iter().map(|job| (&job.spec, job.plan.budget.total_bytes()))
+    }
+
+    /// The ranges of bytes in which each clone of each job does its I/O; none of one that replays a log.
+    pub fn ranges(&self) -> impl Iterator<Item = (&JobSpec, Range<u64>)> {
+        self.jobs.iter().filter(|job| job.plan.playback.is_none()).flat_map(|job| {
+            let bytes = |range: &plan::Range| {
+                let unit = job.plan.unit_bytes;
+                range.base * unit..(range.base + range.units) * unit
+            };
+            job.plan.ranges.iter().map(move |range| (&job.spec, bytes(range)))
+        })
     }
 
     /// Virtual time of the last event.

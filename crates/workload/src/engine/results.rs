@@ -2,7 +2,7 @@
 
 use super::iolog::WrittenLog;
 use super::latency::Latencies;
-use super::rates::{DEPTH_CLASSES, Rates, Spread, Totals};
+use super::rates::{DEPTH_CLASSES, Rates, RatesDone, Spread, Totals, Windows};
 use super::series::Series;
 use super::shadow::Content;
 use super::zbd::ZoneCounts;
@@ -44,6 +44,7 @@ impl<S> Results<S> {
         };
         GroupTotals {
             length: ended.saturating_sub(began),
+            times: Direction::ALL.map(|direction| time_of(&self.jobs, direction)),
             ios: sum(|direction| direction.ios),
             bytes: sum(|direction| direction.bytes),
             zones: self.jobs.iter().filter_map(|job| job.zones.clone()).reduce(|mut all, job| {
@@ -54,12 +55,28 @@ impl<S> Results<S> {
     }
 }
 
-/// What jobs did together. Rates are totals over the time of all of them, as in fio's "Run status group": jobs
-/// that end early do not count as if they had gone on.
+/// The time in which at least one of the jobs ran that had I/Os of a direction.
+fn time_of(jobs: &[JobResult], direction: Direction) -> Nanos {
+    let had = |job: &&JobResult| job.direction(direction).ios > 0;
+    let mut spans: Vec<_> = jobs.iter().filter(had).map(|job| (job.began, job.ended)).collect();
+    spans.sort_unstable();
+    let (mut until, mut sum) = (Nanos::ZERO, Nanos::ZERO);
+    for (began, ended) in spans {
+        sum += ended.saturating_sub(began.max(until));
+        until = until.max(ended);
+    }
+    sum
+}
+
+/// What jobs did together. Rates of a direction are totals over the time in which a job ran that had I/Os of it, as in fio's
+/// "Run status group": a job of another direction that runs longer, or before, does not lower them, and jobs that end early do
+/// not count as if they had gone on.
 #[derive(Clone, PartialEq, Default, Debug)]
 pub struct GroupTotals {
     /// From when the first began to count until the last ended.
     pub length: Nanos,
+    /// Time in which a job ran that had I/Os of the direction; indexed by [`Direction`].
+    pub times: [Nanos; 3],
     /// Completed I/Os; indexed by [`Direction`].
     pub ios: [u64; 3],
     /// Bytes of them, likewise.
@@ -72,17 +89,22 @@ impl GroupTotals {
     /// I/Os a second; `None` if no time passed.
     #[must_use]
     pub fn iops(&self, direction: Direction) -> Option<f64> {
-        self.per_second(self.ios[direction as usize])
+        self.rate(direction, self.ios)
     }
 
     /// Bytes a second; `None` if no time passed.
     #[must_use]
     pub fn bytes_per_s(&self, direction: Direction) -> Option<f64> {
-        self.per_second(self.bytes[direction as usize])
+        self.rate(direction, self.bytes)
     }
 
-    fn per_second(&self, count: u64) -> Option<f64> {
-        (self.length > Nanos::ZERO).then(|| per_second(count, self.length))
+    fn rate(&self, direction: Direction, counts: [u64; 3]) -> Option<f64> {
+        let (time, count) = (self.times[direction as usize], counts[direction as usize]);
+        match count {
+            // Nothing of it was done in all the time.
+            0 => (self.length > Nanos::ZERO).then_some(0.0),
+            _ => (time > Nanos::ZERO).then(|| per_second(count, time)),
+        }
     }
 }
 
@@ -168,10 +190,11 @@ impl JobResult {
 
     /// Takes in what its windows brought.
     pub(crate) fn set_rates(&mut self, rates: Rates, totals: Totals) {
-        let (bandwidth, iops) = rates.end(self.runtime, totals);
-        for (index, direction) in self.directions.iter_mut().enumerate() {
+        let RatesDone { bandwidth, iops, windows } = rates.end(self.runtime, self.ended, totals);
+        for (index, (direction, windows)) in self.directions.iter_mut().zip(windows).enumerate() {
             direction.bandwidth_kib = bandwidth[index];
             direction.iops = iops[index];
+            direction.windows = windows;
         }
     }
 
@@ -183,6 +206,7 @@ impl JobResult {
         for (mine, theirs) in self.directions.iter_mut().zip(&later.directions) {
             mine.bandwidth_kib.extend(&theirs.bandwidth_kib);
             mine.iops.extend(&theirs.iops);
+            mine.windows.extend(&theirs.windows);
         }
     }
 
@@ -199,6 +223,7 @@ impl JobResult {
         for (mine, theirs) in self.directions.iter_mut().zip(&other.directions) {
             mine.bandwidth_kib.merge(&theirs.bandwidth_kib);
             mine.iops.merge(&theirs.iops);
+            mine.windows.merge(&theirs.windows);
         }
     }
 
@@ -271,6 +296,8 @@ pub struct DirectionResult {
     pub bandwidth_kib: Spread,
     /// I/Os a second, likewise.
     pub iops: Spread,
+    /// The windows themselves; those of a group are its own.
+    pub windows: Windows,
 }
 
 /// Failures kept a report.

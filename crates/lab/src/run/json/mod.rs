@@ -83,6 +83,8 @@ impl Outcome {
         }
         put("totals", sections::totals(&self.workload.totals()));
         put("capacity", self.capacity_json());
+        put("device_label", self.stack.device_label().into());
+        put("device_keys", self.device_keys_json());
         put("geometry", sections::geometry(&self.stack.media.geometry));
         put("precondition", self.precondition_json());
         put("waf", self.waf_json());
@@ -186,7 +188,14 @@ impl Outcome {
         let mut json = json!(self.size);
         json["op_raw_percent"] = self.size.op_percent_of_raw().into();
         json["op_usable_percent"] = self.size.op_percent_of_usable().into();
+        json["op_effective_percent"] = self.effective_op_percent().into();
         json
+    }
+
+    /// The keys that make up the device; null where the FTL leaves nothing of one.
+    fn device_keys_json(&self) -> Value {
+        let keys = self.stack.device_keys();
+        Value::Object(keys.map(|(key, value)| (key, value.into())).collect())
     }
 
     /// Factors, and the parts that add up to that of all media writes.
@@ -200,6 +209,7 @@ impl Outcome {
             "gc_pad": waf.gc_pad,
             "media": waf.media,
             "fs": self.fs_amplification(),
+            "total": self.total_amplification(),
             "parts": parts,
         })
     }

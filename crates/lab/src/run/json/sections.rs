@@ -25,6 +25,7 @@ pub(super) fn totals(totals: &GroupTotals) -> Value {
     let mut out = json!({ "seconds": totals.length.as_secs_f64() });
     for direction in Direction::ALL {
         out[direction.name()] = json!({
+            "seconds": totals.times[direction as usize].as_secs_f64(),
             "total_ios": totals.ios[direction as usize],
             "io_bytes": totals.bytes[direction as usize],
             "iops": totals.iops(direction),
@@ -92,8 +93,8 @@ fn interval(latency: &IntervalLatency) -> Value {
     json!({
         "ios": latency.count,
         "mean_ns": latency.mean_ns as u64,
-        "p50_ns": latency.p50.0,
-        "p99_ns": latency.p99.0,
+        "p50_ns": latency.p50.map(|p50| p50.0),
+        "p99_ns": latency.p99.map(|p99| p99.0),
         "max_ns": latency.max.0,
         "histogram": { "first_ns": first.0, "ios": octaves },
     })
@@ -353,8 +354,8 @@ fn latency(latency: &Latencies) -> Value {
     if latency.count() == 0 {
         return Value::Null;
     }
-    let rank = latency.ranks();
-    let at = |(name, share): (&str, f64)| (name.to_owned(), rank(share).0.into());
+    let rank = latency.percentiles();
+    let at = |(name, share): (&str, f64)| (name.to_owned(), rank(share).map(|ns| ns.0).into());
     let percentiles: Map<String, Value> = FLOWOP_PERCENTILES.into_iter().map(at).collect();
     json!({
         "min": latency.min().0,

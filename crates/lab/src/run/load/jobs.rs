@@ -8,10 +8,10 @@ use crate::run::observer::Observer;
 use crate::run::rig::Rig;
 use crate::run::series::Totals;
 use crate::stack::Stack;
-use nandscape_block::SECTOR_BYTES;
+use nandscape_block::{DeviceCaps, SECTOR_BYTES};
 use nandscape_ftl::HostIo;
 use nandscape_rt::Nanos;
-use nandscape_rt::words::grouped;
+use nandscape_rt::words::{self, grouped};
 use nandscape_workload::engine::{Engine, EngineError, Options, RunState};
 use nandscape_workload::fio::{
     Amount, BlockSizes, Direction, Distribution, JobFile, JobSpec, Mix, Replaying, Sequence,
@@ -75,14 +75,18 @@ impl RunningJobs {
         observer: &mut dyn Observer,
     ) -> Result<Self, RunError> {
         let files = rig.file_ranges();
-        let (file, warnings) = fitted(file, rig, &files);
+        let (file, mut warnings) = fitted(file, rig, &files);
         let file = &file;
         let follows = files.is_empty() && file.jobs.iter().any(|spec| spec.zoning.is_zbd());
         let report = if follows { rig.zones()? } else { None };
         let zones = report.map(|report| report.zones).unwrap_or_default();
         let options = Options { files, zones, ..options(seed) };
+        let on_files = !options.files.is_empty();
         let mut engine = Engine::new(file, rig.caps(), &options)
             .map_err(|error| RunError::Job(error.to_string()))?;
+        if !on_files {
+            warnings.extend(corner(&engine, rig.caps()));
+        }
         engine.record(observer.recorder());
         rig.begin_timeline(observer, engine.slots());
         let estimate = Estimate::new(file, &engine);
@@ -210,11 +214,53 @@ fn fitted<'a>(
             let warning = format!(
                 "sizes and offsets of all jobs scaled by {} to fit {}",
                 three_digits(factor),
-                show_capacity(device_bytes)
+                words::bytes(device_bytes as f64)
             );
             (Cow::Owned(fitted), vec![warning])
         }
     }
+}
+
+/// Share of a device below which jobs that write at random measure a part of it.
+const CORNER: f64 = 0.1;
+
+/// On jobs that do I/O in a small part of the device, because it lets them or because they ask for it.
+fn corner<S>(engine: &Engine<S>, caps: &DeviceCaps) -> Option<String> {
+    let holds = caps.live_sectors().saturating_mul(SECTOR_BYTES);
+    let covered = covered(engine.ranges().map(|(_, range)| range));
+    let small = |part: u64| part as f64 <= CORNER * holds as f64;
+    if covered == 0 || !small(covered) {
+        return None;
+    }
+    let offered = caps.random_range();
+    let offered = (offered.end - offered.start).saturating_mul(SECTOR_BYTES);
+    let writes =
+        |(spec, _): (&JobSpec, _)| spec.pattern.random && spec.pattern.mix.has(Direction::Write);
+    let why = match caps.has_append_only() && small(offered) {
+        true => {
+            "no more of it can be written at random, the rest is for a file system that appends, so the result does not \
+             compare with that of a job on a whole device"
+        }
+        false if engine.ranges().any(writes) => {
+            "size=, offset= and the like leave no more, so write amplification and latency are those of few addresses that \
+             are overwritten again and again"
+        }
+        false => return None,
+    };
+    let [covered, holds] = [covered, holds].map(|bytes| words::bytes(bytes as f64));
+    Some(format!("the jobs cover {covered} of a device that holds {holds}: {why}"))
+}
+
+/// Bytes that are in at least one of the ranges.
+fn covered(ranges: impl Iterator<Item = Range<u64>>) -> u64 {
+    let mut ranges: Vec<_> = ranges.map(|range| (range.start, range.end)).collect();
+    ranges.sort_unstable();
+    let (mut until, mut sum) = (0, 0);
+    for (start, end) in ranges {
+        sum += end.saturating_sub(start.max(until));
+        until = until.max(end);
+    }
+    sum
 }
 
 /// A fraction with three digits that count.
@@ -224,12 +270,6 @@ fn three_digits(fraction: f64) -> String {
         (places, rest) = (places + 1, rest * 10.0);
     }
     format!("{fraction:.places$}")
-}
-
-/// A capacity in GiB, or in MiB below one.
-fn show_capacity(bytes: u64) -> String {
-    let mib = bytes as f64 / f64::from(1 << 20);
-    if mib < 1_024.0 { format!("{mib:.2} MiB") } else { format!("{:.2} GiB", mib / 1_024.0) }
 }
 
 /// Whether a job goes through the page cache of a block device. What replays a log does not: logs have what left

@@ -25,6 +25,7 @@ use crate::timeline::Timeline;
 use nandscape_rt::Nanos;
 use nandscape_rt::counts::Counts as _;
 use nandscape_workload::engine::{Options, Probe, Results, RunState};
+use nandscape_workload::fio::Direction;
 use nandscape_workload::trace::{Footprint, TraceCounts};
 use nandscape_workload::wml::engine::Report;
 use wml::HangDetector;
@@ -147,7 +148,34 @@ pub(super) struct Measurement {
     pub(super) warnings: Vec<String>,
 }
 
+/// Bytes that an application transferred.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(in crate::run) struct AppBytes {
+    pub(in crate::run) read: u64,
+    pub(in crate::run) written: u64,
+}
+
+impl AppBytes {
+    /// Of jobs, of a trace, or of flowops.
+    pub(in crate::run) fn of<S>(results: &Results<S>, flowops: Option<&Report>) -> Self {
+        match flowops.map(Report::sums) {
+            Some(sums) => Self { read: sums.read_bytes, written: sums.written_bytes },
+            None => {
+                let sum = |direction: Direction| {
+                    results.jobs.iter().map(|job| job.direction(direction).bytes).sum()
+                };
+                Self { read: sum(Direction::Read), written: sum(Direction::Write) }
+            }
+        }
+    }
+}
+
 impl Measurement {
+    /// What the application transferred.
+    pub(super) fn bytes(&self) -> AppBytes {
+        AppBytes::of(&self.results, self.flowops.as_ref())
+    }
+
     /// From what was measured behind `first`, where counters began.
     fn new(results: Results<Sample>, first: Totals, counts: Counts, end: RunEnd) -> Self {
         let length = results.ended.saturating_sub(first.at);
@@ -173,11 +201,11 @@ impl Measurement {
 
     /// The same, judged as a whole: `free` are the free sectors when it began and when it ended.
     fn judged(self, ground: &Ground, free: (u64, u64)) -> Self {
-        let sectors = self.counts.ftl.sectors;
+        let (sectors, requests) = (self.counts.ftl.sectors, self.counts.queue.requests);
         let steady = match self.end {
             RunEnd::Interrupted => Err("not at steady state: the run was interrupted".to_owned()),
             RunEnd::Finished => ground
-                .check(&Stretch { written_before: 0, sectors, free })
+                .check(&Stretch { written_before: 0, sectors, free, requests })
                 .and_then(|()| criterion::steady(&self.totals)),
         };
         Self { steady, ..self }

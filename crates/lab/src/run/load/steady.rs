@@ -377,7 +377,8 @@ impl Rounds {
         self.window.iter().for_each(|round| sectors.add(&round.counts.ftl.sectors));
         let from = self.window.front().map_or(0, |round| round.free.0);
         let to = self.window.back().map_or(0, |round| round.free.1);
-        Stretch { written_before: self.written - sectors.user, sectors, free: (from, to) }
+        let requests = self.window.iter().map(|round| round.counts.queue.requests).sum();
+        Stretch { written_before: self.written - sectors.user, sectors, free: (from, to), requests }
     }
 
     /// Where the window begins, and what jobs and device did in it.
