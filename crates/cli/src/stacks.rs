@@ -80,7 +80,8 @@ impl Row {
     fn new(name: &'static str, summary: &'static str) -> Result<Self, Failure> {
         let stack = Stack::load(name, &[] as &[&str]).map_err(Failure::run)?;
         let geometry = &stack.media.geometry;
-        let size = stack.size().ok_or_else(|| Failure::run(anyhow!("defect: {name} cannot be")))?;
+        let size =
+            stack.device_size().ok_or_else(|| Failure::run(anyhow!("defect: {name} cannot be")))?;
         let ftl = stack.resolved_keys().find(|(key, _)| key == "ftl.kind");
         Ok(Self {
             name,

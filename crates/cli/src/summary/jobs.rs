@@ -124,7 +124,7 @@ impl Page {
             let (iops, rate) = (totals.iops(direction), totals.bytes_per_s(direction));
             let (zones, time_of) = (totals.zones.as_ref(), totals.times[direction as usize]);
             let mut amount = format!("{} total", bytes(totals.bytes[direction as usize] as f64));
-            if time_of < totals.length {
+            if time(time_of) != time(totals.length) {
                 // Jobs of other directions ran longer, or at another time.
                 amount += &format!(" in {}", time(time_of));
             }

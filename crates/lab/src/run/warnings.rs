@@ -198,11 +198,13 @@ fn page_cache(measured: &Measurement) -> Option<String> {
         None => "direct=1, fsync=1, end_fsync=1 or a file larger than the cache reach the device",
         Some(_) => "filesets larger than the cache (host.memory), or fsync, reach the device",
     };
+    let measures = match parts.iter().any(|part| part.ends_with("wrote")) {
+        true => "this measures",
+        false => "reads measure",
+    };
     (!parts.is_empty()).then(|| {
-        format!(
-            "only {} reached the device: this measures the page cache ({remedy})",
-            parts.join(" and ")
-        )
+        let parts = parts.join(" and ");
+        format!("only {parts} reached the device: {measures} the page cache ({remedy})")
     })
 }
 

@@ -9,6 +9,7 @@ use super::place::{Place, StackError};
 use super::{Stack, source};
 use nandscape_block::SECTOR_BYTES;
 use nandscape_ftl::{DeviceSize, Side};
+use nandscape_rt::words::bytes;
 use std::sync::Arc;
 
 /// Sections that are the device's.
@@ -55,7 +56,7 @@ impl Stack {
             return resolve(&table);
         }
         device.check_device()?;
-        let wanted = device.size().unwrap_or_default().live_sectors;
+        let wanted = device.device_size().unwrap_or_default().live_sectors;
         if let Some(percent) = own.ftl.op_percent_for(&resolve(&table)?.media.geometry, wanted) {
             put(&mut table, "ftl", "op_percent", Some(number(percent)));
         }
@@ -67,7 +68,7 @@ impl Stack {
 
     /// Whether it holds about `wanted` sectors, as `device` does.
     fn check_holds(&self, wanted: u64, device: &Self) -> Result<(), StackError> {
-        let holds = self.size().unwrap_or_default().live_sectors;
+        let holds = self.device_size().unwrap_or_default().live_sectors;
         if holds.abs_diff(wanted) as f64 <= CAPACITY_TOLERANCE * wanted as f64 {
             return Ok(());
         }
@@ -75,9 +76,9 @@ impl Stack {
             "{} would hold {} on the device of {}, which holds {}; ftl.op_percent of this kind of FTL ({}) cannot make that \
              equal: put the others on the device of {} (--device {}), or set ftl.op_percent yourself (--set)",
             self.name,
-            gib(holds),
+            shown(holds),
             device.name,
-            gib(wanted),
+            shown(wanted),
             self.ftl.kind(),
             self.name,
             self.name
@@ -87,7 +88,7 @@ impl Stack {
 
     /// What its device holds and consists of, if all chunks are good; `None` of a stack that cannot be.
     #[must_use]
-    pub fn size(&self) -> Option<DeviceSize> {
+    pub fn device_size(&self) -> Option<DeviceSize> {
         self.check_device().ok()?;
         self.ftl.check(&self.media.geometry).ok()
     }
@@ -110,13 +111,13 @@ impl Stack {
     #[must_use]
     pub fn device_label(&self) -> String {
         let geometry = &self.media.geometry;
-        let usable = self.size().map_or_else(String::new, |size| {
+        let usable = self.device_size().map_or_else(String::new, |size| {
             let percent = size.op_percent_of_usable();
-            format!(", {} usable (OP {percent:.1} %)", gib(size.live_sectors))
+            format!(", {} usable (OP {percent:.1} %)", shown(size.live_sectors))
         });
         format!(
             "{}, {}x{} units{usable}, {}",
-            gib(geometry.total_sectors()),
+            shown(geometry.total_sectors()),
             geometry.groups,
             geometry.units,
             self.preconditioning_label()
@@ -135,9 +136,9 @@ impl Stack {
     }
 }
 
-/// Sectors in GiB.
-fn gib(sectors: u64) -> String {
-    format!("{:.2} GiB", (sectors * SECTOR_BYTES) as f64 / f64::from(1 << 30))
+/// Sectors in a unit that fits.
+fn shown(sectors: u64) -> String {
+    bytes((sectors * SECTOR_BYTES) as f64)
 }
 
 /// The overprovisioning of a resolved device, if it has one.
@@ -202,23 +203,25 @@ mod tests {
     #[test]
     fn devices_have_words() {
         let fresh = Stack::load("pblk-4.13", &["media.chunks=256"]).unwrap().device_label();
-        assert_eq!(fresh, "64.00 GiB, 4x4 units, 50.95 GiB usable (OP 25.6 %), fresh");
+        assert_eq!(fresh, "64.00 GiB, 4x4 units, 51.03 GiB usable (OP 25.4 %), fresh");
         let zoned = load("f2fs-zns").device_label();
         assert_eq!(zoned, "8.25 GiB, 8x4 units, 7.38 GiB usable (OP 11.9 %), fresh");
         let virtual_addresses = load("d2fs-ssd").device_label();
-        assert!(virtual_addresses.contains(" 7.4"), "what it holds: {virtual_addresses}");
+        assert!(
+            virtual_addresses.contains(" 6.81 GiB usable"),
+            "what it holds: {virtual_addresses}"
+        );
     }
 
     /// A stack of another kind holds what the device holds, whatever its key of overprovisioning is of.
     #[test]
     fn other_kinds_hold_as_much() {
         let on = |name: &str, device: &str| Stack::load_on(name, &load(device), &[] as &[&str]);
-        let held = |stack: &Stack| stack.size().unwrap().live_sectors as f64;
+        let held = |stack: &Stack| stack.device_size().unwrap().live_sectors as f64;
         for (name, device) in [
             ("f2fs-lfs-ssd", "f2fs-zns"),
             ("pblk", "ssd"),
             ("ssd", "pblk-4.13"),
-            ("d2fs-ssd", "ssd"),
             ("iplfs-ssd", "ssd"),
             ("ssd", "d2fs-ssd"),
         ] {
@@ -226,8 +229,10 @@ mod tests {
             let part = held(&stack) / held(&load(device));
             assert!((part - 1.0).abs() < 0.01, "{name} on {device}: {part}");
         }
-        let refused = on("zf2fs-16g", "ssd-970pro").unwrap_err().to_string();
-        assert!(refused.starts_with("--device: zf2fs-16g would hold "), "{refused}");
+        for (name, device) in [("d2fs-ssd", "ssd"), ("zf2fs-970pro", "f2fs-970pro")] {
+            let refused = on(name, device).unwrap_err().to_string();
+            assert!(refused.starts_with(&format!("--device: {name} would hold ")), "{refused}");
+        }
         let set = Stack::load_on("ssd", &load("f2fs-zns"), &["ftl.op_percent=30"]).unwrap();
         assert!(set.toml.contains("op_percent = 30"), "an override counts");
     }

@@ -26,6 +26,9 @@ pub(crate) const KEYS: Keys<'static> = Keys {
         "nandscape/io",
         // Follows from the stack, and is newer than the rows.
         "nandscape/fs/victim",
+        // Follow from the stack.
+        "nandscape/device_label",
+        "nandscape/device_keys",
         // Newer than the rows.
         "nandscape/trace/merged",
         "nandscape/trace/issued_bytes",
