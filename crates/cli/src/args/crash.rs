@@ -58,7 +58,8 @@ Examples:
   nandscape crash --fs f2fs --base adversary --set fs.data_order=ordered --cuts 5000
   nandscape crash --fs f2fs --cuts 200 --oracle-every 10 with fsck.f2fs as oracle
   nandscape crash --fs ext4 --calls examples/crashmonkey.calls   known call sequences
-  nandscape crash --fs f2fs --set fs.fsync_mode=strict --enumerate 2   all sequences of two calls")]
+  nandscape crash --fs f2fs --set fs.fsync_mode=strict --enumerate 2   all sequences of two calls
+  nandscape crash --fs ext4 --full --seeds 1000          does space end, and come back, as it should?")]
 pub(crate) struct CrashArgs {
     /// A stack whose device is scaled down; without one, each seed chooses its FTL too
     #[arg(long, value_name = "NAME|FILE")]
@@ -164,6 +165,9 @@ pub(crate) struct CrashFsArgs {
     #[arg(long, value_name = "N", requires = "fs", conflicts_with_all = NOT_ON_FS,
         conflicts_with = "calls", value_parser = clap::value_parser!(u32).range(1..=LENGTH_MAX as i64))]
     pub(crate) enumerate: Option<u32>,
+    /// Drive blocks, inodes, directories, attributes, the journal or checkpoint, and the device to their ends and back
+    #[arg(long, requires = "fs", conflicts_with_all = NOT_ON_FS, conflicts_with_all = ["calls", "enumerate"])]
+    pub(crate) full: bool,
     /// The device below the file system [default: flash; with --calls or --enumerate and without --stack, adversary]
     #[arg(long, value_enum, requires = "fs", conflicts_with_all = NOT_ON_FS)]
     base: Option<BaseChoice>,

@@ -40,6 +40,7 @@ fn choices(args: &CrashArgs, composition: Option<&Composition>) -> Vec<String> {
     words.extend(set_words(&args.set));
     let on_fs = &args.on_fs;
     words.extend(on_fs.fs.map(|kind| format!("--fs {}", kind.0.name())));
+    words.extend(on_fs.full.then(|| "--full".to_owned()));
     let base = Some(args.base()).filter(|base| *base != BaseChoice::Flash);
     words.extend(base.map(|base| format!("--base {}", base.name())));
     let file = on_fs.calls.as_ref().map(|file| quoted(&file.to_string_lossy()));

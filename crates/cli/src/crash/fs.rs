@@ -196,6 +196,7 @@ fn options(kind: FsKind, args: &CrashArgs) -> Result<FsOptions, Failure> {
     };
     let mut options = FsOptions::new(base, fs);
     options.given = chosen;
+    options.full = args.on_fs.full;
     options.check(args.first).map_err(|ConfigError { key, why }| match key {
         "" => Failure::input(anyhow!("--fs {}: {why}", kind.name())),
         key => Failure::input(anyhow!("--set fs.{key}: {why}")),

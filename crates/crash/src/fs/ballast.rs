@@ -10,6 +10,15 @@ const BALLAST: &str = "ballast";
 /// Pages of a write.
 const WINDOW: u64 = 32;
 
+/// How large it is in a new volume.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Ballast {
+    /// Blocks that it is to leave.
+    pub(super) spare: u64,
+    /// Its bytes.
+    pub(super) size: u64,
+}
+
 /// Holds the ballast against what was written.
 pub(super) fn check(tree: &Tree) -> Result<(), CheckFailure> {
     let ballast = tree.get(BALLAST).ok_or_else(|| CheckFailure::new("the ballast is gone"))?;
@@ -22,6 +31,11 @@ pub(super) fn check(tree: &Tree) -> Result<(), CheckFailure> {
             show_content(page)
         ))),
     }
+}
+
+/// Bytes of the ballast.
+pub(super) async fn size(fs: &Fs) -> Result<u64, FsError> {
+    Ok(fs.lookup(Caller::default(), fs.root(), BALLAST.as_bytes()).await?.size)
 }
 
 /// Writes the ballast: all that is free but for what the writers are to have.

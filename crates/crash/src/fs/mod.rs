@@ -4,12 +4,14 @@
 //! cut again on the way; then every file and name must be one that the `model` permits
 //! (docs/semantics/posix.md). A sample of what the cuts left also goes to an [`Oracle`]: other tools
 //! that recover the same image, and judge what our recovery made of it. A seed's run is a function of
-//! the seed and the options alone, with an oracle or without.
+//! the seed and the options alone, with an oracle or without. After each cut, the `space` of the volume adds up; where
+//! that is what a campaign is about, each part of the stack is driven to its end and back ([`FsOptions::full`]).
 
 mod ballast;
 pub mod calls;
 mod damage;
 mod draw;
+mod emptied;
 mod glances;
 mod load;
 mod model;
@@ -21,6 +23,7 @@ mod power_switch;
 mod reduced;
 mod rounds;
 mod seed;
+mod space;
 mod stretch;
 mod tree;
 

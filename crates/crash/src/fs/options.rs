@@ -3,8 +3,8 @@
 use super::draw::knobs::draw_knob;
 use super::draw::zones::{self, ZonedVolume};
 use super::draw::{
-    FsDraw, Mounted, appended, device_sectors, drawn_modes, ftl_kind, media_sectors_min,
-    volume_sectors,
+    FsDraw, Mounted, appended, device_sectors, drawn_modes, ftl_kind, full_device_sectors,
+    may_fill, media_sectors_min, volume_sectors,
 };
 use crate::device::target::draw_device;
 use crate::draw::append::RegionsWanted;
@@ -50,10 +50,14 @@ pub struct FsOptions {
     pub damage_every: u64,
     /// What is left of each seed's run; `None`: all of it.
     pub only: Option<Reduction>,
+    /// Whether the load drives each part of the stack to its end and back.
+    pub full: bool,
     /// What the zones of a seed's device make of its volume.
     zones: Option<ZonedVolume>,
     /// Whether that device has append-only regions.
     is_appended: bool,
+    /// Sectors of a volume that is to fill its device.
+    filled: Option<u64>,
 }
 
 impl FsOptions {
@@ -70,8 +74,10 @@ impl FsOptions {
             oracle_every,
             damage_every,
             only: None,
+            full: false,
             zones: None,
             is_appended: false,
+            filled: None,
         }
     }
 
@@ -80,6 +86,7 @@ impl FsOptions {
         Self {
             zones: ZonedVolume::on(caps, self.journals()),
             is_appended: caps.has_append_only(),
+            filled: self.fills().then_some(caps.sectors),
             ..self.clone()
         }
     }
@@ -98,7 +105,10 @@ impl FsOptions {
     pub(super) fn device_options(&self, flash: &Options) -> Options {
         Options {
             sectors_min: volume_sectors(&self.fs),
-            sectors_max: device_sectors(self.fs.kind()),
+            sectors_max: match self.fills() {
+                true => full_device_sectors(self.fs.kind()),
+                false => device_sectors(self.fs.kind()),
+            },
             media_sectors_min: media_sectors_min(self.fs.kind()),
             wanted: Some(RegionsWanted {
                 zones: zones::wanted(self.journals()),
@@ -106,6 +116,11 @@ impl FsOptions {
             }),
             ..flash.clone()
         }
+    }
+
+    /// Whether a volume is as large as the device, so that this has nothing to spare beside what it keeps for itself.
+    fn fills(&self) -> bool {
+        self.full && matches!(self.base, Base::Flash(_)) && may_fill(self.fs.kind())
     }
 
     /// Whether volumes have a GC journal.
@@ -140,9 +155,10 @@ impl FsOptions {
     /// Sectors of a volume in an address space that is written at random, or in zones.
     #[must_use]
     pub const fn volume_sectors(&self) -> u64 {
-        match self.zones {
-            Some(volume) => volume.sectors,
-            None => volume_sectors(&self.fs),
+        match (self.zones, self.filled) {
+            (Some(volume), _) => volume.sectors,
+            (None, Some(sectors)) => sectors,
+            (None, None) => volume_sectors(&self.fs),
         }
     }
 
@@ -186,8 +202,16 @@ impl FsOptions {
     }
 
     fn mounted(&self, seed: u64, mount: u64) -> Mounted<'_> {
-        let Self { zones, is_appended, given, .. } = self;
-        Mounted { seed, mount, given, zones: *zones, is_appended: *is_appended }
+        let Self { zones, is_appended, given, filled, full, .. } = self;
+        Mounted {
+            seed,
+            mount,
+            given,
+            zones: *zones,
+            is_appended: *is_appended,
+            filled: *filled,
+            full: *full,
+        }
     }
 
     /// Every timer and threshold, with the value that a seed draws.

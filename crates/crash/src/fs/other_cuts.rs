@@ -5,7 +5,7 @@
 use super::glances::Glanced;
 use super::model::Model;
 use super::power_switch::{Device, Medium};
-use super::rounds::{Run, count_losses, failed, mount_env, verify};
+use super::rounds::{Run, check_account, count_losses, failed, mount_env, verify};
 use super::tree::read_tree;
 use crate::device::drive::CheckFailure;
 use nandscape_rt::{Handle, Stream};
@@ -56,14 +56,14 @@ impl Run<'_> {
         let config = self.next_config();
         let event_log = Rc::new(RefCell::new(Vec::new()));
         let events = Rc::clone(&event_log);
-        let coverage = Rc::clone(&self.coverage);
+        let (coverage, account) = (Rc::clone(&self.coverage), self.account);
         let work = move |handle: Handle, device: Device| async move {
             let mounted = config.mount(mount_env(&handle, &device)).await;
             let (fs, _) = mounted.map_err(failed("mount"))?;
             let tree = read_tree(&fs).await.map_err(failed("reading the tree"))?;
             verify(&tree, &models, &event_log, Model::verify)?;
             count_losses(&tree, &models, &coverage);
-            Ok(())
+            check_account(&fs, account).await
         };
         let ended = self.stretch(medium, work);
         (self.counts, self.now, self.mounts) = before;

@@ -38,7 +38,7 @@ impl RoundPlan {
     }
 }
 
-fn draw_load_cut(rng: &mut Stream) -> CutPlan {
+pub(super) fn draw_load_cut(rng: &mut Stream) -> CutPlan {
     let most = 64 << rng.below(9);
     let cut = draw_cut(ScenarioFamily::Journal, most, rng);
     // The log has been full once.

@@ -3,16 +3,17 @@
 //! Each stretch between two cuts is a run of its own executor, which ends with every task in it: that
 //! is how host memory is lost. Time goes on where the stretch before it ended.
 
-use super::ballast::{self, fill, fill_between};
+use super::ballast::{self, Ballast, fill, fill_between};
 use super::draw::appended::{count_collection, holds_valid_blocks};
 use super::glances::{Glanced, glances};
-use super::load::{Ended, Progress, Shared, Style, Writer};
+use super::load::{Ended, Happened, Progress, Shared, Style, Writer};
 use super::model::{Model, Stale};
 use super::plan::RoundPlan;
 use super::power_switch::{
     Bios, Device, Medium, PowerOnResult, PowerSwitch, PoweredOffMedium, cut_is_due,
 };
 use super::reduced::{Left, Notes, Operations, last_operation, until_cut};
+use super::space::Account;
 use super::stretch::{Stretch, stretch};
 use super::tree::{Fs, Tree, check_links, read_tree};
 use super::{FsOptions, Image, LATENCY, Oracle};
@@ -52,6 +53,10 @@ pub(crate) struct Run<'a> {
     pub(super) now: Nanos,
     pub(super) mounts: u64,
     left: Left,
+    /// The account of the new volume.
+    pub(super) account: Option<Account>,
+    /// What it has of the ballast.
+    pub(super) ballast: Option<Ballast>,
     pub(super) notes: Rc<RefCell<Notes>>,
     /// The power cuts so far.
     cuts: Vec<LogEvent>,
@@ -71,8 +76,13 @@ impl<'a> Run<'a> {
         oracle: Option<&'a dyn Oracle>,
         left: Left,
     ) -> Self {
-        let style = Style::draw(seed, options.scatters());
+        let style = Style::draw(seed, options.scatters(), options.full);
         let promises = options.promises(seed);
+        let mut coverage = Coverage::listed(promises);
+        if let Some(full) = style.full {
+            Happened::list(&mut coverage);
+            Happened::Seed.count(full.layer, 1, &mut coverage);
+        }
         let (records, stale) = (promises.syncs_single_files, Stale::permitted_by(promises));
         let model =
             |writer| Rc::new(RefCell::new(Model::new(format!("w{writer}"), records, stale)));
@@ -83,11 +93,13 @@ impl<'a> Run<'a> {
             style,
             models: (0..style.writers).map(model).collect(),
             counts: Counts::default(),
-            coverage: Rc::new(RefCell::new(Coverage::listed(promises))),
+            coverage: Rc::new(RefCell::new(coverage)),
             round: 0,
             now: Nanos::ZERO,
             mounts: 0,
             left,
+            account: None,
+            ballast: None,
             notes: Rc::default(),
             cuts: Vec::new(),
             event_log: Vec::new(),
@@ -232,23 +244,35 @@ impl<'a> Run<'a> {
     fn make(&mut self, medium: Medium) -> Result<Medium, CheckFailure> {
         let (config, models) = (self.next_config(), self.models.clone());
         let (spare, is_appended) = (self.style.spare_blocks, self.options.is_appended());
+        let full = self.options.full;
         let work = move |handle: Handle, device: Device| async move {
             let made = config.format(&device.erased()).await;
             made.map_err(|error| CheckFailure::new(format!("mkfs: {error}")))?;
             let env = mount_env(&handle, &device);
             let (fs, _) = config.mount(env).await.map_err(failed("mount"))?;
+            let account = Account::of(&fs, config.kind())
+                .await
+                .map_err(failed("the account of the volume"))?;
             for model in models {
                 let name = model.borrow().root().to_owned();
                 let made = fs.mkdir(Caller::default(), fs.root(), name.as_bytes(), 0o755).await;
                 made.map_err(failed("mkdir"))?;
             }
+            // What is kept for metadata is no room for writers: where space is to end, they have some all the same.
+            let stat = fs.statfs(Caller::default()).await.map_err(failed("statfs"))?;
+            let spare = if full { spare + stat.kept } else { spare };
             let filled =
                 if is_appended { fill_between(&fs, spare).await } else { fill(&fs, spare).await };
             filled.map_err(failed("ballast"))?;
-            fs.unmount().await.map_err(failed("unmount"))
+            let size = ballast::size(&fs).await.map_err(failed("ballast"))?;
+            let ballast = Ballast { spare, size };
+            fs.unmount().await.map_err(failed("unmount"))?;
+            Ok::<_, CheckFailure>((account, ballast))
         };
         let (made, medium) = self.stretch(medium, work)?;
-        made.map(|()| medium)
+        let (account, ballast) = made?;
+        (self.account, self.ballast) = (Some(account), Some(ballast));
+        Ok(medium)
     }
 
     /// Mounts, judges what is there, and lets the load run until power fails.
@@ -265,10 +289,14 @@ impl<'a> Run<'a> {
     fn cut(&mut self, medium: Medium) -> Result<PoweredOffMedium, CheckFailure> {
         self.cuts.push(LogEvent { at: self.now + Nanos(1), what: EventKind::PowerCut });
         self.verify_other_cuts(&medium)?;
+        Ok(self.power_fails(medium))
+    }
+
+    pub(super) fn power_fails(&mut self, medium: Medium) -> PoweredOffMedium {
         self.count_commands(&medium);
         self.counts.cuts += 1;
         self.now += Nanos(1);
-        Ok(medium.cut(self.now))
+        medium.cut(self.now)
     }
 
     fn verify_then_load(
@@ -281,6 +309,7 @@ impl<'a> Run<'a> {
         let (cut, event_log) = (cut.cloned(), Rc::new(RefCell::new(Vec::new())));
         let (left, notes) = (self.left.clone(), Rc::clone(&self.notes));
         let coverage = Rc::clone(&self.coverage);
+        let account = self.account;
         let events = Rc::clone(&event_log);
         let glanced = Glanced::default();
         let glances = (self.style.scatter_percent > 0 && cut.is_some()).then(|| {
@@ -297,6 +326,7 @@ impl<'a> Run<'a> {
             let tree = read_tree(&fs).await.map_err(failed("reading the tree"))?;
             verify(&tree, &models, &event_log, Model::verify)?;
             count_losses(&tree, &models, &coverage);
+            check_account(&fs, account).await?;
             for model in &models {
                 model.borrow_mut().settle(&tree);
             }
@@ -314,6 +344,7 @@ impl<'a> Run<'a> {
                 coverage: Rc::clone(&coverage),
                 progress: Rc::clone(&progress),
                 operations: operations.clone(),
+                account,
                 seed,
                 round,
             };
@@ -323,6 +354,8 @@ impl<'a> Run<'a> {
             let load = run_all(writers, &models, &event_log);
             let Some(cut) = cut else {
                 load.await?;
+                fs.syncfs(Caller::default()).await.map_err(failed("syncfs"))?;
+                check_account(&fs, account).await?;
                 return fs.unmount().await.map_err(failed("unmount"));
             };
             let ended = until_cut(load, &handle, &device, &cut, &operations).await;
@@ -363,7 +396,7 @@ impl<'a> Run<'a> {
     }
 
     /// The FTL's recovery, cut after so many media commands again and again.
-    fn recover(
+    pub(super) fn recover(
         &mut self,
         mut left: PoweredOffMedium,
         cuts: &[u64],
@@ -395,36 +428,38 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// A last load without a cut; what is unmounted then is whole and sound.
+    /// A last load without a cut; what is unmounted then is whole and sound. Where volumes are driven to their ends, it then
+    /// becomes empty again.
     fn end(&mut self, medium: Medium) -> Result<(), CheckFailure> {
+        let medium = self.end_load(medium)?;
+        let medium = if self.options.full { self.empty(medium)? } else { medium };
+        self.count_commands(&medium);
+        Ok(())
+    }
+
+    fn end_load(&mut self, medium: Medium) -> Result<Medium, CheckFailure> {
         let (verified, medium) = self.verify_then_load(medium, None)?;
         verified?;
         let (config, models) = (self.next_config(), self.models.clone());
         let event_log = Rc::new(RefCell::new(Vec::new()));
         let events = Rc::clone(&event_log);
         let is_appended = self.options.is_appended();
+        let account = self.account;
         let work = move |handle: Handle, device: Device| async move {
-            let report = config
-                .kind()
-                .check(&device.erased())
-                .await
-                .map_err(|error| CheckFailure::new(format!("check: {error}")))?;
-            if let Some(finding) = report.findings.first() {
-                return Err(CheckFailure::new(format!("after an unmount: {finding}")));
-            }
+            check_volume(&config, &device).await?;
             if is_appended {
                 holds_valid_blocks(&device).await?;
             }
             let mounted = config.mount(mount_env(&handle, &device)).await;
             let (fs, _) = mounted.map_err(failed("mount"))?;
             let tree = read_tree(&fs).await.map_err(failed("reading the tree"))?;
-            verify(&tree, &models, &event_log, Model::verify_exactly)
+            verify(&tree, &models, &event_log, Model::verify_exactly)?;
+            check_account(&fs, account).await
         };
         let ended = self.stretch(medium, work);
         self.event_log = events.take();
         let (sound, medium) = ended?;
-        self.count_commands(&medium);
-        sound
+        sound.map(|()| medium)
     }
 
     /// Shows the oracle what the last cut left, and what we make of it.
@@ -477,6 +512,23 @@ pub(super) fn mount_env(rt: &Handle, device: &Device) -> MountEnv {
     MountEnv { rt: rt.clone(), device: device.erased() }
 }
 
+/// Finds nothing wrong with a volume that was unmounted.
+pub(super) async fn check_volume(config: &FsConfig, device: &Device) -> Result<(), CheckFailure> {
+    let checked = config.kind().check(&device.erased()).await;
+    let report = checked.map_err(|error| CheckFailure::new(format!("check: {error}")))?;
+    match report.findings.first() {
+        None => Ok(()),
+        Some(finding) => Err(CheckFailure::new(format!("after an unmount: {finding}"))),
+    }
+}
+
+/// Holds what is free and what files have against what the new volume had.
+pub(super) async fn check_account(fs: &Fs, new: Option<Account>) -> Result<(), CheckFailure> {
+    let Some(new) = new else { return Ok(()) };
+    let now = new.again(fs).await.map_err(failed("the account of the volume"))?;
+    now.check(&new)
+}
+
 /// Where two trees differ.
 pub(super) fn difference<'t>(ours: &'t Tree, theirs: &'t Tree) -> Option<&'t String> {
     let differs = |path: &&String| ours.get(*path) != theirs.get(*path);
@@ -492,6 +544,7 @@ fn note_cut(fs: &Fs, progress: &Progress, coverage: &mut Coverage) {
     if progress.unlinked.get() > 0 {
         coverage.state("cut, unlinked file open");
     }
+    progress.driven().for_each(|layer| Happened::Cut.count(layer, 1, coverage));
     let detail = fs.counts().detail;
     let of_append = |name| detail.count("append", name);
     if of_append("upcalls_fetched") > of_append("upcalls_completed") {

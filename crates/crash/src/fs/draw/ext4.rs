@@ -12,6 +12,11 @@ use std::ops::Range;
 pub(super) const VOLUME_SECTORS: u64 = 2_560;
 /// Sectors of the largest media below it.
 pub(super) const DEVICE_SECTORS: u32 = 16_384;
+/// The same below a volume that fills its device.
+pub(super) const FULL_DEVICE_SECTORS: u32 = 8_192;
+/// log2 of the bytes for each of which a volume has an inode, and the range of it where inodes are to run out.
+const INODE_RATIO_BITS: u32 = 14;
+const FEW_INODES_BITS: Range<u64> = 14..18;
 /// Blocks of a journal: from the smallest up to the largest that such a volume may have, half of it.
 const JOURNAL_BLOCKS: Range<u64> = 1_024..VOLUME_SECTORS / 2 + 1;
 /// Rings of file records and their blocks: little, so that they fill.
@@ -29,12 +34,16 @@ pub(super) fn in_small(config: Config) -> Config {
 
 /// How a seed makes and mounts its volume.
 pub(super) fn config(given: &Config, mounted: &Mounted<'_>) -> Config {
-    let Mounted { seed, mount, .. } = *mounted;
+    let Mounted { seed, mount, filled, full, .. } = *mounted;
     let journal = Stream::new(seed, "journal-blocks").within(JOURNAL_BLOCKS);
+    let ratio_bits = match full {
+        true => Stream::new(seed, "full-inodes").within(FEW_INODES_BITS) as u32,
+        false => INODE_RATIO_BITS,
+    };
     let format = MkfsOptions {
-        blocks: Some(VOLUME_SECTORS),
+        blocks: Some(filled.unwrap_or(VOLUME_SECTORS)),
         journal_blocks: Some(journal as u32),
-        inode_ratio: Some(1 << 14),
+        inode_ratio: Some(1 << ratio_bits),
         fresh: true,
         ..MkfsOptions::new(seed)
     };

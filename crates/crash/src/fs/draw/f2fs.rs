@@ -184,7 +184,15 @@ mod tests {
             given.mount.active_logs = 4;
             config(
                 &given,
-                &Mounted { seed, mount: 1, given: keys, zones: None, is_appended: false },
+                &Mounted {
+                    seed,
+                    mount: 1,
+                    given: keys,
+                    zones: None,
+                    is_appended: false,
+                    filled: None,
+                    full: false,
+                },
             )
         };
         let (mut all, mut sizes) = (BTreeSet::new(), BTreeSet::new());

@@ -25,6 +25,10 @@ pub(super) struct Mounted<'a> {
     pub(super) zones: Option<ZonedVolume>,
     /// Whether its device has append-only regions, which the volume takes as they are.
     pub(super) is_appended: bool,
+    /// Sectors of a volume that fills its device.
+    pub(super) filled: Option<u64>,
+    /// Whether each part of the stack is driven to its end.
+    pub(super) full: bool,
 }
 
 /// Whether a mode is given.
@@ -116,6 +120,19 @@ pub(super) const fn device_sectors(kind: FsKind) -> u32 {
         FsKind::Ext4 => ext4::DEVICE_SECTORS,
         FsKind::F2fs => f2fs::DEVICE_SECTORS,
     }
+}
+
+/// The same below a volume that fills its device.
+pub(super) const fn full_device_sectors(kind: FsKind) -> u32 {
+    match kind {
+        FsKind::Ext4 => ext4::FULL_DEVICE_SECTORS,
+        FsKind::F2fs => f2fs::DEVICE_SECTORS,
+    }
+}
+
+/// Whether a kind's volume may have any size. That of F2FS consists of segments, of which files of a campaign have few.
+pub(super) const fn may_fill(kind: FsKind) -> bool {
+    matches!(kind, FsKind::Ext4)
 }
 
 /// Sectors of the smallest media below a kind's volume; 0: whatever has room for it.

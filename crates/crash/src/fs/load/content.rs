@@ -378,6 +378,13 @@ impl Writer {
         self.maybe_fsync(&target).await
     }
 
+    /// A value of an attribute, of so many bytes.
+    pub(super) fn any_value(&mut self, len: u64) -> Repeated {
+        let noise: Vec<u8> = (0..len).map(|_| self.rng.bits() as u8).collect();
+        let digits = noise.iter().take(VALUE_NOISE).map(|byte| format!("{byte:02x}"));
+        Repeated::new(digits.collect(), len as usize)
+    }
+
     /// Sets or removes an extended attribute, and looks at all of them.
     pub(super) async fn change_xattr(&mut self) -> Ended {
         let Some(target) = self.any_file().await? else { return Ok(()) };
@@ -393,9 +400,7 @@ impl Writer {
         }
         let large = self.rng.chance(0.5);
         let len = if large { 300 + self.rng.below(700) } else { self.rng.below(20) };
-        let noise: Vec<u8> = (0..len).map(|_| self.rng.bits() as u8).collect();
-        let digits = noise.iter().take(VALUE_NOISE).map(|byte| format!("{byte:02x}"));
-        let repeated = Repeated::new(digits.collect(), len as usize);
+        let repeated = self.any_value(len);
         let value = repeated.bytes();
         let mode = match known.contains_key(&name) {
             true => XattrMode::Replace,
@@ -405,7 +410,7 @@ impl Writer {
         self.log(Call::Setxattr(target.name.clone(), word, repeated));
         self.called(if large { "setxattr in a block" } else { "setxattr in the inode" });
         match self.fs.setxattr(self.caller, target.ino, &name, &value, mode).await {
-            Err(FsError::NoSpace) => self.refused(&target, "setxattr: no space").await?,
+            Err(FsError::NoSpace) => self.attribute_refused(&target, &known, len).await?,
             other => other?,
         }
         self.look_at_xattrs(&target).await?;

@@ -7,6 +7,7 @@
 //! - What calls return is held against the model, too.
 
 mod content;
+mod full;
 mod names;
 mod scenes;
 mod style;
@@ -15,12 +16,14 @@ mod syncs;
 use super::model::{Model, Node, ROOT, Undo, parent};
 use super::power_switch::Device;
 use super::reduced::{Operations, last_operation};
+use super::space::Account;
 use super::tree::{Fs, see};
 use crate::calls::{Call, FileRef};
 use crate::coverage::Coverage;
 use crate::device::drive::CheckFailure;
 use crate::event::EventKind;
-use nandscape_fs::contract::{Attr, Caller, Fh, FsError, Ino, Io};
+pub(crate) use full::{Happened, Layer};
+use nandscape_fs::contract::{Attr, Caller, Fh, FsError, Ino, Io, StatFs};
 use nandscape_rt::{Handle, JoinHandle, Nanos, Stream};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -39,8 +42,9 @@ const SYNCS_MAX: usize = 2;
 /// Sectors written in a stretch after which writers stop: where a full volume cleans before every call, so many take
 /// minutes.
 const SECTORS_MAX: u64 = 200_000;
-/// Free blocks with which a refusal for lack of space is wrong.
+/// Free blocks with which a refusal for lack of space is wrong: at least, and beside those that are kept for metadata.
 const ROOMY_BLOCKS: u64 = 160;
+const ROOMY_BESIDE_KEPT: u64 = 112;
 /// Directories that are changed now and then: only the oldest transactions of a log know of them.
 const SHELF: &str = "shelf";
 
@@ -66,6 +70,10 @@ pub(crate) struct Writer {
     last_io: BTreeMap<Node, Io>,
     progress: Rc<Progress>,
     operations: Operations,
+    /// Calls that were refused for lack of space.
+    refusals: u64,
+    /// The account of the new volume.
+    account: Option<Account>,
 }
 
 /// What the writers of a round are about, for what cuts power.
@@ -75,6 +83,23 @@ pub(crate) struct Progress {
     pub(crate) syncs: Cell<u32>,
     /// Open files without a name.
     pub(crate) unlinked: Cell<u32>,
+    /// Layers that writers drive to their ends.
+    driven: Cell<[i32; Layer::ALL.len()]>,
+}
+
+impl Progress {
+    /// One writer more, or less, drives a layer to its end.
+    fn drive(&self, layer: Layer, writers: i32) {
+        let mut driven = self.driven.get();
+        driven[layer as usize] += writers;
+        self.driven.set(driven);
+    }
+
+    /// Layers that are driven to their ends.
+    pub(crate) fn driven(&self) -> impl Iterator<Item = Layer> {
+        let driven = self.driven.get();
+        Layer::ALL.into_iter().filter(move |layer| driven[*layer as usize] > 0)
+    }
 }
 
 /// What all writers of a round have in common.
@@ -87,6 +112,7 @@ pub(crate) struct Shared {
     pub(crate) coverage: Rc<RefCell<Coverage>>,
     pub(crate) progress: Rc<Progress>,
     pub(crate) operations: Operations,
+    pub(crate) account: Option<Account>,
     pub(crate) seed: u64,
     pub(crate) round: u32,
 }
@@ -116,8 +142,8 @@ fn handle_of(node: Node) -> String {
 impl Writer {
     /// The writer of a model; the round keeps its tags from being those of another round.
     pub(crate) fn new(shared: Shared, number: u16, model: &Rc<RefCell<Model>>) -> Self {
-        let Shared { handle, device, fs, style, coverage, progress, operations, seed, round } =
-            shared;
+        let Shared { handle, device, fs, style, coverage, progress, operations, .. } = shared;
+        let Shared { account, seed, round, .. } = shared;
         Self {
             handle,
             device,
@@ -134,6 +160,8 @@ impl Writer {
             last_io: BTreeMap::new(),
             progress,
             operations,
+            refusals: 0,
+            account,
         }
     }
 
@@ -169,6 +197,11 @@ impl Writer {
         let scatter = self.style.scatter_percent;
         if scatter > 0 && self.rng.below(100) < scatter {
             return self.scatter().await;
+        }
+        if let Some(full) = self.style.full
+            && self.rng.below(100) < full.percent
+        {
+            return self.drive_to_the_end(full).await;
         }
         if self.rng.below(100) < self.style.sync_percent {
             return self.sync().await;
@@ -340,20 +373,31 @@ impl Writer {
 
     /// Looks at a file of which a call was refused for lack of space.
     async fn refused(&mut self, target: &Target, call: &'static str) -> Ended {
-        self.called(call);
         self.check_refusal().await?;
+        self.look_again(target, call).await
+    }
+
+    /// Looks at a file of which a call was refused: the call may have done a part of its work.
+    async fn look_again(&mut self, target: &Target, call: &'static str) -> Ended {
+        self.called(call);
         let attr = self.fs.getattr(self.caller, target.ino).await?;
         let seen = see(&self.fs, &attr).await?;
         let learned = self.model.borrow_mut().relearn(target.node, &seen);
         learned.map_err(|why| CheckFailure::new(format!("{}: {why}", target.name)))
     }
 
-    /// There was no space for a call: there is little, unless others have given some back since.
-    async fn check_refusal(&mut self) -> Ended {
+    fn note_refusal(&mut self) {
+        self.refusals += 1;
         self.reached("space ran out");
         self.model.borrow_mut().log(self.handle.now(), EventKind::NoSpace);
-        let free = self.fs.statfs(self.caller).await?.free;
-        match free < ROOMY_BLOCKS || self.style.writers > 1 {
+    }
+
+    /// There was no space for a call: there is little, unless others have given some back since.
+    async fn check_refusal(&mut self) -> Ended {
+        self.note_refusal();
+        let StatFs { free, kept, files_free, .. } = self.fs.statfs(self.caller).await?;
+        let roomy = ROOMY_BLOCKS.max(ROOMY_BESIDE_KEPT + kept);
+        match free < roomy || files_free == 0 || self.style.writers > 1 {
             true => Ok(()),
             false => Err(CheckFailure::new(format!("no space, though {free} blocks are free"))),
         }

@@ -9,7 +9,7 @@ use nandscape_fs::contract::{OpenFlags, RenameMode};
 
 /// Bytes of targets of symbolic links: in the inode, and in a block of its own.
 const SHORT_TARGET: usize = 20;
-const LONG_TARGET: usize = 900;
+pub(super) const LONG_TARGET: usize = 900;
 
 impl Writer {
     /// The file at a path, made if need be; nothing if it is none, or there was no space for it.
@@ -37,14 +37,17 @@ impl Writer {
             return Ok(());
         }
         let long = self.rng.chance(0.5);
-        let word = format!("{:x}/", self.next_tag);
-        let length = if long { LONG_TARGET } else { SHORT_TARGET };
-        let repeated = Repeated { word, length };
+        self.symlink(&path, if long { LONG_TARGET } else { SHORT_TARGET }).await
+    }
+
+    /// Makes a symbolic link with a target of so many bytes.
+    pub(super) async fn symlink(&mut self, path: &str, length: usize) -> Ended {
+        let repeated = Repeated { word: format!("{:x}/", self.next_tag), length };
         let target = repeated.bytes();
-        let (dir, name) = self.place(&path).await?;
-        let (_, undo) = self.model.borrow_mut().symlink(&path, &target);
-        self.log(Call::Symlink(path.clone(), repeated));
-        self.called(if long { "symlink, long" } else { "symlink, short" });
+        let (dir, name) = self.place(path).await?;
+        let (_, undo) = self.model.borrow_mut().symlink(path, &target);
+        self.log(Call::Symlink(path.to_owned(), repeated));
+        self.called(if length == LONG_TARGET { "symlink, long" } else { "symlink, short" });
         let made = self.fs.symlink(self.caller, dir, name, &target).await;
         if let Some(attr) = self.named(made, undo, "create: no space").await? {
             self.model.borrow_mut().made(identity(&attr));
@@ -60,17 +63,24 @@ impl Writer {
         if self.model.borrow().names().contains_key(&to) {
             return Ok(());
         }
-        let ino = self.walk(&from).await?.ino;
-        let (dir, name) = self.place(&to).await?;
-        let undo = self.model.borrow_mut().link(node, &to);
-        self.log(Call::Link(from, to.clone()));
-        self.called("link");
-        let made = self.fs.link(self.caller, ino, dir, name).await;
-        if self.named(made, undo, "link: no space").await?.is_none() {
+        let target = self.target(&from, node).await?;
+        if !self.link_to(&target, &to).await? {
             return Ok(());
         }
-        let target = Target { ino, node, name: FileRef::Path(to), opened: None };
-        self.maybe_fsync(&target).await
+        self.maybe_fsync(&Target { name: FileRef::Path(to), ..target }).await
+    }
+
+    /// Gives a file one more name. Returns whether there was space for it, and no such name.
+    pub(super) async fn link_to(&mut self, target: &Target, path: &str) -> Ended<bool> {
+        if self.model.borrow().names().contains_key(path) {
+            return Ok(false);
+        }
+        let (dir, name) = self.place(path).await?;
+        let undo = self.model.borrow_mut().link(target.node, path);
+        self.log(Call::Link(target.name.to_string(), path.to_owned()));
+        self.called("link");
+        let made = self.fs.link(self.caller, target.ino, dir, name).await;
+        Ok(self.named(made, undo, "link: no space").await?.is_some())
     }
 
     pub(super) async fn unlink(&mut self) -> Ended {
@@ -197,7 +207,7 @@ impl Writer {
         Ok(true)
     }
 
-    /// Removes a directory with all that is in it.
+    /// Removes a directory with the files in it.
     pub(super) async fn remove_directory(&mut self) -> Ended {
         match self.any_directory() {
             (path, true) => self.remove_whole(&path).await,
@@ -205,11 +215,25 @@ impl Writer {
         }
     }
 
+    /// Removes a directory with all that is in it.
     pub(super) async fn remove_whole(&mut self, path: &str) -> Ended {
-        let children = self.model.borrow().children(path);
-        for child in children {
-            self.unlink_path(&child).await?;
+        let (dirs, files): (Vec<String>, Vec<String>) = {
+            let model = self.model.borrow();
+            let is_dir = |path: &String| {
+                model.names().get(path).is_some_and(|node| model.is_directory(*node))
+            };
+            model.children(path).into_iter().partition(is_dir)
+        };
+        for file in files {
+            self.unlink_path(&file).await?;
         }
+        for dir in dirs.iter().rev() {
+            self.rmdir(dir).await?;
+        }
+        self.rmdir(path).await
+    }
+
+    async fn rmdir(&mut self, path: &str) -> Ended {
         let (dir, name) = self.place(path).await?;
         drop(self.model.borrow_mut().remove(path));
         self.log(Call::Rmdir(path.to_owned()));

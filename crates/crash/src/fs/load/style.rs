@@ -1,6 +1,7 @@
 //! What a seed chooses about the load of all writers: how many there are, how long they work, and how often
 //! they do what.
 
+use super::full::{Full, Layer};
 use crate::draw::sample::{log_uniform, pick};
 use crate::settings::Settings;
 use nandscape_rt::Stream;
@@ -94,11 +95,34 @@ pub(crate) struct Style {
     pub(crate) spare_blocks: u64,
     /// Of a hundred operations so many scatter writes: where sections are to be cleaned with no checkpoint between.
     pub(crate) scatter_percent: u64,
+    /// What is driven to its end, where that is what a campaign is about.
+    pub(crate) full: Option<Full>,
     weights: [u64; STEPS.len()],
 }
 
 impl Style {
-    pub(crate) fn draw(seed: u64, scatters: bool) -> Self {
+    pub(crate) fn draw(seed: u64, scatters: bool, full: bool) -> Self {
+        let usual = Self::usual(seed, scatters);
+        if full { usual.to_the_end(&mut Stream::new(seed, "fs-full")) } else { usual }
+    }
+
+    /// With less room and fewer operations, of which some drive layers to their ends.
+    fn to_the_end(self, rng: &mut Stream) -> Self {
+        let full = Full::draw(rng);
+        let spare_blocks = match full.layer {
+            Layer::Log => 640,
+            _ => 24 << rng.below(5),
+        };
+        Self {
+            writers: [1, 1, 1, 2, 3][rng.below(5) as usize],
+            operations: 8 + rng.below(24),
+            spare_blocks,
+            full: Some(full),
+            ..self
+        }
+    }
+
+    fn usual(seed: u64, scatters: bool) -> Self {
         let rng = &mut Stream::new(seed, "fs-load");
         let leaning = rng.chance(0.8);
         let weights = STEPS.map(|(.., usual)| {
@@ -115,6 +139,7 @@ impl Style {
                 true => [0, 30, 80, 95][Stream::new(seed, "fs-scatter").below(4) as usize],
                 false => 0,
             },
+            full: None,
             weights,
         }
     }
@@ -140,6 +165,8 @@ impl Style {
             .with("pause_max_ns", self.pause_ns)
             .with("spare_blocks", self.spare_blocks)
             .with("scatter_percent", self.scatter_percent)
+            .with_some("full_layer", self.full.map(|full| full.layer.name()))
+            .with_some("full_percent", self.full.map(|full| full.percent))
             .with("frequent", named(|usual, weight| weight > 4 * usual))
             .with("never", named(|_, weight| weight == 0))
     }

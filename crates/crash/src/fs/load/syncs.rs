@@ -24,6 +24,15 @@ impl Writer {
         self.make_durable(wanted).await
     }
 
+    pub(super) async fn sync_all(&mut self) -> Ended {
+        let wanted = self.everything();
+        self.make_durable(wanted).await
+    }
+
+    fn everything(&self) -> Wanted {
+        Wanted { scope: Scope::All, ino: self.dir, name: FileRef::Path(String::new()) }
+    }
+
     /// A sync that runs beside the calls that follow.
     pub(super) async fn sync_beside(&mut self) -> Ended {
         let wanted = self.any_sync().await?;
@@ -32,9 +41,7 @@ impl Writer {
 
     async fn any_sync(&mut self) -> Ended<Wanted> {
         match self.rng.below(20) {
-            0 => {
-                Ok(Wanted { scope: Scope::All, ino: self.dir, name: FileRef::Path(String::new()) })
-            }
+            0 => Ok(self.everything()),
             1..=3 => self.any_directory_sync().await,
             kind => match self.any_file().await? {
                 Some(target) if kind < 10 => Ok(content_of(&target)),
