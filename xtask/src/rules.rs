@@ -37,7 +37,7 @@ const STAGED: [(&str, &str); 14] = [
     ("gcj-fsynced", "fs f2fs the_journal_leaves_the_chain_alone"),
 ];
 
-const GROUPS: [Group; 19] = [
+const GROUPS: [Group; 20] = [
     Group {
         args: "",
         rules: &[
@@ -153,6 +153,7 @@ const GROUPS: [Group; 19] = [
             "sync-wait",
             "fdatasync-size",
             "reservation",
+            "dropped-reservation",
             "reuse-before-commit",
             "open-unlink",
             "rename-orphan",
@@ -164,6 +165,7 @@ const GROUPS: [Group; 19] = [
         ],
     },
     Group { args: "--fs ext4 --base adversary --set fs.data=journal", rules: &["tail-fua"] },
+    Group { args: "--fs f2fs --base adversary --full", rules: &["refused-inode"] },
     Group {
         args: "--fs ext4 --base adversary --set fs.commit=ijournal",
         rules: &[

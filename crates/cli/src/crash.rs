@@ -24,8 +24,8 @@ use minimise::{Shrink, minimise};
 use nandscape_crash::matrix::{Matrix, MatrixReport};
 use nandscape_crash::plan::Plan;
 use nandscape_crash::{
-    CampaignReport, FaultRates, Options, Reduction, SeedOutcome, StackChoice, has_compositions,
-    run_seed, shrink_seed,
+    CampaignReport, FaultRates, FtlKind, Options, Reduction, SeedOutcome, StackChoice, given_keys,
+    has_compositions, kind_of_name, run_seed, shrink_seed,
 };
 use nandscape_lab::stack::Stack;
 use nandscape_rt::words::{counted, grouped};
@@ -41,6 +41,9 @@ const ON_SIGNAL: &str = "the campaign ends after the seeds in progress";
 
 /// Runs a campaign and prints what it found.
 pub(crate) fn crash(args: &CrashArgs) -> Result<(), Failure> {
+    if let Some(format) = args.rules {
+        return omit::list(args, format);
+    }
     let stack = args.stack.as_deref().map(Path::new);
     expect_writable([args.output.file()], stack)?;
     if let Some(KindChoice(kind)) = args.on_fs.fs {
@@ -68,8 +71,9 @@ pub(crate) fn crash(args: &CrashArgs) -> Result<(), Failure> {
     let findings = ran.findings(args, finished, &|found, budget, on_run| {
         shrink_seed(found.violation.seed, &options, budget, on_run)
     });
-    let text = || findings.text(&report.totals());
-    write_report(&text, &|| json::campaign(&findings, report), &args.output)?;
+    let stack = stack_kind(&options);
+    let text = || findings.text(&format!("{}{}", report.totals(), given(stack)));
+    write_report(&text, &|| json::campaign(&findings, report, stack), &args.output)?;
     findings.result()
 }
 
@@ -194,6 +198,7 @@ fn options(args: &CrashArgs) -> Result<Options, Failure> {
     let (unreadable, edge_cases) = (args.unreadable, args.edge_cases);
     let mut options = Options {
         stack,
+        ftl: args.ftl.as_deref().and_then(kind_of_name).unwrap_or(Options::default().ftl),
         faults,
         unreadable,
         pins,
@@ -254,6 +259,16 @@ fn stack(args: &CrashArgs, set: &[String]) -> Result<Option<Stack>, Failure> {
         return Err(Failure::input(stack.error(key, why)));
     }
     Ok(Some(stack))
+}
+
+/// What a campaign makes of the choices of a stack of that kind, on a line; nothing without one.
+fn given(stack: Option<FtlKind>) -> String {
+    stack.map_or_else(String::new, |kind| format!("  {}\n", given_keys(kind)))
+}
+
+/// The kind of a stack's FTL.
+fn stack_kind(options: &Options) -> Option<FtlKind> {
+    options.stack.as_ref().map(|stack| stack.config.kind())
 }
 
 /// What a campaign takes of a stack's device.

@@ -12,6 +12,7 @@ use crate::f2fs;
 use crate::image::ImageError;
 use crate::knob::Knob;
 use crate::report::CheckReport;
+use crate::rules::Rule;
 use nandscape_block::{AsyncDevice, BlockError, DeviceCaps, Lba};
 use nandscape_rt::{BoxFuture, Handle, Host};
 use std::rc::Rc;
@@ -436,7 +437,7 @@ impl FsKind {
 
     /// Rules of recovery that a campaign can have left out ([`FsConfig::omit`]).
     #[must_use]
-    pub const fn rules(self) -> &'static [&'static str] {
+    pub const fn rules(self) -> &'static [Rule] {
         match self {
             Self::Ext4 => &ext4::RULES,
             Self::F2fs => &f2fs::RULES,

@@ -30,3 +30,4 @@ pub use kind::{
 };
 pub use knob::{Knob, KnobUnit, KnobValue, NEVER_NS};
 pub use report::{CheckReport, Finding};
+pub use rules::{Rule, Where};

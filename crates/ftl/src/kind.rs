@@ -86,81 +86,113 @@ impl FromStr for FtlKind {
     }
 }
 
-/// A safety rule that an FTL leaves out, so that a crash campaign can prove that it notices.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum OmittedRule {
+/// The rules, from one list: variant, name, and, as its documentation, what goes wrong without it.
+macro_rules! omitted_rules {
+    ($($(#[doc = $about:literal])+ $rule:ident = $name:literal,)+) => {
+        /// A safety rule that an FTL leaves out, so that a crash campaign can prove that it notices.
+        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+        pub enum OmittedRule {
+            $($(#[doc = $about])+ $rule,)+
+        }
+
+        impl OmittedRule {
+            /// The name on the command line.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$rule => $name,)+
+                }
+            }
+
+            /// What goes wrong without it: a sentence without its full stop.
+            #[must_use]
+            pub fn without(self) -> &'static str {
+                let about = match self {
+                    $(Self::$rule => concat!($($about),+),)+
+                };
+                about.trim().trim_end_matches('.')
+            }
+        }
+    };
+}
+
+omitted_rules! {
     /// Recovery replays in line order and ignores sequences.
-    Sequence,
+    Sequence = "sequence",
     /// A line is erased without waiting for what invalidated it to be durable.
-    EraseRule,
+    EraseRule = "erase-rule",
     /// A write with PREFLUSH does not wait for what it covers.
-    PreflushDrain,
+    PreflushDrain = "preflush-drain",
     /// Discards are not logged.
-    LostTrims,
+    LostTrims = "lost-trims",
     /// Recovery takes the newest mapping block on media for the truth.
-    StaleMap,
+    StaleMap = "stale-map",
     /// Mapping blocks are written back, and evicted, while they name slots of a write buffer.
-    MapPins,
+    MapPins = "map-pins",
     /// Recovery takes a sector that media cannot correct for one that was never written.
-    Unreadable,
+    Unreadable = "unreadable",
     /// A flush does not program pages that are partly filled.
-    OneShotFlush,
+    OneShotFlush = "one-shot-flush",
     /// When power fails a power-safe buffer is not saved.
-    BufferSave,
+    BufferSave = "buffer-save",
     /// A line is erased one sequence before what superseded its sectors is durable.
-    EraseGate,
+    EraseGate = "erase-gate",
     /// Sectors that were superseded while they waited for their program do not delay the erase of their line.
-    SettledGate,
+    SettledGate = "settled-gate",
     /// A line may be erased before the records of the discards that superseded its sectors are durable.
-    TrimGate,
+    TrimGate = "trim-gate",
     /// Trim records do not raise the sequence that recovery goes on with.
-    TrimSequence,
+    TrimSequence = "trim-sequence",
     /// Trim records that change places in a write buffer are awaited at their old place.
-    MovedTrims,
+    MovedTrims = "moved-trims",
     /// A flush completes with the last program that it covers, although earlier ones are in flight.
-    ProgramOrder,
+    ProgramOrder = "program-order",
     /// A flush completes when what it covers is submitted.
-    FlushCompletion,
+    FlushCompletion = "flush-completion",
     /// A flush of a file does not cover discards.
-    FileTrims,
+    FileTrims = "file-trims",
     /// The gate of a line does not wait for what replaced its trim records.
-    RelogGate,
+    RelogGate = "relog-gate",
     /// A write with FUA waits for the FTL instance of its last piece alone.
-    FuaInstances,
+    FuaInstances = "fua-instances",
     /// A victim is erased when its copies are submitted.
-    CopyCompletion,
+    CopyCompletion = "copy-completion",
     /// Recovery takes mapping units of which a power cut left a part.
-    TornUnits,
+    TornUnits = "torn-units",
     /// Trim records are compacted before everything in the buffer is durable.
-    CompactedTrims,
+    CompactedTrims = "compacted-trims",
     /// Trim records are compacted before there are places for all records that come of it.
-    RecordPlaces,
+    RecordPlaces = "record-places",
     /// A trim record is dropped when its units were written again, durable or not.
-    BufferedTrims,
+    BufferedTrims = "buffered-trims",
     /// Media drop what a sector holds when it is superseded, durably or not.
-    DropEarly,
+    DropEarly = "drop-early",
     /// A flush does not save pages of zones that are partly filled.
-    ZoneSave,
+    ZoneSave = "zone-save",
     /// Recovery takes pages of zones that a power cut tore for whole ones.
-    TornPages,
+    TornPages = "torn-pages",
     /// The reset of a zone whose first page was saved leaves no record.
-    ResetRecord,
+    ResetRecord = "reset-record",
     /// Records that were saved before a power cut are kept after it.
-    StaleRecords,
-    /// A victim is erased before the records of what was moved from it are durable.
-    RecordJournal,
-    /// An upcall is complete before the journal has that durably.
-    CompletionDurable,
-    /// A superblock is written again although records name addresses of it.
-    RecordReference,
-    /// A page that is moved again has one record, although the host knows the address between.
-    OfferedMerge,
-    /// A discard of the old address of a page that was moved does not reach it.
-    RedirectedDiscard,
-    /// A mount takes a line for the one that the journal names, whatever its generation.
-    StaleGeneration,
-    /// Redirects end with the first record that leads on from an address.
-    RedirectChain,
+    StaleRecords = "stale-records",
+    /// A victim is erased before the records of what was moved from it are durable: after a cut its pages are
+    /// found at no address.
+    RecordJournal = "record-journal",
+    /// An upcall completes before that is durable in the journal: its records come back after a cut.
+    CompletionDurable = "completion-durable",
+    /// A superblock is written again although records have addresses in it: its addresses and the redirects
+    /// of older data contradict each other.
+    RecordReference = "record-reference",
+    /// A page that is moved again has one record, although the host knows the intermediate address: nothing
+    /// is found there.
+    OfferedMerge = "offered-merge",
+    /// A discard of an old address does not apply to the page: discarded data show, and occupy space forever.
+    RedirectedDiscard = "redirected-discard",
+    /// A mount assigns the line that the journal names, whatever its generation: data of other addresses
+    /// show.
+    StaleGeneration = "stale-generation",
+    /// Redirects end with the first record: a page that was moved twice is not found at its first address.
+    RedirectChain = "redirect-chain",
 }
 
 impl OmittedRule {
@@ -255,49 +287,6 @@ impl OmittedRule {
         Self::RedirectChain,
     ];
 
-    /// The name on the command line.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Sequence => "sequence",
-            Self::EraseRule => "erase-rule",
-            Self::PreflushDrain => "preflush-drain",
-            Self::LostTrims => "lost-trims",
-            Self::StaleMap => "stale-map",
-            Self::MapPins => "map-pins",
-            Self::Unreadable => "unreadable",
-            Self::OneShotFlush => "one-shot-flush",
-            Self::BufferSave => "buffer-save",
-            Self::EraseGate => "erase-gate",
-            Self::SettledGate => "settled-gate",
-            Self::TrimGate => "trim-gate",
-            Self::TrimSequence => "trim-sequence",
-            Self::MovedTrims => "moved-trims",
-            Self::ProgramOrder => "program-order",
-            Self::FlushCompletion => "flush-completion",
-            Self::FileTrims => "file-trims",
-            Self::RelogGate => "relog-gate",
-            Self::FuaInstances => "fua-instances",
-            Self::CopyCompletion => "copy-completion",
-            Self::TornUnits => "torn-units",
-            Self::CompactedTrims => "compacted-trims",
-            Self::RecordPlaces => "record-places",
-            Self::BufferedTrims => "buffered-trims",
-            Self::DropEarly => "drop-early",
-            Self::ZoneSave => "zone-save",
-            Self::TornPages => "torn-pages",
-            Self::ResetRecord => "reset-record",
-            Self::StaleRecords => "stale-records",
-            Self::RecordJournal => "record-journal",
-            Self::CompletionDurable => "completion-durable",
-            Self::RecordReference => "record-reference",
-            Self::OfferedMerge => "offered-merge",
-            Self::RedirectedDiscard => "redirected-discard",
-            Self::StaleGeneration => "stale-generation",
-            Self::RedirectChain => "redirect-chain",
-        }
-    }
-
     /// The rule of some kind that has this name.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
@@ -351,5 +340,25 @@ mod tests {
             Some(" found \"pagemp\"")
         );
         assert_eq!(OmittedRule::named("no-rule"), None);
+    }
+
+    /// The manual has the rules of coupled SSDs in a table; those that no other kind has in the same words.
+    #[test]
+    fn rules_are_documented() {
+        const DOCUMENT: &str = include_str!("../../../docs/semantics/device.md");
+        let others: Vec<OmittedRule> = FtlKind::ALL
+            .into_iter()
+            .filter(|kind| *kind != FtlKind::Coupled)
+            .flat_map(|kind| kind.rules().iter().copied())
+            .collect();
+        for &rule in FtlKind::Coupled.rules() {
+            let row = format!("| `{}` | ", rule.name());
+            let rows: Vec<&str> =
+                DOCUMENT.lines().filter_map(|line| line.strip_prefix(&row)).collect();
+            assert_eq!(rows.len(), 1, "{}", rule.name());
+            if !others.contains(&rule) {
+                assert_eq!(rows[0], format!("{} |", rule.without()));
+            }
+        }
     }
 }

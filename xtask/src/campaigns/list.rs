@@ -81,6 +81,10 @@ const OF_F2FS: [(&[Area], &str); 14] = [
     (APPENDED, "--stack d2fs-ssd"),
 ];
 
+/// Volumes that are driven to the ends of their space; few seeds show what a leak is, and mutants are no matter of these.
+const PINNED_FULL: Pinned = Pinned::Seeds(8);
+const PINNED_FULL_ON_F2FS: Pinned = Pinned::Seeds(3);
+
 /// All of them.
 ///
 /// # Errors
@@ -91,6 +95,7 @@ pub(crate) fn campaigns(root: &Path) -> Result<Vec<Campaign>, String> {
     all.extend(of_ext4());
     all.extend(of_f2fs());
     all.extend(of_sequences());
+    all.extend(of_full());
     Ok(all)
 }
 
@@ -112,6 +117,15 @@ fn of_stacks(root: &Path) -> Result<Vec<Campaign>, String> {
     for ssd in ["ssd", "zns", "iplfs-ssd", "d2fs-ssd"] {
         all.push(of(ssd, " --set ftl.buffer.power_safe=true"));
         all.push(of(ssd, " --edge-cases"));
+    }
+    // Policies that no stack has.
+    for kind in ["pagemap", "zoned", "interval", "coupled"] {
+        let areas = match kind {
+            "zoned" => ZONED,
+            "coupled" => COUPLED,
+            _ => SSD,
+        };
+        all.push(Campaign::on_device("stacks", areas, &format!("--ftl {kind}")));
     }
     // All commands of a collection are sent at once.
     for schedule in ["nvmevirt", "femu"] {
@@ -145,6 +159,22 @@ fn of_ext4() -> Vec<Campaign> {
     }
     all.extend(["js-pblk", "ssd"].map(|stack| of(&format!("--stack {stack} --oracle-every 10"))));
     all
+}
+
+fn of_full() -> Vec<Campaign> {
+    let of = |group, areas, args: &str, pinned| Campaign {
+        group,
+        areas,
+        args: args.to_owned(),
+        pinned,
+        fresh: 1,
+    };
+    vec![
+        of("ext4", EXT4, "--fs ext4 --full --base adversary", PINNED_FULL),
+        of("ext4", EXT4, "--fs ext4 --full", PINNED_FULL),
+        of("f2fs", F2FS, "--fs f2fs --full --base adversary", PINNED_FULL_ON_F2FS),
+        of("f2fs", APPENDED, "--fs f2fs --full --stack d2fs-ssd", PINNED_FULL_ON_F2FS),
+    ]
 }
 
 fn of_f2fs() -> Vec<Campaign> {

@@ -1,13 +1,12 @@
 //! Power cuts, on devices alone and under a file system.
 
 use super::fs::KindChoice;
-use super::{JobsArgs, OutputArgs, seed, whole};
+use super::{JobsArgs, ListFormat, OutputArgs, seed, whole};
 use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
 use nandscape_crash::composition::Pins;
 use nandscape_crash::fs::calls::LENGTH_MAX;
-use nandscape_crash::{Reduction, rule_names};
-use nandscape_fs::FsKind;
+use nandscape_crash::{FtlKind, Reduction, ftl_kinds};
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -28,18 +27,21 @@ the cached ones also with -serial: one miss at a time. WIDTHS is usual, as a nam
 has it, or wide: a number of lines for each stream, which the seed draws. A matrix runs only compositions that --composition \
 permits. docs/formats/crash.md describes the JSON.
 
-Rules for --omit: those of the FTL and, with --fs, of the file system; an unknown name lists them.
+Rules for --omit: those of the FTL and, with --fs, of the file system; --rules lists them.
 
 Examples:
   nandscape crash --seeds 10000 --jobs 2
   nandscape crash --omit erase-rule --max-violations 5 --verbose
   nandscape crash --stack pblk --faults 1000
   nandscape crash --edge-cases --seeds 5000 --jobs 2     unusual devices
+  nandscape crash --ftl zoned --seeds 1000               zoned SSDs of any policy, with cuts and faults
   nandscape crash --stack ssd --omit buffer-save --set ftl.buffer.power_safe=true
   nandscape crash --unreadable 100                       one in 100 writes loses a sector
   nandscape crash --stack mine.toml --seeds 200 --output-format json
   nandscape crash --first 4711 --seeds 1                 reproduce the violation of seed 4711
   nandscape crash --omit erase-rule                      is a broken FTL detected?
+  nandscape crash --rules --fs f2fs --stack zns          what --omit can leave out there
+  nandscape crash --rules=csv > rules.csv                all that --omit knows
   nandscape crash --composition '*/submitted-only/*/*'   is Linux 4.13's flush detected?
   nandscape crash --matrix all --jobs 2                  every composition, 50 cuts each
   nandscape crash --matrix pairs --jobs 2                a few that meet each other, 1000 cuts each
@@ -61,9 +63,12 @@ Examples:
   nandscape crash --fs f2fs --set fs.fsync_mode=strict --enumerate 2   all sequences of two calls
   nandscape crash --fs ext4 --full --seeds 1000          does space end, and come back, as it should?")]
 pub(crate) struct CrashArgs {
-    /// A stack whose device is scaled down; without one, each seed chooses its FTL too
+    /// A stack whose device is scaled down and whose policies all seeds keep; without one, each seed chooses its FTL too
     #[arg(long, value_name = "NAME|FILE")]
     pub(crate) stack: Option<String>,
+    /// The kind of FTL whose policies and sizes each seed draws, where no stack is given [default: pblk, below f2fs pagemap]
+    #[arg(long, value_name = "KIND", conflicts_with = "stack", value_parser = PossibleValuesParser::new(ftl_kinds().map(FtlKind::name)))]
+    pub(crate) ftl: Option<String>,
     /// Change a key of the stack, or with --fs a mode such as fs.data (may be repeated)
     #[arg(long, value_name = "KEY.PATH=VALUE")]
     pub(crate) set: Vec<String>,
@@ -89,9 +94,12 @@ pub(crate) struct CrashArgs {
     #[arg(long)]
     pub(crate) background_cuts: bool,
     /// Disable a safety rule of the FTL or the file system to validate the checker (mutation test)
-    #[arg(long, alias = "broken", value_name = "RULE", value_parser = rules(),
-        hide_possible_values = true)]
+    #[arg(long, alias = "broken", value_name = "RULE")]
     pub(crate) omit: Option<String>,
+    /// List the rules for --omit, of the kinds that --stack, --ftl and --fs name, and run nothing
+    #[arg(long, value_name = "FORMAT", value_enum, num_args = 0..=1, require_equals = true,
+        default_missing_value = "normal")]
+    pub(crate) rules: Option<ListFormat>,
     /// Fix routing, flush scope, line set, stream of GC copies and map, or some of them
     #[arg(long, value_name = "NAME")]
     pub(crate) composition: Option<Given>,
@@ -257,16 +265,4 @@ enum CommitChoice {
     Jbd2,
     /// Per-file journal record where possible (iJournaling)
     Ijournal,
-}
-
-/// Every rule that some kind can leave out; which kinds are involved is seen later.
-fn rules() -> PossibleValuesParser {
-    let of_fs = FsKind::ALL.into_iter().flat_map(|kind| kind.rules().iter().copied());
-    let mut names: Vec<&str> = Vec::new();
-    for name in rule_names().chain(of_fs) {
-        if !names.contains(&name) {
-            names.push(name);
-        }
-    }
-    PossibleValuesParser::new(names)
 }

@@ -37,6 +37,7 @@ pub(super) fn seed(
 fn choices(args: &CrashArgs, composition: Option<&Composition>) -> Vec<String> {
     let mut words = vec!["nandscape crash".to_owned()];
     words.extend(args.stack.as_ref().map(|stack| format!("--stack {}", quoted(stack))));
+    words.extend(args.ftl.as_ref().map(|kind| format!("--ftl {kind}")));
     words.extend(set_words(&args.set));
     let on_fs = &args.on_fs;
     words.extend(on_fs.fs.map(|kind| format!("--fs {}", kind.0.name())));

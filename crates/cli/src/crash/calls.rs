@@ -45,7 +45,7 @@ pub(super) fn crash(kind: FsKind, args: &CrashArgs, fs: FsOptions) -> Result<(),
         None => CutPoints::All,
     };
     let options = CallsOptions { fs, cuts, seed: args.first };
-    let ground = Ground { kind, modes, base: args.base() };
+    let ground = Ground { kind, modes, base: args.base(), full: false };
     let ran = run(&sequences, args, &options);
     if let Some((line, why)) = ran.refused() {
         return Err(Failure::input(anyhow!("{}:{line}: {why}", sequences.name)));

@@ -14,7 +14,7 @@ use crate::pool::{spread, threads};
 use crate::progress::Progress;
 use anyhow::anyhow;
 use nandscape_crash::fs::{Base, FsOptions, Oracle, run_fs_seed, shrink_fs_seed};
-use nandscape_crash::{CampaignReport, FaultRates, Options, SeedOutcome};
+use nandscape_crash::{CampaignReport, FaultRates, Options, SeedOutcome, kind_of_name};
 use nandscape_fs::{ConfigError, FsConfig, FsKind};
 use nandscape_rt::words::{counted, grouped};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -48,17 +48,22 @@ pub(super) fn crash(kind: FsKind, args: &CrashArgs) -> Result<(), Failure> {
     let ran = until(args, wanted, end, &|seed| run_fs_seed(seed, &options, oracle()));
     let modes = options.modes().into_iter();
     let modes = modes.map(|(key, value)| (key, value.unwrap_or(DRAWN))).collect();
-    let ground = Ground { kind, modes, base: args.base() };
+    let ground = Ground { kind, modes, base: args.base(), full: options.full };
     let report = &ran.report;
     let findings = ran.findings(args, wanted.finished(report), &|found, budget, on_run| {
         shrink_fs_seed(found.violation.seed, &options, oracle(), budget, on_run)
     });
+    let stack = match &options.base {
+        Base::Flash(flash) => super::stack_kind(flash),
+        Base::Adversary | Base::ZonedAdversary => None,
+    };
     let text = || {
         let (totals, coverage) = (report.totals(), report.coverage.to_string());
+        let given = super::given(stack);
         let losses = report.coverage.losses().map_or_else(String::new, |line| line + "\n");
-        findings.text(&format!("{ground}{totals}{}\n{losses}", coverage.trim_end()))
+        findings.text(&format!("{ground}{totals}{given}{}\n{losses}", coverage.trim_end()))
     };
-    write_report(&text, &|| json::fs_campaign(&findings, report, &ground), &args.output)?;
+    write_report(&text, &|| json::fs_campaign(&findings, report, &ground, stack), &args.output)?;
     findings.result()
 }
 
@@ -173,7 +178,7 @@ fn options(kind: FsKind, args: &CrashArgs) -> Result<FsOptions, Failure> {
     }
     let mut flash = Options {
         stack: stack.as_ref().map(super::device),
-        ftl: FsOptions::ftl_kind(kind),
+        ftl: args.ftl.as_deref().and_then(kind_of_name).unwrap_or(FsOptions::ftl_kind(kind)),
         faults: Some(FaultRates::default()),
         ..Options::default()
     };

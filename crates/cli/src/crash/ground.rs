@@ -10,6 +10,8 @@ pub(super) struct Ground {
     /// How it was mounted: keys and values of `[fs]`.
     pub(super) modes: Vec<(&'static str, &'static str)>,
     pub(super) base: BaseChoice,
+    /// Whether each part of the stack is driven to its end.
+    pub(super) full: bool,
 }
 
 /// The value of a mode that each seed drew.
@@ -21,6 +23,7 @@ impl fmt::Display for Ground {
         for (key, value) in &self.modes {
             write!(f, ", {key}={value}")?;
         }
-        writeln!(f, ", base={}", self.base.name())
+        let full = if self.full { ", full" } else { "" };
+        writeln!(f, ", base={}{full}", self.base.name())
     }
 }

@@ -7,13 +7,22 @@ use crate::args::CrashArgs;
 use crate::command::COMMIT;
 use nandscape_crash::composition::Composition;
 use nandscape_crash::matrix::MatrixReport;
-use nandscape_crash::{CampaignReport, Counts, Minimised, Setting, Settings, lines};
+use nandscape_crash::{
+    CampaignReport, Counts, FtlKind, GivenKeys, Minimised, Setting, Settings, given_keys, lines,
+};
 use nandscape_lab::run::VERSION;
 use serde_json::{Map, Value, json};
 
-/// A campaign on devices.
-pub(super) fn campaign(findings: &Findings<'_>, report: &CampaignReport) -> Value {
-    joined(head(findings), of_report(findings, None, report))
+/// A campaign on devices, of a stack of that kind if one is given.
+pub(super) fn campaign(
+    findings: &Findings<'_>,
+    report: &CampaignReport,
+    stack: Option<FtlKind>,
+) -> Value {
+    let all = joined(head(findings), of_report(findings, None, report));
+    let Some(kind) = stack else { return all };
+    let GivenKeys { kept, drawn } = given_keys(kind);
+    joined(all, json!({ "stack": { "as_given": kept, "drawn": drawn } }))
 }
 
 /// A campaign on a file system.
@@ -21,13 +30,16 @@ pub(super) fn fs_campaign(
     findings: &Findings<'_>,
     report: &CampaignReport,
     ground: &Ground,
+    stack: Option<FtlKind>,
 ) -> Value {
-    let Ground { kind, modes, base } = ground;
+    let Ground { kind, modes, base, full } = ground;
     let of_kind = [("kind", kind.name()), ("base", base.name())].into_iter();
     let mounted =
         of_kind.chain(modes.iter().copied()).map(|(key, value)| (key.to_owned(), value.into()));
-    let of_fs = json!({ "fs": Value::Object(mounted.collect()), "coverage": coverage(report) });
-    joined(campaign(findings, report), of_fs)
+    let mounted: Map<String, Value> =
+        mounted.chain([("full".to_owned(), (*full).into())]).collect();
+    let of_fs = json!({ "fs": Value::Object(mounted), "coverage": coverage(report) });
+    joined(campaign(findings, report, stack), of_fs)
 }
 
 /// What was reached, by group and name.

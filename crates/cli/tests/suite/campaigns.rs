@@ -82,13 +82,69 @@ fn rules_of_other_kinds_are_refused() {
         let listed = "no rule of pblk: expected one of sequence, erase-rule";
         assert!(err(&said).contains(listed), "{}", err(&said));
     }
-    let said = folder.run(&["crash", "--omit", "no-such-rule"]);
+    let said = folder.run(&["crash", "--fs", "ext4", "--omit", "gcj-mark"]);
+    assert_eq!(said.status.code(), Some(2), "{}", err(&said));
     assert!(err(&said).contains("commit-before-data"), "{}", err(&said));
+    assert!(!err(&said).contains("checkpoint-fua"), "{}", err(&said));
     let on_fs = ["crash", "--fs", "ext4", "--cuts", "1", "--omit"];
     for rule in ["erase-rule", "missing-revoke"] {
         let said = folder.run(&[&on_fs[..], &[rule]].concat());
         assert!(matches!(said.status.code(), Some(0 | 1)), "{rule}: {}", err(&said));
     }
+}
+
+/// `--rules` lists each rule once with a sentence; with a stack or a file system, those that may apply there.
+#[test]
+fn rules_are_listed() {
+    let folder = Folder::new("crash-rules");
+    let rows = |args: &[&str]| {
+        let said = folder.run(&[&["crash", "--rules=json"], args].concat());
+        assert_eq!(said.status.code(), Some(0), "{}", err(&said));
+        let rows: Vec<Value> = serde_json::from_str(&out(&said)).unwrap();
+        assert!(rows.iter().all(|row| row["without"].as_str().unwrap().len() > 10), "{rows:?}");
+        rows.iter().map(|row| row["rule"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let all = rows(&[]);
+    for (args, has, lacks) in [
+        (&["--stack", "ssd"][..], "torn-units", "gcj-mark"),
+        (&["--fs", "ext4"], "missing-revoke", "torn-units"),
+        (&["--fs", "f2fs", "--stack", "zns"], "zone-finish", "upcall-reads"),
+        (&["--fs", "f2fs", "--base", "adversary"], "growth-tail", "erase-rule"),
+        (&["--ftl", "coupled"], "record-journal", "stale-map"),
+    ] {
+        let some = rows(args);
+        assert!(some.iter().any(|rule| rule == has), "{args:?}: {has}");
+        assert!(!some.iter().any(|rule| rule == lacks), "{args:?}: {lacks}");
+        assert!(all.iter().any(|rule| rule == lacks) && some.len() < all.len());
+    }
+    let text = out(&folder.run(&["crash", "--rules", "--stack", "ssd"]));
+    assert_eq!(text.lines().count(), rows(&["--stack", "ssd"]).len());
+    let csv = out(&folder.run(&["crash", "--rules=csv"]));
+    assert!(csv.starts_with("rule,without,applies\n") && csv.lines().count() > all.len());
+}
+
+/// The policies of a stack are those of every seed, and the report says what is drawn.
+#[test]
+fn a_stack_keeps_its_policies() {
+    let folder = Folder::new("crash-policies");
+    let set = ["--set", "ftl.gc.victim=cost-benefit", "--omit", "erase-rule"];
+    let args =
+        ["--seeds", "40", "--max-violations", "40", "--no-shrink", "--output-format", "json"];
+    let said = folder.command(&["crash", "--stack", "ssd"]).args(set).args(args).output().unwrap();
+    let report: Value = serde_json::from_str(&out(&said)).unwrap();
+    let violations = report["violations"].as_array().unwrap();
+    assert!(violations.len() > 4, "{report}");
+    for violation in violations {
+        let ftl = &violation["scenario"]["ftl"];
+        assert_eq!(ftl["victim"], "cost-benefit");
+        assert_eq!(ftl["map_unit_bytes"], 4096);
+    }
+    let named = |list: &str, key: &str| {
+        report["stack"][list].as_array().unwrap().iter().any(|named| named == key)
+    };
+    assert!(named("as_given", "gc.victim") && named("drawn", "op_percent"), "{report}");
+    let text = out(&folder.run(&["crash", "--stack", "ssd", "--seeds", "2"]));
+    assert!(text.contains("  stack, as given in all seeds: timing, gc.victim"), "{text}");
 }
 
 /// The command that reproduces a violation, run as it is printed, shows the same violation and no other: of a campaign on

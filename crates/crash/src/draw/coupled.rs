@@ -28,6 +28,21 @@ const GC_LINES_MAX: u32 = 3;
 /// The most sectors of the page-mapped region.
 const RANDOM_MAX: u64 = 128;
 
+/// Keys of a stack that every seed has as they are given, and those that it scales down or draws.
+pub(crate) const KEPT: &[&str] = &["upcall", "buffer.power_safe", "buffer.early_completion"];
+pub(crate) const SIZED: &[&str] = &[
+    "op_percent",
+    "instances",
+    "gc_lines",
+    "rho",
+    "buffer.size",
+    "random.size",
+    "random.op_percent",
+    "superblock.open_max",
+    "superblock.buffer",
+    "superblock.spare_chunks",
+];
+
 /// The choices, if they are a coupled SSD's.
 pub(crate) const fn of(config: &FtlConfig) -> Option<&Config> {
     if let FtlConfig::Coupled(config) = config { Some(config) } else { None }
@@ -36,18 +51,33 @@ pub(crate) const fn of(config: &FtlConfig) -> Option<&Config> {
 /// The draw of a coupled SSD.
 pub(crate) struct ConfigDraw {
     given: Config,
+    /// Whether choices are a stack's, which every seed keeps.
+    is_given: bool,
     wanted: Option<AppendWanted>,
 }
 
 impl ConfigDraw {
     /// That of a stack's choices, else of the kind's defaults; with the regions that a file system wants.
     pub(crate) fn begin(given: Option<&FtlConfig>, wanted: Option<AppendWanted>) -> Self {
-        Self { given: given.and_then(of).cloned().unwrap_or_default(), wanted }
+        let given = given.and_then(of).cloned();
+        Self { is_given: given.is_some(), given: given.unwrap_or_default(), wanted }
     }
 
     /// The range of superblocks of a region that are open at once.
     fn open(&self) -> (u32, u32) {
         self.wanted.map_or((1, OPEN_MAX), |wanted| (wanted.logs, wanted.logs + 1))
+    }
+
+    /// How the host hears of upcalls.
+    fn upcall(&self, rng: &mut Stream) -> UpcallSignal {
+        let signals = [
+            self.given.upcall,
+            UpcallSignal::Piggyback,
+            UpcallSignal::Interrupt,
+            UpcallSignal::Poll(Nanos::from_us(100)),
+        ];
+        let drawn = signals[pick(rng, &[2, 1, 1, 1])];
+        if self.is_given { self.given.upcall } else { drawn }
     }
 
     /// Choices that need the most space, with this overprovisioning of the page-mapped region.
@@ -115,13 +145,16 @@ impl KindDraw for ConfigDraw {
 
     fn config(&self, geometry: &Geometry, draws: &mut Draws<'_>) -> FtlConfig {
         let most = self.given.pages.instances.min(geometry.groups);
-        let instances = 1 << between(draws.streams, 0, most.ilog2());
+        let drawn = between(draws.streams, 0, most.ilog2());
+        let instances = 1 << if self.is_given { most.ilog2() } else { drawn };
         let page = u64::from(geometry.ws_opt) * SECTOR_BYTES;
-        let drawn = device::ConfigDraw::of(self.given.pages.clone()).config(geometry, draws);
+        let drawn = device::ConfigDraw::of(self.is_given, self.given.pages.clone());
+        let drawn = drawn.config(geometry, draws);
         let pages = device::of(&drawn).cloned().unwrap_or_default();
         let unit_bytes = SECTOR_BYTES as u32;
         let size_bytes = (2 << between(draws.streams, 0, 2)) * page * u64::from(instances);
-        let buffer = BufferConfig { size_bytes, early_completion: true, ..pages.buffer };
+        let early_completion = !self.is_given || self.given.pages.buffer.early_completion;
+        let buffer = BufferConfig { size_bytes, early_completion, ..pages.buffer };
         let pages = nandscape_ftl::device::Config {
             instances,
             op_hundredths: between(draws.rng, PAGE_OP.0, PAGE_OP.1),
@@ -141,12 +174,7 @@ impl KindDraw for ConfigDraw {
             open_max: between(draws.rng, self.open().0, self.open().1),
             buffer_bytes: u64::from(between(draws.rng, 2, 5)) * page,
             spare_chunks: 2,
-            upcall: [
-                self.given.upcall,
-                UpcallSignal::Piggyback,
-                UpcallSignal::Interrupt,
-                UpcallSignal::Poll(Nanos::from_us(100)),
-            ][pick(draws.rng, &[2, 1, 1, 1])],
+            upcall: self.upcall(draws.rng),
             partition_bits: [20, self.given.partition_bits][pick(draws.rng, &[1, 1])],
             ring_sectors: self.given.ring_sectors,
             ring_entries: self.given.ring_entries,
@@ -161,7 +189,7 @@ impl KindDraw for ConfigDraw {
 
     fn with_edge_cases(&self, config: FtlConfig, rng: &mut Stream) -> FtlConfig {
         let FtlConfig::Coupled(drawn) = config else { return config };
-        let power_safe = drawn.pages.buffer.power_safe || rng.chance(0.3);
+        let power_safe = drawn.pages.buffer.power_safe || rng.chance(0.3) && !self.is_given;
         let buffer = BufferConfig { power_safe, ..drawn.pages.buffer };
         let pages = nandscape_ftl::device::Config { buffer, ..drawn.pages };
         let spare_chunks = drawn.spare_chunks + if power_safe { between(rng, 2, 8) } else { 0 };

@@ -23,20 +23,29 @@ pub(crate) const fn of(config: &FtlConfig) -> Option<&Config> {
     if let FtlConfig::Device(config) = config { Some(config) } else { None }
 }
 
+/// Keys of a stack that every seed has as they are given, and those that it scales down or draws.
+pub(crate) const KEPT: &[&str] =
+    &["gc.victim", "gc.schedule", "buffer.power_safe", "buffer.early_completion"];
+pub(crate) const SIZED: &[&str] =
+    &["op_percent", "instances", "map_unit", "buffer.size", "gc_lines"];
+
 /// The draw of a conventional SSD.
 pub(crate) struct ConfigDraw {
     given: Config,
+    /// Whether choices are a stack's, which every seed keeps.
+    is_given: bool,
 }
 
 impl ConfigDraw {
     /// That of a stack's choices, else of the kind's defaults.
     pub(crate) fn begin(given: Option<&FtlConfig>) -> Self {
-        Self::of(given.and_then(of).cloned().unwrap_or_default())
+        let given = given.and_then(of).cloned();
+        Self::of(given.is_some(), given.unwrap_or_default())
     }
 
-    /// That of these choices.
-    pub(crate) const fn of(given: Config) -> Self {
-        Self { given }
+    /// That of these choices, of a stack or not.
+    pub(crate) const fn of(is_given: bool, given: Config) -> Self {
+        Self { given, is_given }
     }
 }
 
@@ -51,18 +60,22 @@ impl KindDraw for ConfigDraw {
 
     fn config(&self, geometry: &Geometry, draws: &mut Draws<'_>) -> FtlConfig {
         let Config { victim, instances, map_unit_bytes, buffer, gc_lines, .. } = self.given;
-        let instances = 1 << between(draws.streams, 0, instances.min(geometry.groups).ilog2());
-        let unit = map_unit(map_unit_bytes, geometry, draws.streams);
+        let most = instances.min(geometry.groups).ilog2();
+        let drawn = between(draws.streams, 0, most);
+        let instances = 1 << if self.is_given { most } else { drawn };
+        let unit = map_unit(map_unit_bytes, self.is_given, geometry, draws.streams);
         let page = unit.max(geometry.ws_opt);
         let least = 2 * page * instances;
         let size = least << between(draws.streams, 0, 2);
         let victims = [victim, Victim::Greedy, Victim::Fifo, Victim::Random, Victim::DChoices(3)];
-        let early_completion = buffer.early_completion && !draws.streams.chance(0.1);
+        let late = draws.streams.chance(0.1) && !self.is_given;
+        let early_completion = buffer.early_completion && !late;
+        let drawn_victim = victims[pick(draws.rng, &[4, 1, 1, 1, 1])];
         let buffer =
             BufferConfig { size_bytes: u64::from(size) * SECTOR_BYTES, early_completion, ..buffer };
         let drawn = Config {
             op_hundredths: MOST_OP,
-            victim: victims[pick(draws.rng, &[4, 1, 1, 1, 1])],
+            victim: if self.is_given { victim } else { drawn_victim },
             instances,
             map_unit_bytes: unit * SECTOR_BYTES as u32,
             buffer,
@@ -80,7 +93,7 @@ impl KindDraw for ConfigDraw {
     fn with_edge_cases(&self, config: FtlConfig, rng: &mut Stream) -> FtlConfig {
         let FtlConfig::Device(drawn) = config else { return config };
         let gc_lines = if rng.chance(0.3) { between(rng, 0, 64) } else { drawn.gc_lines };
-        let power_safe = drawn.buffer.power_safe || rng.chance(0.3);
+        let power_safe = drawn.buffer.power_safe || rng.chance(0.3) && !self.is_given;
         let buffer = BufferConfig { power_safe, ..drawn.buffer };
         FtlConfig::Device(Config { gc_lines, buffer, ..drawn })
     }
@@ -93,9 +106,9 @@ fn least_op(config: &Config, geometry: &Geometry) -> u32 {
     (100..MOST_OP).step_by(25).find(fits).unwrap_or(MOST_OP)
 }
 
-/// Sectors of the given mapping unit, or of another one, that divides one-shot pages and chunks, or is divided
-/// by one-shot pages.
-fn map_unit(given_bytes: u32, geometry: &Geometry, rng: &mut Stream) -> u32 {
+/// Sectors of a mapping unit that divides one-shot pages and chunks, or is divided by one-shot pages: of a stack's, or of
+/// the largest below it that does; else of the kind's, or another one.
+fn map_unit(given_bytes: u32, is_given: bool, geometry: &Geometry, rng: &mut Stream) -> u32 {
     let given = given_bytes / SECTOR_BYTES as u32;
     let drawn =
         if rng.chance(0.5) { given } else { 1 << between(rng, 0, UNIT_SECTORS_MAX.ilog2()) };
@@ -104,7 +117,13 @@ fn map_unit(given_bytes: u32, geometry: &Geometry, rng: &mut Stream) -> u32 {
         let page = ws_opt.max(unit);
         page.is_multiple_of(ws_opt) && page.is_multiple_of(unit) && sectors.is_multiple_of(page)
     };
-    if fits(drawn) { drawn } else { 1 }
+    match is_given {
+        true => {
+            (0..=given.ilog2()).rev().map(|bits| 1 << bits).find(|unit| fits(*unit)).unwrap_or(1)
+        }
+        false if fits(drawn) => drawn,
+        false => 1,
+    }
 }
 
 /// The choices on one line, with a space before each.

@@ -25,6 +25,10 @@ const MOST_OP: u32 = 9_000;
 /// The least partition, in bits of its sectors.
 const PARTITION_BITS_MIN: u32 = 8;
 
+/// Keys of a stack that a seed scales down or draws, beside those of a conventional SSD: all.
+pub(crate) const SIZED: &[&str] =
+    &["random.size", "map.partition", "map.node", "map.compact_bytes_per_s"];
+
 /// The choices, if they are those of an SSD with interval maps.
 pub(crate) const fn of(config: &FtlConfig) -> Option<&Config> {
     if let FtlConfig::Interval(config) = config { Some(config) } else { None }
@@ -40,8 +44,10 @@ pub(crate) struct ConfigDraw {
 impl ConfigDraw {
     /// That of a stack's choices, else of the kind's defaults; with the regions that a file system wants.
     pub(crate) fn begin(given: Option<&FtlConfig>, wanted: Option<AppendWanted>) -> Self {
-        let given = given.and_then(of).cloned().unwrap_or_default();
-        Self { pages: device::ConfigDraw::of(given.pages.clone()), given, wanted }
+        let given = given.and_then(of).cloned();
+        let is_given = given.is_some();
+        let given = given.unwrap_or_default();
+        Self { pages: device::ConfigDraw::of(is_given, given.pages.clone()), given, wanted }
     }
 
     /// The shape with chunks for what a file system wants, whatever else is drawn.

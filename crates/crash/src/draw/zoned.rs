@@ -100,6 +100,21 @@ impl ZonesWanted {
     }
 }
 
+/// Keys of a stack that every seed has as they are given, and those that it scales down or draws, beside those of a
+/// conventional SSD.
+pub(crate) const KEPT: &[&str] = &["zone.append"];
+pub(crate) const SIZED: &[&str] = &[
+    "random.size",
+    "zone.dies",
+    "zone.size",
+    "zone.capacity",
+    "zone.max_open",
+    "zone.max_active",
+    "zone.buffer",
+    "zone.instances",
+    "zone.spare_chunks",
+];
+
 /// The choices, if they are a zoned SSD's.
 pub(crate) const fn of(config: &FtlConfig) -> Option<&Config> {
     if let FtlConfig::Zoned(config) = config { Some(config) } else { None }
@@ -159,7 +174,7 @@ impl ConfigDraw {
             interleave: 1,
             max_open: if max_active == 0 { 0 } else { between(rng, 1, max_active) },
             max_active,
-            append: given.append && !rng.chance(0.2),
+            append: given.append && !(rng.chance(0.2) && !self.is_given),
             buffer_bytes: buffer_pages * page * SECTOR_BYTES,
         }
     }
@@ -179,7 +194,7 @@ impl KindDraw for ConfigDraw {
     }
 
     fn config(&self, geometry: &Geometry, draws: &mut Draws<'_>) -> FtlConfig {
-        let pages = device::ConfigDraw::of(self.given.pages.clone());
+        let pages = device::ConfigDraw::of(self.is_given, self.given.pages.clone());
         let of_pages = self.wanted.map_or(*geometry, |wanted| {
             let zone = u64::from(ZonesWanted::dies(geometry) * geometry.sectors);
             Geometry { chunks: wanted.random_chunks(geometry, zone), ..*geometry }
@@ -205,7 +220,7 @@ impl KindDraw for ConfigDraw {
 
     fn with_edge_cases(&self, config: FtlConfig, rng: &mut Stream) -> FtlConfig {
         let FtlConfig::Zoned(drawn) = config else { return config };
-        let power_safe = drawn.pages.buffer.power_safe || rng.chance(0.3);
+        let power_safe = drawn.pages.buffer.power_safe || rng.chance(0.3) && !self.is_given;
         let buffer = BufferConfig { power_safe, ..drawn.pages.buffer };
         let pages = nandscape_ftl::device::Config { buffer, ..drawn.pages };
         // What residual energy saves takes chunks.

@@ -7,6 +7,7 @@ mod campaign;
 mod checker;
 mod corpus;
 mod ext4;
+mod full;
 mod hosts;
 mod model;
 mod shrinking;

@@ -54,5 +54,5 @@ pub use fs::Ext4;
 pub(crate) use live_log::live_log;
 pub use mount::MountReport;
 pub use options::{Commit, DataMode, MountOptions};
-pub(crate) use rules::NAMES as RULES;
 pub use rules::OmittedRule;
+pub(crate) use rules::RULES;

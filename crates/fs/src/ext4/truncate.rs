@@ -109,7 +109,10 @@ impl Volume {
         }
         inode.deleted.set(true);
         inode.pages.written(0..u64::MAX).await;
-        self.env.space.unreserve(inode.pages.discard(0..u64::MAX));
+        let dropped = inode.pages.discard(0..u64::MAX);
+        if !self.omits(OmittedRule::DroppedReservation) {
+            self.env.space.unreserve(dropped);
+        }
         if inode.raw.borrow().has(super::format::flag::EXTENTS) {
             self.free_range(inode, 0..1 << 32).await?;
         }

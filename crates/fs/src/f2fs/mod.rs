@@ -69,6 +69,6 @@ pub use options::{
     AllocMode, Allocation, DiscardPolicy, FsyncMode, GcCheckpoint, MountOptions, Reclaim,
     SmallVolume, VictimPolicy,
 };
-pub(crate) use rules::NAMES as RULES;
 pub use rules::OmittedRule;
+pub(crate) use rules::RULES;
 pub use zones::ZoneGeometry;

@@ -13,6 +13,7 @@ use super::format::{Nid, Superblock, advise, inline, mode};
 use super::inode::{Dirty, Inode, LINKS_MAX, ROOT_INO};
 use super::nat::Nodes;
 use super::operations::Op;
+use super::rules::OmittedRule;
 use super::segment::Block;
 use super::volume::Volume;
 use crate::contract::{Caller, FsError, Ino, NAME_MAX, Result};
@@ -132,7 +133,9 @@ impl Volume {
         let file_mode = what.type_bits() | permissions & !mode::TYPE;
         let inode = self.new_inode(&op, caller, &dir, file_mode).await?;
         if let Err(error) = self.nodes.fill_new(&op, &dir, &inode, name, what).await {
-            self.unmake(&op, &inode).await?;
+            if !self.mount.omits(OmittedRule::RefusedInode) {
+                self.unmake(&op, &inode).await?;
+            }
             return Err(error);
         }
         let named = self.nodes.add_name(&op, &dir, vacancy, name, (inode.number, file_mode)).await;

@@ -103,6 +103,25 @@ pub(super) const ROWS: [Row; 62] = [
         "--fs f2fs --base adversary --set fs.reclaim=gc-journal --set fs.gc_journal=paper --oracle-every 20",
         5_000,
     ),
+    cuts("f2fs-full-5000", "--fs f2fs --full --oracle-every 20", 5_000),
+    cuts("f2fs-full-adversary-5000", "--fs f2fs --full --base adversary", 5_000),
+    cuts(
+        "f2fs-full-adaptive-5000",
+        "--fs f2fs --full --base adversary --set fs.allocation=adaptive",
+        5_000,
+    ),
+    cuts("ext4-full-5000", "--fs ext4 --full --oracle-every 20", 5_000),
+    cuts("ext4-full-adversary-20000", "--fs ext4 --full --base adversary", 20_000),
+    cuts(
+        "ext4-full-journal-20000",
+        "--fs ext4 --full --base adversary --set fs.data=journal",
+        20_000,
+    ),
+    cuts(
+        "ext4-full-ijournal-20000",
+        "--fs ext4 --full --base adversary --set fs.commit=ijournal",
+        20_000,
+    ),
     cuts("f2fs-iplfs-5000", "--fs f2fs --stack iplfs-ssd", 5_000),
     cuts("f2fs-d2fs-5000", "--fs f2fs --stack d2fs-ssd", 5_000),
     cuts(

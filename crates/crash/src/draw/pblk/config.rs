@@ -22,6 +22,30 @@ use std::ops::Range;
 /// The kind.
 pub(crate) const KIND: FtlKind = FtlKind::Pblk;
 
+/// Keys of a stack that every seed has as they are given, and those that it scales down or draws.
+pub(crate) const KEPT: &[&str] = &[
+    "capacity_rules",
+    "routing",
+    "core_choice",
+    "write_buffers",
+    "fsync_rings",
+    "fsync_threshold",
+    "flush_scope",
+    "line_set",
+    "limiter",
+    "gc.victim",
+    "gc.stream",
+    "gc.journal_lines",
+    "gc.pacing",
+    "map.kind",
+    "map.policy",
+    "map.loads",
+    "map.write_miss",
+    "cpu",
+];
+pub(crate) const SIZED: &[&str] =
+    &["op_percent", "ring", "gc.period", "map.block", "map.cache", "map.blind_percent"];
+
 /// The choices, if they are a pblk's.
 pub(crate) const fn of(config: &FtlConfig) -> Option<&Config> {
     if let FtlConfig::Pblk(config) = config { Some(config) } else { None }
@@ -79,7 +103,17 @@ impl KindDraw for ConfigDraw {
 
     fn with_edge_cases(&self, config: FtlConfig, rng: &mut Stream) -> FtlConfig {
         let FtlConfig::Pblk(config) = config else { return config };
-        FtlConfig::Pblk(with_edge_cases(config, rng))
+        let edgy = with_edge_cases(config.clone(), rng);
+        if self.given.is_none() {
+            return FtlConfig::Pblk(edgy);
+        }
+        let map = match (edgy.map, config.map) {
+            (MapKind::Cached(edgy), MapKind::Cached(given)) => {
+                MapKind::Cached(MapConfig { cache: edgy.cache, ..given })
+            }
+            (map, _) => map,
+        };
+        FtlConfig::Pblk(Config { limiter: config.limiter, map, ..edgy })
     }
 }
 

@@ -133,6 +133,8 @@ const INODES_MAX: u64 = 700;
 const NAMES_MAX: u64 = 260;
 /// Bytes of a long name.
 const LONG_NAME: usize = 250;
+/// Syncs of small changes, one after the other.
+const SYNCS: u64 = 240;
 /// Writes over what fills the device.
 const REWRITES: u64 = 60;
 /// Files whose attributes are filled, and attributes of each.
@@ -321,8 +323,12 @@ impl Writer {
         self.look_again(target, "setxattr: no space").await
     }
 
-    /// More is changed than a transaction, or the sections that are free, can hold, and nothing is synced meanwhile.
+    /// More is changed than a transaction, or the sections that are free, can hold, and nothing is synced meanwhile. Or many
+    /// small transactions follow each other, until nothing of the log is free but what they hold.
     async fn fill_log(&mut self) -> Ended {
+        if self.rng.chance(0.4) {
+            return self.sync_often().await;
+        }
         for number in 0..FILES {
             let Some(target) = self.filler(number).await? else { return Ok(()) };
             let io = if self.rng.chance(0.2) { Io::Direct } else { Io::Buffered };
@@ -342,6 +348,27 @@ impl Writer {
                 }
                 2 => self.unlink_path(&format!("{DIR}/{number}")).await?,
                 _ => self.write_pages(&target, 0, PAGES, Io::Buffered).await?,
+            }
+        }
+        Ok(())
+    }
+
+    async fn sync_often(&mut self) -> Ended {
+        for index in 0..SYNCS / 4 + self.rng.below(SYNCS) {
+            let Some(target) = self.filler(index % FILES).await? else { return Ok(()) };
+            match index % 3 {
+                0 => {
+                    let end = self.model.borrow().size(target.node) / PAGE;
+                    self.write_pages(&target, end, 1, Io::Buffered).await?;
+                }
+                1 => self.truncate_to(&target, 0).await?,
+                _ => {
+                    self.move_name(&target.name, &format!("{DIR}/{}", (index + 1) % FILES)).await?
+                }
+            }
+            match self.rng.chance(0.7) {
+                true => self.sync_directory(DIR).await?,
+                false => self.sync_all().await?,
             }
         }
         Ok(())
