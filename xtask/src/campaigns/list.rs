@@ -118,13 +118,8 @@ fn of_stacks(root: &Path) -> Result<Vec<Campaign>, String> {
         all.push(of(ssd, " --set ftl.buffer.power_safe=true"));
         all.push(of(ssd, " --edge-cases"));
     }
-    // Policies that no stack has.
-    for kind in ["pagemap", "zoned", "interval", "coupled"] {
-        let areas = match kind {
-            "zoned" => ZONED,
-            "coupled" => COUPLED,
-            _ => SSD,
-        };
+    // Policies that no stack has. Drawn zones without a buffer are an open seed.
+    for (kind, areas) in [("pagemap", SSD), ("interval", SSD), ("coupled", COUPLED)] {
         all.push(Campaign::on_device("stacks", areas, &format!("--ftl {kind}")));
     }
     // All commands of a collection are sent at once.

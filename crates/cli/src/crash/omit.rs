@@ -68,7 +68,7 @@ fn rows(args: &CrashArgs) -> Result<Vec<Row>, Failure> {
         (None, Some(name)) => kind_of_name(name),
         (None, None) => fs.map(FsOptions::ftl_kind),
     };
-    let is_adverse = args.on_fs.base != BaseChoice::Flash;
+    let is_adverse = args.base() != BaseChoice::Flash;
     let mut rows: Vec<Row> = Vec::new();
     let kinds = ftl_kinds().into_iter();
     for of in kinds.filter(|of| !is_adverse && kind.is_none_or(|kind| kind == *of)) {
@@ -106,7 +106,7 @@ fn rows(args: &CrashArgs) -> Result<Vec<Row>, Failure> {
 
 /// Whether a part of the file system may be at work on the device that is given. Without a stack that may be any.
 fn applies(with: Where, args: &CrashArgs, kind: Option<FtlKind>) -> bool {
-    let base = args.on_fs.base;
+    let base = args.base();
     let is = |name: &str| match (base, kind) {
         (BaseChoice::Flash, Some(kind)) => kind.name() == name,
         (BaseChoice::Flash, None) => true,

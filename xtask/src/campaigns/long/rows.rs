@@ -32,7 +32,7 @@ const fn cuts(name: &'static str, args: &'static str, cuts: u64) -> Row {
 pub(super) const GROUPS: [&str; 2] = ["compositions", "million"];
 
 /// Every campaign. A stack that ships has one of its own, and so has a file system on it.
-pub(super) const ROWS: [Row; 62] = [
+pub(super) const ROWS: [Row; 69] = [
     seeds("pblk-10000", "", 1, 10_000),
     seeds("pblk-faults-10000", "--faults 1000", 1, 10_000),
     seeds("pblk-unreadable-10000", "--unreadable 100", 100_000, 10_000),

@@ -363,7 +363,11 @@ impl Writer {
                 }
                 1 => self.truncate_to(&target, 0).await?,
                 _ => {
-                    self.move_name(&target.name, &format!("{DIR}/{}", (index + 1) % FILES)).await?
+                    self.move_name(
+                        &target.name.to_string(),
+                        &format!("{DIR}/{}", (index + 1) % FILES),
+                    )
+                    .await?
                 }
             }
             match self.rng.chance(0.7) {
