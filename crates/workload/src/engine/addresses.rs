@@ -23,6 +23,14 @@ pub(super) enum Order {
     Independent(Distribution),
 }
 
+impl Order {
+    /// Whether some offsets are drawn more often than others, from a distribution.
+    pub(super) const fn is_skewed(self) -> bool {
+        use Distribution::{Normal, Pareto, Zipf};
+        matches!(self, Self::Independent(Zipf(_) | Pareto(_) | Normal(_)))
+    }
+}
+
 /// What the addresses of a direction depend on.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Places {

@@ -1,6 +1,11 @@
 //! Which I/O comes next: direction, address and size, drawn ahead of submission so that the device
 //! can prefetch. The order of draws is the order of submissions, whatever the order of completions.
 //!
+//! Where rates may decide which direction comes next, nothing is drawn ahead of it ([`Draw::is_late`]).
+//!
+//! Passes of a job repeat, as in fio, unless `randrepeat=0` or `randseed` says otherwise: each begins with the
+//! draws of the first.
+//!
 //! Directions of equal sizes share a random map, as in fio; sequential directions advance each on
 //! its own. Several files take turns, and each has a separate map and separate sequences. With
 //! `percentage_random` an I/O follows on the one before of its direction, and leaves the map alone; with
@@ -9,6 +14,7 @@
 use super::addresses::{Addresses, Order, Places};
 use super::error::EngineError;
 use super::kind::Next;
+use super::mixer::Mixer;
 use super::plan::{self, Plan, Range, Strides};
 use super::turns::FileRotation;
 use crate::fio::{Direction, JobSpec, Mix, Sequence};
@@ -129,11 +135,25 @@ impl ModifierSet {
     }
 }
 
+/// Where the draws of a pass begin.
+#[derive(Clone, Debug)]
+struct Beginning {
+    /// None where they are skewed: fio seeds these once.
+    offsets: Option<Stream>,
+    directions: Stream,
+    follows: Vec<Stream>,
+    files: Option<Stream>,
+}
+
 /// The I/Os of one job, in order.
 #[derive(Clone, Debug)]
 pub(super) struct Draw {
     mix: Mix,
-    rwmixread: u64,
+    mixer: Mixer,
+    /// Directions are known only when an I/O is due.
+    late: bool,
+    /// Of these: the next I/O is drawn.
+    ready: bool,
     /// First unit of the file that the last I/O went to.
     base: u64,
     /// First units of all files.
@@ -143,7 +163,8 @@ pub(super) struct Draw {
     /// Which of a file's `addresses` a direction uses.
     of: [usize; 3],
     offsets: Stream,
-    directions: Stream,
+    /// That of the first pass, if the others repeat it.
+    beginning: Option<Box<Beginning>>,
     /// Of each file, if it has any.
     detours: Vec<ModifierSet>,
     turns: Option<Box<FileRotation>>,
@@ -157,12 +178,13 @@ pub(super) struct Draw {
 }
 
 impl Draw {
-    /// Nothing is drawn before [`Draw::restart`].
+    /// Nothing is drawn before [`Draw::restart`]; `paced` where the job has rates.
     pub(super) fn new(
         spec: &JobSpec,
         plan: &Plan,
         seed: u64,
         name: &str,
+        paced: bool,
     ) -> Result<Self, EngineError> {
         let (order, ranges) = (plan.order, &plan.ranges);
         let mut offsets = Stream::new(seed, &format!("{name}/offset"));
@@ -176,15 +198,28 @@ impl Draw {
         let turns = FileRotation::new(spec, plan, seed, name).map(Box::new);
         let directions = Stream::new(seed, &format!("{name}/direction"));
         let nothing = Next { first: 0, direction: Direction::Read };
+        let is_mixed = spec.pattern.mix == Mix::ReadWrite && (1..100).contains(&spec.rwmixread);
+        let beginning = repeats(spec, plan).then(|| {
+            let follows = detours.iter().map(|detours| detours.choices.clone()).collect();
+            let files = turns.as_ref().map(|turns| turns.choices().clone());
+            Box::new(Beginning {
+                offsets: (!order.is_skewed()).then(|| offsets.clone()),
+                directions: directions.clone(),
+                follows,
+                files,
+            })
+        });
         Ok(Self {
             mix: spec.pattern.mix,
-            rwmixread: spec.rwmixread,
+            mixer: Mixer::new(spec.rwmixread, directions),
+            late: paced && is_mixed,
+            ready: false,
             base: ranges[0].base,
             bases: ranges.iter().map(|range| range.base).collect(),
             addresses,
             of,
             offsets,
-            directions,
+            beginning,
             plain: detours.is_empty() && turns.is_none(),
             detours,
             turns,
@@ -194,9 +229,12 @@ impl Draw {
         })
     }
 
-    /// Restarts a pass and draws ahead, in units of so many bytes.
-    pub(super) fn restart(&mut self, target: &impl IoTarget, unit_bytes: u64) {
-        self.begin_pass();
+    /// Begins a pass behind so many I/Os of the job, and draws ahead, in units of so many bytes.
+    pub(super) fn restart(&mut self, target: &impl IoTarget, unit_bytes: u64, issued: [u64; 3]) {
+        self.begin_pass(issued);
+        if self.late {
+            return;
+        }
         for _ in 0..AHEAD {
             match unit_bytes {
                 SECTOR_BYTES => self.take::<true>(target),
@@ -205,8 +243,23 @@ impl Draw {
         }
     }
 
-    /// Restarts a pass, without drawing ahead.
-    pub(super) fn begin_pass(&mut self) {
+    /// Begins a pass behind so many I/Os of the job, without drawing ahead.
+    pub(super) fn begin_pass(&mut self, [reads, writes, _]: [u64; 3]) {
+        let directions = self.beginning.as_ref().map(|beginning| &beginning.directions);
+        self.mixer.restart([reads, writes], directions);
+        self.ready = false;
+        self.begin_files();
+    }
+
+    /// Goes through all files anew.
+    fn begin_files(&mut self) {
+        if let Some(Beginning { offsets, follows, files, .. }) = self.beginning.as_deref() {
+            offsets.iter().for_each(|offsets| self.offsets.clone_from(offsets));
+            let detours = self.detours.iter_mut().zip(follows);
+            detours.for_each(|(detours, follows)| detours.choices.clone_from(follows));
+            let turns = self.turns.iter_mut().zip(files);
+            turns.for_each(|(turns, files)| turns.repeat(files));
+        }
         self.addresses.iter_mut().for_each(|addresses| addresses.restart(&mut self.offsets));
         self.detours.iter_mut().for_each(ModifierSet::restart);
         self.turns.iter_mut().for_each(|turns| turns.restart());
@@ -218,8 +271,29 @@ impl Draw {
         draws.fold(0, u64::saturating_add)
     }
 
+    /// Whether the next I/O needs a direction first ([`Draw::draw_next`]): rates may overrule the mix.
+    #[inline]
+    pub(super) const fn is_late(&self) -> bool {
+        self.late && !self.ready
+    }
+
+    /// The direction that the mix asks for.
+    pub(super) fn direction(&mut self) -> Direction {
+        self.mixer.draw()
+    }
+
+    /// Draws the next I/O, in this direction.
+    pub(super) fn draw_next(&mut self, direction: Direction) {
+        (self.ahead[self.at], self.units[self.at]) = self.draw_in(direction);
+        self.ready = true;
+    }
+
     /// The next I/O, drawn as it is taken.
     pub(super) fn next(&mut self) -> (Next, u32) {
+        if self.late {
+            self.ready = false;
+            return (self.peek(), self.units());
+        }
         self.draw()
     }
 
@@ -239,6 +313,10 @@ impl Draw {
     /// hears ahead.
     #[inline]
     pub(super) fn take<const HINTED: bool>(&mut self, target: &impl IoTarget) {
+        if self.late {
+            self.ready = false;
+            return;
+        }
         let (drawn, units) = self.draw();
         if HINTED {
             self.hint(target, drawn);
@@ -261,9 +339,16 @@ impl Draw {
         let direction = match self.mix {
             Mix::Only(direction) => direction,
             Mix::TrimWrite => Direction::Trim,
-            Mix::ReadWrite if self.directions.below(100) < self.rwmixread => Direction::Read,
-            Mix::ReadWrite => Direction::Write,
+            Mix::ReadWrite => self.mixer.draw(),
         };
+        self.draw_in(direction)
+    }
+
+    #[inline(always)]
+    fn draw_in(&mut self, direction: Direction) -> (Next, u32) {
+        if self.mix == Mix::ReadWrite {
+            self.mixer.take(direction);
+        }
         let (first, units) = if self.plain {
             self.addresses[self.of[direction as usize]].draw(&mut self.offsets)
         } else {
@@ -291,10 +376,17 @@ impl Draw {
             }
         };
         if self.turns.as_mut().is_some_and(|turns| turns.issued(drawn.1)) {
-            self.begin_pass();
+            self.begin_files();
         }
         drawn
     }
+}
+
+/// Whether the passes of a job begin with the same draws, as in fio: its next loop does, and a `time_based` job only
+/// where it is through with several files, or reads again what it wrote.
+fn repeats(spec: &JobSpec, plan: &Plan) -> bool {
+    let repeats = spec.repeats && spec.randseed.is_none();
+    repeats && (!spec.time_based || plan.ranges.len() > 1 || plan::rereads(spec))
 }
 
 /// The directions that have addresses of their own, and which of these each direction uses. Those of

@@ -77,6 +77,8 @@ pub(super) struct Job {
     pub(super) steady: Option<usize>,
     draw: Draw,
     pacer: Option<Pacer>,
+    /// The direction that the mix asks for, while no direction is due.
+    asked: Option<Direction>,
     governor: Option<Box<Governor>>,
     min_rates: Option<Box<MinRates>>,
     thinker: Option<ThinkTimeState>,
@@ -148,6 +150,7 @@ impl Job {
             steady: None,
             draw,
             pacer,
+            asked: None,
             governor,
             min_rates: MinRates::new(spec).map(Box::new),
             thinker: ThinkTimeState::new(spec.thinking),
@@ -209,10 +212,10 @@ impl Job {
         self.reread = false;
         match &mut self.zoned {
             Some(zoned) => {
-                self.draw.begin_pass();
+                self.draw.begin_pass(self.issued);
                 zoned.restart();
             }
-            None => self.draw.restart(target, self.plan.unit_bytes),
+            None => self.draw.restart(target, self.plan.unit_bytes, self.issued),
         }
         self.enter(State::Issuing);
     }

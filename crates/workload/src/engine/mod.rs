@@ -23,7 +23,9 @@
 //!   takes.
 //! - `zonemode=zbd` makes of each draw what the zones of the device allow (`zbd/`).
 //! - Jobs draw from streams named after their place in the file, name and clone, derived from the
-//!   run's seed and `randseed`; `randrepeat=0` changes nothing, for every run is repeatable.
+//!   run's seed and `randseed`. Passes of a job begin with the same draws, unless `randrepeat=0` or `randseed` is
+//!   given, or time alone ends the job: then they go on with what follows.
+//! - Where rates are given, a direction that is ahead of its rate leaves its turn to the other one of a mix.
 
 mod addresses;
 mod covered;
@@ -39,6 +41,7 @@ mod kind;
 mod latency;
 mod latency_totals;
 mod min_rate;
+mod mixer;
 mod pace;
 mod permutation;
 mod plan;
@@ -567,8 +570,8 @@ fn clone_jobs(
             let shapes = Kind::ALL.map(|kind| Shape::new(kind, number, spec, &plan, shadowed));
             let stream = format!("fio/{index}/{}/{clone}", spec.name);
             let seed = job_seed(options.seed, spec.randseed);
-            let draw = Draw::new(spec, &plan, seed, &stream)?;
             let pacer = Pacer::new(spec, seed, &stream);
+            let draw = Draw::new(spec, &plan, seed, &stream, pacer.is_some())?;
             let mut job = Job::new(number, spec, plan, shapes, draw, pacer);
             job.result.group = group;
             job.start_delay = start_delay(spec, seed, &stream);

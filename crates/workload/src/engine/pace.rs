@@ -4,7 +4,7 @@
 //! behind catches up, as in fio. As a Poisson process, the time from one I/O to the next is
 //! exponential, with the mean that the I/O takes at that rate.
 
-use crate::fio::{Direction, JobSpec};
+use crate::fio::{Direction, JobSpec, Mix};
 use nandscape_rt::dist::Exponential;
 use nandscape_rt::{Nanos, Stream};
 
@@ -56,6 +56,9 @@ impl Pacer {
     /// The rates that `spec` asks for, if any.
     pub(super) fn new(spec: &JobSpec, seed: u64, name: &str) -> Option<Self> {
         let paces = Direction::ALL.map(|direction| {
+            // As in fio, the rate of writes is that of the trims in front of them.
+            let trims = spec.pattern.mix == Mix::TrimWrite && direction == Direction::Trim;
+            let direction = if trims { Direction::Write } else { direction };
             let rates = (spec.rate_iops[direction as usize], spec.rate[direction as usize]);
             let (units_per_s, bytes) = match rates {
                 (Some(iops), _) => (iops, false),

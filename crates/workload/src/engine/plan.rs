@@ -47,8 +47,8 @@ pub(super) struct Budget {
 impl Budget {
     /// That of a job whose pass over its range of so many bytes transfers `pass` of them. Time alone
     /// ends one that is `time_based`. Several loops spend `io_size` and `number_ios` together: a
-    /// pass goes on where the range is not through.
-    fn new(spec: &JobSpec, pass: u64, range: u64) -> Self {
+    /// pass goes on where the range is not through, and another one begins where a largest block is left.
+    fn new(spec: &JobSpec, pass: u64, range: u64, order: Order) -> Self {
         let endless = Self { loops: spec.loops, loop_bytes: pass, bytes: u64::MAX, ios: u64::MAX };
         if spec.time_based {
             // Sequences of two directions begin again each on its own, when it is through.
@@ -57,15 +57,17 @@ impl Budget {
         }
         let ios = spec.number_ios.map_or(u64::MAX, |ios| ios.saturating_mul(spec.loops));
         let asked = spec.io_size.map(|amount| amount.of(range)).filter(|bytes| *bytes > 0);
-        match asked {
-            None => Self { ios, ..endless },
-            Some(bytes) if spec.loops == 1 => Self { loop_bytes: bytes, ios, ..endless },
-            Some(bytes) => Self {
-                loops: spec.loops.max(bytes.div_ceil(pass.max(1))),
-                bytes: bytes.saturating_mul(spec.loops),
-                ios,
-                ..endless
-            },
+        let Some(bytes) = asked else { return Self { ios, ..endless } };
+        // Independent writes have no range to be through with.
+        let independent = matches!(order, Order::Independent(_));
+        let endless = independent && spec.pattern.mix.has(Direction::Write);
+        let pass = if endless { pass.max(bytes) } else { pass };
+        let more = bytes.saturating_sub(spec.largest_of_all()) / pass.max(1);
+        Self {
+            loops: spec.loops.max(more + 1),
+            loop_bytes: pass,
+            bytes: bytes.saturating_mul(spec.loops),
+            ios,
         }
     }
 
@@ -365,7 +367,7 @@ fn budget(spec: &JobSpec, extents: &[Extent], on_files: bool) -> Budget {
         Some(Amount::Bytes(size)) => size.min(whole),
         _ => whole,
     };
-    Budget::new(spec, pass, bytes)
+    Budget::new(spec, pass, bytes, order(spec))
 }
 
 /// Bytes of a pass over an extent, which ends with the I/O that reaches them.

@@ -40,6 +40,16 @@ impl FileRotation {
         })
     }
 
+    /// What random choices come from.
+    pub(super) const fn choices(&self) -> &Stream {
+        &self.choices
+    }
+
+    /// Makes these choices from now on.
+    pub(super) fn repeat(&mut self, choices: &Stream) {
+        self.choices.clone_from(choices);
+    }
+
     /// Begins a pass.
     pub(super) fn restart(&mut self) {
         self.queue = (0..self.units.len() as u32).collect();

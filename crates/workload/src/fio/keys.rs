@@ -98,7 +98,8 @@ pub(super) const KEYS: &[(&[&str], Setter)] = &[
     (&["zone_reset_threshold"], store!(zoning.reset_threshold, ratio)),
     (&["zone_reset_frequency"], store!(zoning.reset_frequency, ratio)),
     (&["norandommap"], store!(random_map, |v| v.flag().map(|on| !on))),
-    (&["randrepeat", "allrandrepeat"], random_repeat),
+    (&["randrepeat"], store!(repeats, |v| v.flag())),
+    (&["allrandrepeat"], all_repeat),
     (&["randseed"], store!(randseed, |v| v.count(0, u64::MAX).map(Some))),
     (&["fsync"], store!(fsync, |v| v.count(0, u64::MAX))),
     (&["fdatasync"], store!(fdatasync, |v| v.count(0, u64::MAX))),
@@ -461,9 +462,10 @@ fn replay_skip(job: &mut JobSpec, value: &Value<'_>) -> Set {
     Ok(None)
 }
 
-fn random_repeat(_: &mut JobSpec, value: &Value<'_>) -> Set {
-    let remark = "ignored: every run is repeatable, with the run's seed";
-    Ok((!value.flag()?).then_some(Why::Always(remark)))
+fn all_repeat(_: &mut JobSpec, value: &Value<'_>) -> Set {
+    let remark = "ignored: all draws derive from the run's seed, and whether passes repeat is up to randrepeat";
+    value.flag()?;
+    Ok(Some(Why::Always(remark)))
 }
 
 fn sync(value: &Value<'_>) -> Result<SyncWrites, String> {

@@ -190,6 +190,8 @@ pub struct JobSpec {
     pub zoning: Zoning,
     /// Without `norandommap`: every block once before any comes again.
     pub random_map: bool,
+    /// `randrepeat`: each pass begins with the same draws, unless there is a `randseed`.
+    pub repeats: bool,
     /// `randseed`.
     pub randseed: Option<u64>,
     /// `fsync`: a flush after every so many writes; 0: none.
@@ -293,6 +295,7 @@ impl JobSpec {
             percentage_random: [100; 3],
             zoning: Zoning::NONE,
             random_map: true,
+            repeats: true,
             randseed: None,
             fsync: 0,
             fdatasync: 0,
@@ -378,6 +381,13 @@ impl JobSpec {
     pub fn least_of_all(&self) -> u64 {
         let least = Direction::ALL.map(|direction| self.sizes(direction).min());
         least.into_iter().min().unwrap_or(SECTOR_BYTES)
+    }
+
+    /// The largest block of all directions, those that it does not use included, in bytes.
+    #[must_use]
+    pub fn largest_of_all(&self) -> u64 {
+        let largest = Direction::ALL.map(|direction| self.sizes(direction).max());
+        largest.into_iter().max().unwrap_or(SECTOR_BYTES)
     }
 
     /// What of the clone's `count` files the one of this number is used for, all behind its offset if

@@ -29,7 +29,9 @@ fn near(value: f64, expected: f64, tolerance: f64) {
 /// Every multiple of the least size is equally likely, in each direction's own range.
 #[test]
 fn bsrange_is_even() {
-    let bios = bios("rw=randrw\nnorandommap\nbsrange=4k-16k,8k-32k\nnumber_ios=40000\nio_size=10g");
+    let bios = bios(
+        "rw=randrw\nnorandommap\nbsrange=4k-16k,8k-32k\nnumber_ios=40000\nio_size=10g\nrandrepeat=0",
+    );
     let (reads, writes): (Vec<Bio>, Vec<Bio>) =
         bios.into_iter().partition(|bio| bio.op == Op::Read);
     for sectors in 1..=4 {
@@ -41,8 +43,7 @@ fn bsrange_is_even() {
 /// Shares are those of `bssplit`; what is left out shares the rest; it wins over `bs`.
 #[test]
 fn bssplit_has_its_shares() {
-    let keys =
-        "norandommap\nbssplit=4k/50:64k/50,4k/10:16k/:32k/\nnumber_ios=40000\nio_size=10g\nbs=8k";
+    let keys = "norandommap\nbssplit=4k/50:64k/50,4k/10:16k/:32k/\nnumber_ios=40000\nio_size=10g\nbs=8k\nrandrepeat=0";
     let reads = bios(&format!("rw=randread\n{keys}"));
     near(share(&reads, 1), 50.0, 1.0);
     near(share(&reads, 16), 50.0, 1.0);

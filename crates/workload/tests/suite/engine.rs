@@ -19,7 +19,7 @@ fn sorted(mut values: Vec<u64>) -> Vec<u64> {
     values
 }
 
-/// With the random map, a pass touches every block exactly once, and passes differ.
+/// With the random map, a pass touches every block exactly once.
 #[test]
 fn a_random_pass_covers_every_block_once() {
     let mut device = device();
@@ -30,7 +30,6 @@ fn a_random_pass_covers_every_block_once() {
     for pass in &passes {
         assert_eq!(sorted(pass.to_vec()), (0..SECTORS).collect::<Vec<_>>());
     }
-    assert_ne!(passes[0], passes[1]);
 }
 
 /// Reads and writes of a mixed pass share the map, as in fio.

@@ -50,7 +50,8 @@ fn values_are_read_as_fio_reads_them() {
     assert_eq!(delay("0:3"), (Nanos::ZERO, Nanos::from_secs(3)));
     assert_eq!(job.distribution, Distribution::Zipf(1.1));
     assert_eq!((job.number_ios, job.loops), (None, 2));
-    assert_eq!(file.notices.len(), 1, "randrepeat=0 does nothing here");
+    assert!(!job.repeats);
+    assert_eq!(file.notices, []);
     assert_eq!(jobs("[j]\nkb_base=1000\nsize=1mb\n").jobs[0].size, Some(Amount::Bytes(1_000_000)));
     assert_eq!(jobs("[j]\nsize=8k\nkb_base=1000\nbs=4KiB").jobs[0].block_bytes, [4096; 3]);
 }

@@ -60,17 +60,50 @@ impl Job {
     /// The next I/O that was drawn, unless the rate delays it; `WHOLE` where the job's units are sectors.
     #[inline(always)]
     fn next_io_drawn<const WHOLE: bool>(&mut self, target: &impl IoTarget, now: Nanos) -> NextIo {
+        if self.pacer.is_some()
+            && let Some(due) = self.next_due(now)
+        {
+            return NextIo::Wake(due.min(self.deadline));
+        }
         let (next, units) = (self.draw.peek(), self.draw.units());
         let bytes = u64::from(units) * if WHOLE { SECTOR_BYTES } else { UNIT_BYTES };
         if let Some(pacer) = &mut self.pacer {
-            let due = self.began.saturating_add(pacer.due(next.direction));
-            if due > now {
-                return NextIo::Wake(due.min(self.deadline));
-            }
             pacer.issued(next.direction, bytes);
         }
         self.draw.take::<WHOLE>(target);
         self.take(next, units, bytes)
+    }
+
+    /// When the rate lets the next I/O start, if that is later than now.
+    #[inline(never)]
+    fn next_due(&mut self, now: Nanos) -> Option<Nanos> {
+        self.draw_by_rate(now).or_else(|| {
+            let due = self.due(self.draw.peek().direction);
+            (due > now).then_some(due)
+        })
+    }
+
+    /// When the rate lets an I/O of this direction start.
+    fn due(&self, direction: Direction) -> Nanos {
+        let due = self.pacer.as_ref().map_or(Nanos::ZERO, |pacer| pacer.due(direction));
+        self.began.saturating_add(due)
+    }
+
+    /// Draws the next I/O of a mix with rates, or says when it can be drawn. As in fio (io_u.c, `rate_ddir`): the other
+    /// direction is taken while the one that the mix asks for is ahead of its rate.
+    pub(super) fn draw_by_rate(&mut self, now: Nanos) -> Option<Nanos> {
+        if !self.draw.is_late() {
+            return None;
+        }
+        let asked = *self.asked.get_or_insert_with(|| self.draw.direction());
+        let other = if asked == Direction::Read { Direction::Write } else { Direction::Read };
+        let (due, other_due) = (self.due(asked), self.due(other));
+        if due.min(other_due) > now {
+            return Some(due.min(other_due));
+        }
+        self.asked = None;
+        self.draw.draw_next(if due <= now { asked } else { other });
+        None
     }
 
     /// Counts an I/O as issued.
@@ -162,6 +195,9 @@ impl Job {
         }
         if let Some(next_io) = self.wait_for_flow(&mut shared.flows) {
             return next_io;
+        }
+        if let Some(due) = self.draw_by_rate(now) {
+            return NextIo::Wake(due.min(self.deadline));
         }
         if self.is_overlapping() {
             return NextIo::Nothing;

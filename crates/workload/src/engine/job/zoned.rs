@@ -60,6 +60,10 @@ impl Job {
     }
 
     fn choose(&mut self, zones: &mut Zones, now: Nanos) -> Choice {
+        let has_hand = self.zoned.as_ref().is_some_and(|zoned| zoned.has_hand());
+        if !has_hand && let Some(due) = self.draw_by_rate(now) {
+            return Choice::Late(due);
+        }
         let Some(zoned) = &mut self.zoned else { return Choice::Wait };
         zoned.begin_pass(zones);
         if let Some(choice) = zones.reset_first(zoned, self.in_flight) {
@@ -97,7 +101,7 @@ impl Job {
         let largest = Direction::ALL.map(|direction| self.spec.sizes(direction).max());
         let again = self.spec.io_size.is_some() && !self.spec.time_based;
         if again && largest.into_iter().all(|block| block <= self.bytes_left) {
-            self.draw.begin_pass();
+            self.draw.begin_pass(self.issued);
             zoned.restart();
             return true;
         }
