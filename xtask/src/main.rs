@@ -1,5 +1,5 @@
 //! Repository chores: `cargo xtask tidy` checks what neither the compiler nor clippy can know, `licences` what we build from,
-//! `perf` counts instructions, `campaigns` runs crash campaigns, those of the gate and longer ones, `fuzz` runs fuzz targets, `rules` prints
+//! `perf` counts instructions, `campaigns` runs crash campaigns, those of the gate and longer ones, `differential` random jobs beside fio, `fuzz` runs fuzz targets, `rules` prints
 //! what campaigns need to find a safety rule missing, `mutants` what catches planted defects, `night` all that is too long
 //! for the gate, and `verdicts` prints reproductions of papers as tables.
 //!
@@ -7,6 +7,7 @@
 
 mod campaigns;
 mod cpu;
+mod differential;
 mod files;
 mod fuzz;
 mod licences;
@@ -29,6 +30,8 @@ const USAGE: &str = "usage: cargo xtask tidy
        cargo xtask campaigns explore [--cpu-seconds N] [--origin WORD]   the same with other seeds, N CPU seconds (600);
                                                     they derive from the word, or the commit
        cargo xtask campaigns long NAME [--jobs N] [--restart]   a long campaign, resumed where it was interrupted
+       cargo xtask differential [--jobs N] [--seed S]   N random jobs (100) in fio and here, compared; the seed derives from
+                                                    the commit
        cargo xtask night [--restart] [PART...]      what is too long for the gate, resumed where it was interrupted
        cargo xtask night --due                      parts of it that the gate runs: what they cover changed
        cargo xtask fuzz [TARGET] --explore [--cpu-seconds N] [--seed S] [--jobs N]   parsers and image readers under
@@ -58,6 +61,10 @@ fn main() -> ExitCode {
         },
         ["campaigns", rest @ ..] => match campaigns::Task::of(rest) {
             Some(task) => finish("campaigns", campaigns::run(&repository, &task)),
+            None => complain(USAGE),
+        },
+        ["differential", rest @ ..] => match differential::Options::of(rest) {
+            Some(options) => finish("differential", differential::run(&repository, &options)),
             None => complain(USAGE),
         },
         ["night", rest @ ..] => match night::Task::of(rest) {

@@ -114,8 +114,22 @@ impl Repository {
     /// # Errors
     /// It cannot be started.
     pub(crate) fn cargo(&self, args: &[&str]) -> Result<bool, String> {
+        self.cargo_with(args, &[])
+    }
+
+    /// The same, with variables of its environment.
+    ///
+    /// # Errors
+    /// It cannot be started.
+    pub(crate) fn cargo_with(
+        &self,
+        args: &[&str],
+        variables: &[(&str, &str)],
+    ) -> Result<bool, String> {
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-        let status = Command::new(cargo).args(args).current_dir(&self.root).status();
+        let mut command = Command::new(cargo);
+        command.args(args).envs(variables.iter().copied()).current_dir(&self.root);
+        let status = command.status();
         Ok(status.map_err(|error| format!("cargo: {error}"))?.success())
     }
 }

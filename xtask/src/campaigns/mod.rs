@@ -11,7 +11,7 @@ mod long;
 mod seeds;
 
 pub(crate) use list::{Campaign, campaigns};
-pub(crate) use seeds::Seeds;
+pub(crate) use seeds::{Seeds, fresh};
 
 use crate::repository::Repository;
 use crash::{Crash, Ran};

@@ -70,7 +70,7 @@ pub(super) fn with_seeds(campaign: &str, first: u64, seeds: u64) -> String {
 
 /// The first of the seeds that a campaign derives from an origin, such as a commit: FNV-1a over both, mixed once more, as
 /// it hardly changes with the last byte.
-pub(super) fn fresh(origin: &str, campaign: &str) -> u64 {
+pub(crate) fn fresh(origin: &str, campaign: &str) -> u64 {
     let step = |hash: u64, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
     let hash =
         origin.bytes().chain([b'\n']).chain(campaign.bytes()).fold(0xcbf2_9ce4_8422_2325, step);

@@ -19,6 +19,8 @@ pub(super) enum Order {
     Sequential,
     /// Every block once a pass.
     RandomMap,
+    /// Every block once a pass, in the same order each time, whatever is accessed with it.
+    ShiftRegister,
     /// Independent draws.
     Independent(Distribution),
 }
@@ -31,6 +33,9 @@ impl Order {
     }
 }
 
+/// What is drawn where a pass is through: nothing.
+pub(super) const THROUGH: (u64, u32) = (0, 0);
+
 /// What the addresses of a direction depend on.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Places {
@@ -41,14 +46,16 @@ pub(super) struct Places {
     pub(super) sizes: Sizes,
     /// What random addresses are multiples of.
     pub(super) align: u64,
+    /// A block of the random map.
+    pub(super) block: u64,
     pub(super) zones: Vec<AccessZone>,
 }
 
 impl Places {
-    /// Places for an I/O of the least size, as fio counts them (io_u.c, last_block). Directions
+    /// Places for a block, as fio counts them (io_u.c, last_block). Directions
     /// that a job does not use may have none that fits.
-    fn count(&self) -> u64 {
-        let beyond = u64::from(self.sizes.least()).saturating_sub(self.align);
+    pub(super) fn count(&self) -> u64 {
+        let beyond = self.block.saturating_sub(self.align);
         (self.units.saturating_sub(beyond) / self.align).max(1)
     }
 }
@@ -63,6 +70,8 @@ enum Source {
     Permuted {
         next: u64,
         order: Permutation,
+        /// Passes have this order.
+        keeps: bool,
     },
     /// The same for I/Os that differ in size.
     Covering {
@@ -136,13 +145,21 @@ pub(super) struct Addresses {
     units: u64,
     least: u64,
     sizes: Sizes,
+    /// It begins anew where it is through, rather than with another pass.
+    wraps: bool,
 }
 
 impl Addresses {
-    pub(super) fn new(order: Order, at: &Places, random: &mut Stream) -> Result<Self, String> {
+    pub(super) fn new(
+        order: Order,
+        at: &Places,
+        random: &mut Stream,
+        wraps: bool,
+    ) -> Result<Self, String> {
         let places = at.count();
         let permutation = Permutation::new(places, random);
         Ok(Self {
+            wraps,
             source: source(order, at, places, permutation)?,
             places,
             align: at.align,
@@ -160,23 +177,31 @@ impl Addresses {
         }
     }
 
-    /// The next I/O: first unit, from the range's start, and units.
+    /// The next I/O: first unit, from the range's start, and units; none where the pass is through.
     #[inline(always)]
     pub(super) fn draw(&mut self, random: &mut Stream) -> (u64, u32) {
         let place = match &mut self.source {
             Source::Sequential { next } => {
+                if *next + self.least > self.units {
+                    if !self.wraps {
+                        return THROUGH;
+                    }
+                    *next = 0;
+                }
                 let first = *next;
                 let units = self.sizes.draw(self.units - first, random);
                 *next = first + u64::from(units);
-                if *next + self.least > self.units {
-                    *next = 0;
-                }
                 return (first, units);
             }
-            Source::Permuted { next, order } => {
+            Source::Permuted { next, order, keeps } => {
                 if *next == self.places {
+                    if !self.wraps {
+                        return THROUGH;
+                    }
                     *next = 0;
-                    *order = Permutation::new(self.places, random);
+                    if !*keeps {
+                        *order = Permutation::new(self.places, random);
+                    }
                 }
                 *next += 1;
                 order.at(*next - 1)
@@ -204,33 +229,46 @@ impl Addresses {
         }
     }
 
-    /// The next I/O behind `first`, or from the beginning where no more fits.
-    pub(super) fn follow(&self, first: u64, random: &mut Stream) -> (u64, u32) {
-        self.at_unit(if first > self.last_unit() { 0 } else { first }, random)
+    /// An I/O at this unit, if one fits there: I/Os of one size need only begin within the `size` of the range, where
+    /// there is as much `behind` it.
+    pub(super) fn at_unit(
+        &self,
+        first: u64,
+        (size, behind): (u64, u64),
+        random: &mut Stream,
+    ) -> Option<(u64, u32)> {
+        let fits = match self.sizes {
+            Sizes::Fixed(units) => first < size && first + u64::from(units) <= size + behind,
+            _ => first + self.least <= size,
+        };
+        fits.then(|| (first, self.sizes.draw(size.saturating_sub(first), random)))
     }
 
-    /// An I/O at this unit, which must not be behind the last one.
-    pub(super) fn at_unit(&self, first: u64, random: &mut Stream) -> (u64, u32) {
-        (first, self.sizes.draw(self.units - first, random))
+    /// Whether an I/O at this unit may begin: those that differ in size must fit into so many units.
+    pub(super) const fn fits(&self, first: u64, size: u64) -> bool {
+        matches!(self.sizes, Sizes::Fixed(_)) || first + self.least <= size
     }
 
-    /// Units of the range.
-    pub(super) const fn units(&self) -> u64 {
-        self.units
+    /// An I/O at a random unit, on which no map says anything.
+    pub(super) fn anywhere(&self, random: &mut Stream) -> (u64, u32) {
+        self.at(random.below(self.places), random)
     }
 
-    /// The last unit at which an I/O fits.
-    pub(super) const fn last_unit(&self) -> u64 {
-        self.units.saturating_sub(self.least)
+    /// Whether it begins anew where it is through.
+    pub(super) const fn wraps(&self) -> bool {
+        self.wraps
     }
 
     /// An I/O on blocks that the pass has not touched.
     fn draw_uncovered(&mut self, random: &mut Stream) -> (u64, u32) {
         let Source::Covering { next, order, covered } = &mut self.source else {
-            return (0, self.least as u32);
+            return THROUGH;
         };
         let place = loop {
             if *next == self.places {
+                if !self.wraps {
+                    return THROUGH;
+                }
                 *next = 0;
                 *order = Permutation::new(self.places, random);
                 covered.clear();
@@ -251,9 +289,11 @@ impl Addresses {
     pub(super) fn restart(&mut self, random: &mut Stream) {
         match &mut self.source {
             Source::Sequential { next } => *next = 0,
-            Source::Permuted { next, order } => {
+            Source::Permuted { next, order, keeps } => {
                 *next = 0;
-                *order = Permutation::new(self.places, random);
+                if !*keeps {
+                    *order = Permutation::new(self.places, random);
+                }
             }
             Source::Covering { next, order, covered } => {
                 *next = 0;
@@ -277,7 +317,10 @@ fn source(
             let covered = Covered::new(places);
             return Ok(Source::Covering { next: 0, order: permutation, covered });
         }
-        Order::RandomMap => return Ok(Source::Permuted { next: 0, order: permutation }),
+        Order::RandomMap | Order::ShiftRegister => {
+            let keeps = order == Order::ShiftRegister;
+            return Ok(Source::Permuted { next: 0, order: permutation, keeps });
+        }
         Order::Independent(distribution) => distribution,
     };
     let bad = |error: BadParameter| error.to_string();

@@ -11,9 +11,10 @@
 //! `percentage_random` an I/O follows on the one before of its direction, and leaves the map alone; with
 //! `zonemode=strided` all happens in one zone until enough is transferred.
 
-use super::addresses::{Addresses, Order, Places};
+use super::addresses::{Addresses, Order, Places, THROUGH};
 use super::error::EngineError;
 use super::kind::Next;
+use super::mixed_map::MixedMap;
 use super::mixer::Mixer;
 use super::plan::{self, Plan, Range, Strides};
 use super::turns::FileRotation;
@@ -34,6 +35,10 @@ struct ModifierSet {
     sequence: Sequence,
     /// Units that a sequence skips after each I/O.
     skip: i64,
+    /// Units in front of the range, of it, and behind it.
+    base: u64,
+    size: u64,
+    behind: u64,
     /// I/Os up to the next random offset, which the first one has.
     ios_left: u64,
     /// The last I/O of each direction, and what comes after it.
@@ -57,6 +62,9 @@ impl ModifierSet {
             choices: Stream::new(seed, &format!("{name}/follow")),
             sequence,
             skip: sequence.skip_bytes / spec.unit_bytes() as i64,
+            base: range.base,
+            size: range.size,
+            behind: range.behind,
             ios_left: 1,
             starts: [0; 3],
             ends: [0; 3],
@@ -78,7 +86,7 @@ impl ModifierSet {
             return false;
         };
         let next = self.zone + strides.distance;
-        let zone = if next + strides.zone > self.units { 0 } else { next };
+        let zone = if next >= self.units { 0 } else { next };
         (self.ends, self.zone, self.moved) = ([0; 3], zone, 0);
         true
     }
@@ -99,39 +107,79 @@ impl ModifierSet {
         percent < 100 && self.choices.below(100) >= percent
     }
 
-    /// Where a sequence with holes goes on, or begins again, as in fio (io_u.c, get_next_seq_offset): the first
-    /// I/O is that at the range's start, in both directions.
-    fn skipped_to(&self, direction: usize, addresses: &Addresses) -> u64 {
-        let (end, last) = (self.ends[direction], addresses.last_unit());
-        let next = end.checked_add_signed(self.skip);
-        match next {
-            _ if end == 0 => 0,
-            Some(next) if next <= last => next,
-            _ if self.skip > 0 => 0,
-            _ => addresses.units().saturating_add_signed(self.skip).min(last),
+    /// Where a sequence with holes goes on, as in fio (io_u.c, get_next_seq_offset): the first I/O is that at the range's
+    /// start, in both directions, and behind the device's end it begins again.
+    fn skipped_to(&self, direction: usize) -> Option<u64> {
+        let end = self.ends[direction];
+        if end == 0 {
+            return Some(0);
+        }
+        let device = self.base + self.size + self.behind;
+        match end.checked_add_signed(self.skip) {
+            Some(next) if next < device => Some(next),
+            // fio counts the beginning of the range twice.
+            _ if self.skip > 0 => Some(self.base),
+            _ => self.size.checked_add_signed(self.skip),
         }
     }
 
-    /// The next I/O of a direction, within the range.
+    /// The next I/O of a direction, within the range; none where the pass is through.
     fn draw(
         &mut self,
-        direction: usize,
+        direction: Direction,
         addresses: &mut Addresses,
+        map: Option<&mut MixedMap>,
         random: &mut Stream,
     ) -> (u64, u32) {
-        let (first, units) = if self.skip != 0 {
-            addresses.at_unit(self.skipped_to(direction, addresses), random)
+        let (of, room) = (direction as usize, (self.size, self.behind));
+        let drawn = if self.skip != 0 {
+            let next = self.skipped_to(of);
+            next.and_then(|next| addresses.at_unit(next, room, random))
         } else if self.is_between_offsets() && self.sequence.identical {
-            addresses.at_unit(self.starts[direction], random)
-        } else if self.ios_left < self.sequence.ios || self.follows(direction) {
-            addresses.follow(self.ends[direction], random)
+            addresses.at_unit(self.starts[of], room, random)
+        } else if self.ios_left < self.sequence.ios || self.follows(of) {
+            self.follow(self.ends[of], addresses, random)
         } else {
-            addresses.draw(random)
+            let drawn = match map {
+                None => addresses.draw(random),
+                Some(map) => map.draw(direction, random),
+            };
+            Some(drawn).filter(|drawn| *drawn != THROUGH)
         };
-        self.starts[direction] = first;
-        self.ends[direction] = first + u64::from(units);
+        let drawn = drawn.filter(|(first, units)| self.is_within(*first, *units, addresses));
+        let Some((first, units)) = drawn else { return THROUGH };
+        self.starts[of] = first;
+        self.ends[of] = first + u64::from(units);
         self.moved += u64::from(units);
         (self.zone + first, units)
+    }
+
+    /// The I/O behind `end`. As in fio, it is anywhere behind the end of the device, and the pass is through where the
+    /// device goes on, unless time alone ends it. In zones with gaps it begins the zone again.
+    fn follow(&self, end: u64, addresses: &Addresses, random: &mut Stream) -> Option<(u64, u32)> {
+        if let Some(strides) = &self.strides {
+            let room = (strides.zone, 0);
+            let next = addresses.at_unit(end, room, random);
+            return next.or_else(|| addresses.at_unit(0, room, random));
+        }
+        let room = (self.size, self.behind);
+        let end = if addresses.wraps() && end >= self.size { 0 } else { end };
+        if end >= self.size + self.behind {
+            return Some(addresses.anywhere(random));
+        }
+        let next = addresses.at_unit(end, room, random);
+        let again = addresses.wraps() && next.is_none();
+        if again { addresses.at_unit(0, room, random) } else { next }
+    }
+
+    /// Whether an I/O in a zone is one that fio issues: it begins within `size`, and what differs in size ends within it,
+    /// although zones go on behind.
+    fn is_within(&self, first: u64, units: u32, addresses: &Addresses) -> bool {
+        let at = self.zone + first;
+        self.strides.is_none()
+            || (first < self.size
+                && at + u64::from(units) <= self.units
+                && addresses.fits(at, self.size))
     }
 }
 
@@ -162,14 +210,18 @@ pub(super) struct Draw {
     addresses: Vec<Addresses>,
     /// Which of a file's `addresses` a direction uses.
     of: [usize; 3],
+    /// Of each file, if directions share one beside their addresses.
+    maps: Vec<MixedMap>,
     offsets: Stream,
     /// That of the first pass, if the others repeat it.
     beginning: Option<Box<Beginning>>,
     /// Of each file, if it has any.
     detours: Vec<ModifierSet>,
     turns: Option<Box<FileRotation>>,
-    /// One file without detours.
+    /// One file without detours or maps.
     plain: bool,
+    /// It begins anew where it is through, rather than with another pass.
+    wraps: bool,
     /// A ring; `at` is the next to be taken.
     ahead: [Next; AHEAD],
     /// Lengths of these.
@@ -190,9 +242,12 @@ impl Draw {
         let mut offsets = Stream::new(seed, &format!("{name}/offset"));
         let (kinds, of) = kinds(order, &ranges[0].places);
         let places = ranges.iter().flat_map(|range| kinds.iter().map(|kind| &range.places[*kind]));
-        let addresses: Result<_, String> =
-            places.map(|places| Addresses::new(order, places, &mut offsets)).collect();
+        let wraps = spec.time_based || spec.zoning.is_strided() || spec.zoning.is_zbd();
+        let new = |places| Addresses::new(order, places, &mut offsets, wraps);
+        let addresses: Result<_, String> = places.map(new).collect();
         let addresses = addresses.map_err(|problem| plan::refuse(spec, problem))?;
+        let maps = ranges.iter().filter(|range| needs_map(spec, order, range));
+        let maps = maps.map(|range| MixedMap::new(range, wraps)).collect::<Vec<_>>();
         let detours = |range| ModifierSet::new(spec, range, seed, name);
         let detours: Vec<_> = ranges.iter().filter_map(detours).collect();
         let turns = FileRotation::new(spec, plan, seed, name).map(Box::new);
@@ -220,7 +275,9 @@ impl Draw {
             of,
             offsets,
             beginning,
-            plain: detours.is_empty() && turns.is_none(),
+            plain: detours.is_empty() && turns.is_none() && maps.is_empty(),
+            maps,
+            wraps,
             detours,
             turns,
             ahead: [nothing; AHEAD],
@@ -261,6 +318,7 @@ impl Draw {
             turns.for_each(|(turns, files)| turns.repeat(files));
         }
         self.addresses.iter_mut().for_each(|addresses| addresses.restart(&mut self.offsets));
+        self.maps.iter_mut().for_each(MixedMap::restart);
         self.detours.iter_mut().for_each(ModifierSet::restart);
         self.turns.iter_mut().for_each(|turns| turns.restart());
     }
@@ -357,29 +415,57 @@ impl Draw {
         (Next { first: self.base + first, direction }, units)
     }
 
-    /// The next I/O of several files, or with detours; within the file at `base`.
+    /// The next I/O of several files, or with detours or maps; within the file at `base`.
     #[cold]
     #[inline(never)]
     fn draw_rare(&mut self, direction: Direction) -> (u64, u32) {
-        let file = self.turns.as_mut().map_or(0, |turns| turns.file());
+        if self.turns.is_none() {
+            return self.draw_in_file(0, direction);
+        }
+        loop {
+            let Some(file) = self.turns.as_mut().and_then(|turns| turns.file()) else {
+                if !self.wraps {
+                    return THROUGH;
+                }
+                self.begin_files();
+                continue;
+            };
+            let drawn = self.draw_in_file(file, direction);
+            self.turns.iter_mut().for_each(|turns| turns.issued(drawn.1));
+            if drawn != THROUGH {
+                return drawn;
+            }
+        }
+    }
+
+    fn draw_in_file(&mut self, file: usize, direction: Direction) -> (u64, u32) {
         self.base = self.bases[file];
         let kinds = self.addresses.len() / self.bases.len();
         let of_file = &mut self.addresses[file * kinds..][..kinds];
-        let direction = direction as usize;
-        let drawn = match self.detours.get_mut(file) {
-            None => of_file[self.of[direction]].draw(&mut self.offsets),
-            Some(detours) => {
+        let addresses = self.of[direction as usize];
+        let map = self.maps.get_mut(file);
+        match (self.detours.get_mut(file), map) {
+            (None, None) => of_file[addresses].draw(&mut self.offsets),
+            (None, Some(map)) => map.draw(direction, &mut self.offsets),
+            (Some(detours), mut map) => {
                 if detours.next_zone() {
                     of_file.iter_mut().for_each(|addresses| addresses.restart(&mut self.offsets));
+                    map.iter_mut().for_each(|map| map.restart());
                 }
-                detours.draw(direction, &mut of_file[self.of[direction]], &mut self.offsets)
+                detours.draw(direction, &mut of_file[addresses], map, &mut self.offsets)
             }
-        };
-        if self.turns.as_mut().is_some_and(|turns| turns.issued(drawn.1)) {
-            self.begin_files();
         }
-        drawn
     }
+}
+
+/// Whether the random map of a range is not one of each direction's own blocks.
+fn needs_map(spec: &JobSpec, order: Order, range: &Range) -> bool {
+    let used = Direction::ALL.into_iter().filter(|direction| spec.pattern.mix.has(*direction));
+    let mut places = used.map(|direction| &range.places[direction as usize]);
+    let first = places.next();
+    let same = places.all(|places| Some(places) == first);
+    let own = first.is_some_and(|places| places.count() == range.blocks);
+    order == Order::RandomMap && !spec.zoning.is_zbd() && !(same && own)
 }
 
 /// Whether the passes of a job begin with the same draws, as in fio: its next loop does, and a `time_based` job only

@@ -4,6 +4,7 @@
 //! reads again what it wrote, and then loops or ends. `open` sums up whether I/O may be issued
 //! without a second look.
 
+mod loops;
 mod next_io;
 mod report;
 mod zoned;
@@ -26,6 +27,7 @@ use super::shared::Shared;
 use super::zbd::{ZoneCounts, ZonedJob};
 use crate::fio::{Counted, Direction, JobSpec, Mix};
 use crate::target::IoTarget;
+use loops::signed;
 use nandscape_block::{Lba, SECTOR_BYTES};
 use nandscape_rt::Nanos;
 use report::Tally;
@@ -84,9 +86,13 @@ pub(super) struct Job {
     thinker: Option<ThinkTimeState>,
     state: State,
     open: bool,
-    /// Of this loop, and of all that follow.
-    bytes_left: u64,
-    bytes_to_come: u64,
+    /// Of this loop, below zero by what its last I/O transfers beyond.
+    bytes_left: i64,
+    /// What this loop had at its beginning, and all loops from this one on.
+    loop_bytes: i64,
+    all_bytes: i64,
+    /// I/Os before this loop.
+    issued_before: u64,
     /// Of all loops.
     ios_left: u64,
     loops_left: u64,
@@ -101,7 +107,11 @@ pub(super) struct Job {
     /// Number of the write behind which a flush is due.
     flush_at: u64,
     flush_due: bool,
+    /// Each I/O is followed by one, until the next write is.
+    flushes_again: bool,
     flushing: bool,
+    /// I/Os in front of the last flush.
+    issued_at_flush: u64,
     pause: Option<Pause>,
     end_flushed: bool,
     reread: bool,
@@ -157,7 +167,9 @@ impl Job {
             state: State::Waiting,
             open: false,
             bytes_left: 0,
-            bytes_to_come: plan.budget.bytes,
+            loop_bytes: 0,
+            all_bytes: signed(plan.budget.bytes),
+            issued_before: 0,
             ios_left: plan.budget.ios,
             loops_left: plan.budget.loops,
             began: Nanos::ZERO,
@@ -168,7 +180,9 @@ impl Job {
             writing: if trims { Direction::Trim } else { Direction::Write },
             flush_at: u64::MAX,
             flush_due: false,
+            flushes_again: false,
             flushing: false,
+            issued_at_flush: 0,
             pause: None,
             end_flushed: false,
             reread: false,
@@ -203,21 +217,6 @@ impl Job {
             self.deadline = now.saturating_add(self.spec.ramp_time).saturating_add(runtime);
         }
         self.begin_loop(target);
-    }
-
-    fn begin_loop(&mut self, target: &impl IoTarget) {
-        self.bytes_left = self.plan.budget.loop_bytes.min(self.bytes_to_come);
-        self.bytes_to_come -= self.bytes_left;
-        self.end_flushed = false;
-        self.reread = false;
-        match &mut self.zoned {
-            Some(zoned) => {
-                self.draw.begin_pass(self.issued);
-                zoned.restart();
-            }
-            None => self.draw.restart(target, self.plan.unit_bytes, self.issued),
-        }
-        self.enter(State::Issuing);
     }
 
     fn enter(&mut self, state: State) {
@@ -271,42 +270,9 @@ impl Job {
         self.state == State::Ended || (self.spec.time_based && !self.spec.replays())
     }
 
-    /// The next flush comes behind a write whose number is a multiple of `fsync` or `fdatasync`.
-    fn schedule_flush(&mut self) {
-        let writes = self.issued[self.writing as usize];
-        let every = [self.spec.fsync, self.spec.fdatasync].into_iter().filter(|n| *n > 0);
-        let multiples = every.map(|n| (writes / n + 1).saturating_mul(n));
-        self.flush_at = multiples.min().unwrap_or(u64::MAX);
-    }
-
-    /// The loop is over: whether another one follows at once.
-    #[cold]
-    fn next_loop(&mut self, target: &impl IoTarget) -> bool {
-        let pauses = plan::rereads(&self.spec) || self.flushes_at_the_end();
-        if self.spec.time_based {
-            self.begin_loop(target);
-        } else if self.loops_left > 1 && self.affords_a_loop() && !pauses {
-            self.loops_left -= 1;
-            self.begin_loop(target);
-        } else {
-            self.enter(State::Draining);
-        }
-        self.state == State::Issuing
-    }
-
-    /// Whether something is left for another loop.
-    const fn affords_a_loop(&self) -> bool {
-        self.bytes_to_come > 0 && self.ios_left > 0
-    }
-
-    /// `end_fsync` is for jobs that write, as in fio.
-    fn flushes_at_the_end(&self) -> bool {
-        self.spec.end_fsync && self.spec.pattern.mix.has(Direction::Write)
-    }
-
     /// No more I/O but what `end_fsync` and `verify` ask for.
     fn stop(&mut self) {
-        self.loops_left = 1;
+        self.loops_left = 0;
         self.enter(State::Draining);
     }
 
@@ -525,7 +491,8 @@ impl Job {
     fn drained(&mut self, target: &impl IoTarget, now: Nanos) -> Idle {
         if !self.has_failed() {
             if self.flushes_at_the_end() && !std::mem::replace(&mut self.end_flushed, true) {
-                self.flush_due = true;
+                // As in fio, not behind another one.
+                self.flush_due = self.issued_at_flush < self.issued_in_all();
             }
             if self.flush_due {
                 return Idle::Issue;
@@ -534,8 +501,8 @@ impl Job {
                 self.enter(State::Rereading(0, 0));
                 return Idle::Issue;
             }
-            self.loops_left -= 1;
-            if self.loops_left > 0 && self.affords_a_loop() {
+            if self.has_another_loop() {
+                self.loops_left = self.loops_left.saturating_sub(1).max(1);
                 self.begin_loop(target);
                 return Idle::Issue;
             }

@@ -41,6 +41,7 @@ mod kind;
 mod latency;
 mod latency_totals;
 mod min_rate;
+mod mixed_map;
 mod mixer;
 mod pace;
 mod permutation;

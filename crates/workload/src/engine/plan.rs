@@ -15,10 +15,16 @@ use std::ops;
 pub(super) struct Range {
     /// First unit.
     pub(super) base: u64,
-    /// Units.
+    /// Units that are asked for; the last I/O of a sequence may end behind them.
+    pub(super) size: u64,
+    /// Units that are accessed; of zones with gaps, all up to the device's end.
     pub(super) units: u64,
     /// Places and sizes, by direction.
     pub(super) places: [Places; 3],
+    /// Blocks of the random map.
+    pub(super) blocks: u64,
+    /// What is behind it to the end of the device or file.
+    pub(super) behind: u64,
     pub(super) strides: Option<Strides>,
 }
 
@@ -32,48 +38,59 @@ pub(super) struct Strides {
     pub(super) transfer: u64,
 }
 
-/// When a job has done enough, as fio counts (backend.c, `io_bytes_exceeded` and `keep_running`).
+/// When a job has done enough, as fio counts (backend.c, `do_io`, `io_bytes_exceeded` and `keep_running`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Budget {
     pub(super) loops: u64,
-    /// What a loop transfers.
+    /// What a loop transfers at most; its range may be through before.
     pub(super) loop_bytes: u64,
     /// What all loops transfer at most.
     pub(super) bytes: u64,
     /// I/Os of all loops at most.
     pub(super) ios: u64,
+    /// More loops follow while so much is not transferred.
+    pub(super) goal_bytes: u64,
 }
 
 impl Budget {
-    /// That of a job whose pass over its range of so many bytes transfers `pass` of them. Time alone
-    /// ends one that is `time_based`. Several loops spend `io_size` and `number_ios` together: a
-    /// pass goes on where the range is not through, and another one begins where a largest block is left.
-    fn new(spec: &JobSpec, pass: u64, range: u64, order: Order) -> Self {
-        let endless = Self { loops: spec.loops, loop_bytes: pass, bytes: u64::MAX, ios: u64::MAX };
+    /// No end but that of the range.
+    const ENDLESS: Self =
+        Self { loops: 1, loop_bytes: u64::MAX, bytes: u64::MAX, ios: u64::MAX, goal_bytes: 0 };
+
+    /// That of a job that asks for `size` bytes a pass, of which a pass over its range transfers `pass`. Time alone
+    /// ends one that is `time_based`. Several loops spend `io_size` and `number_ios` together: a loop goes on where
+    /// the range is not through, and another one begins where a largest block is left of `io_size`.
+    fn new(spec: &JobSpec, size: u64, pass: u64, range: u64) -> Self {
         if spec.time_based {
             // Sequences of two directions begin again each on its own, when it is through.
             let two = spec.pattern.mix == Mix::ReadWrite && !spec.pattern.random;
-            return if two { Self { loop_bytes: u64::MAX, ..endless } } else { endless };
+            return Self { loop_bytes: if two { u64::MAX } else { pass }, ..Self::ENDLESS };
         }
-        let ios = spec.number_ios.map_or(u64::MAX, |ios| ios.saturating_mul(spec.loops));
-        let asked = spec.io_size.map(|amount| amount.of(range)).filter(|bytes| *bytes > 0);
-        let Some(bytes) = asked else { return Self { ios, ..endless } };
+        let goal_bytes = spec.io_size.map_or(0, |amount| amount.of(range));
         // Independent writes have no range to be through with.
-        let independent = matches!(order, Order::Independent(_));
-        let endless = independent && spec.pattern.mix.has(Direction::Write);
-        let pass = if endless { pass.max(bytes) } else { pass };
-        let more = bytes.saturating_sub(spec.largest_of_all()) / pass.max(1);
+        let independent = matches!(order(spec), Order::Independent(_));
+        let of_goal =
+            if independent && spec.pattern.mix.has(Direction::Write) { goal_bytes } else { 0 };
         Self {
-            loops: spec.loops.max(more + 1),
-            loop_bytes: pass,
-            bytes: bytes.saturating_mul(spec.loops),
-            ios,
+            loops: spec.loops,
+            loop_bytes: match spec.completes_at_once() {
+                _ if spec.zoning.is_zbd() && goal_bytes > 0 && spec.loops == 1 => goal_bytes,
+                _ if spec.zoning.is_zbd() => pass,
+                true => u64::MAX,
+                false => size.max(of_goal),
+            },
+            bytes: match goal_bytes {
+                0 => size.saturating_mul(spec.loops),
+                goal => goal.saturating_mul(spec.loops),
+            },
+            ios: spec.number_ios.map_or(u64::MAX, |ios| ios.saturating_mul(spec.loops)),
+            goal_bytes,
         }
     }
 
     /// Bytes of all loops, if I/Os do not run out.
     pub(super) fn total_bytes(&self) -> u64 {
-        self.loop_bytes.saturating_mul(self.loops).min(self.bytes)
+        self.loop_bytes.saturating_mul(self.loops.max(1)).max(self.goal_bytes).min(self.bytes)
     }
 }
 
@@ -144,10 +161,9 @@ impl Plan {
             budget: match &playback {
                 // A log is replayed once, as fio does.
                 Some(playback) => Budget {
-                    loops: 1,
                     loop_bytes: playback.bytes(),
-                    bytes: u64::MAX,
                     ios: spec.number_ios.unwrap_or(u64::MAX),
+                    ..Budget::ENDLESS
                 },
                 None => budget(spec, &extents, !files.is_empty()),
             },
@@ -183,6 +199,7 @@ fn places(spec: &JobSpec, direction: Direction, units: u64) -> Places {
         units,
         sizes: Sizes::new(&spec.sizes(direction), unit_bytes),
         align: (spec.align(direction) / unit_bytes).max(1),
+        block: (spec.map_block(direction) / unit_bytes).max(1),
         zones: spec.zones[direction as usize].clone(),
     }
 }
@@ -303,7 +320,16 @@ fn span(
 /// What a job draws from in its zones, which say what becomes of it.
 fn in_zones(spec: &JobSpec, span: &Span) -> Range {
     let places = Direction::ALL.map(|direction| places(spec, direction, span.sectors()));
-    Range { base: span.base(), units: span.sectors(), places, strides: None }
+    let blocks = places.iter().map(Places::count).max().unwrap_or(0);
+    Range {
+        base: span.base(),
+        size: span.sectors(),
+        units: span.sectors(),
+        places,
+        blocks,
+        behind: 0,
+        strides: None,
+    }
 }
 
 /// The part of each of its files, or of the device, that a clone uses.
@@ -341,8 +367,11 @@ fn range(spec: &JobSpec, extent: &Extent) -> Result<Range, String> {
     let reach = reach.unwrap_or(within / unit_bytes);
     Ok(Range {
         base: extent.base_bytes / unit_bytes,
+        size: extent.bytes / unit_bytes,
         units: if strides.is_some() { extent.room / unit_bytes } else { reach },
         places,
+        blocks: within / spec.least_of_all(),
+        behind: (extent.room - extent.bytes) / unit_bytes,
         strides: strides.map(|strides| Strides { zone: reach, ..strides }),
     })
 }
@@ -360,14 +389,13 @@ fn with_last_block(spec: &JobSpec, direction: Direction, bytes: u64, room: u64) 
 
 /// What is transferred in all.
 fn budget(spec: &JobSpec, extents: &[Extent], on_files: bool) -> Budget {
-    let whole: u64 = extents.iter().map(|extent| pass(spec, extent)).sum();
+    let pass: u64 = extents.iter().map(|extent| pass(spec, extent)).sum();
     let bytes = extents.iter().map(|extent| extent.bytes).sum();
-    let size = spec.size.filter(|_| on_files && spec.files.bytes.is_some());
-    let pass = match size {
-        Some(Amount::Bytes(size)) => size.min(whole),
-        _ => whole,
+    let size = match spec.size.filter(|_| on_files && spec.files.bytes.is_some()) {
+        Some(Amount::Bytes(size)) => size.min(bytes),
+        _ => bytes,
     };
-    Budget::new(spec, pass, bytes, order(spec))
+    Budget::new(spec, size, pass.min(size), bytes)
 }
 
 /// Bytes of a pass over an extent, which ends with the I/O that reaches them.
@@ -375,23 +403,9 @@ fn pass(spec: &JobSpec, extent: &Extent) -> u64 {
     let ends_behind = |d| with_last_block(spec, d, extent.bytes, extent.room) > extent.bytes;
     match order(spec) {
         Order::Independent(_) => extent.bytes,
-        Order::Sequential if spec.sequence.skip_bytes > 0 && extent.bytes < extent.room => {
-            with_holes(spec, extent.bytes)
-        }
         Order::Sequential if used(spec).any(ends_behind) => extent.bytes,
         _ => extent.bytes - extent.bytes % spec.least_block(),
     }
-}
-
-/// Bytes of a pass with holes over so many bytes, which ends behind them: fio begins again only at the end of
-/// the device.
-fn with_holes(spec: &JobSpec, bytes: u64) -> u64 {
-    let passes = used(spec).map(|direction| {
-        let block = spec.sizes(direction).min();
-        let ios = bytes.div_ceil(block.saturating_add_signed(spec.sequence.skip_bytes));
-        ios.saturating_mul(block)
-    });
-    passes.max().unwrap_or(bytes).min(bytes)
 }
 
 /// The part of a space from the clone's offset on, of this size.
@@ -438,9 +452,10 @@ fn start(spec: &JobSpec, device: u64, clone: u32) -> Option<u64> {
 }
 
 fn order(spec: &JobSpec) -> Order {
-    let aligned = used(spec).all(|d| spec.align(d) == spec.sizes(d).min());
+    let aligned = used(spec).all(|d| spec.align(d) == spec.map_block(d));
     match (spec.pattern.random, spec.distribution) {
         (false, _) => Order::Sequential,
+        (true, Distribution::Uniform) if spec.shift_register => Order::ShiftRegister,
         (true, Distribution::Uniform) if spec.random_map && aligned => Order::RandomMap,
         (true, distribution) => Order::Independent(distribution),
     }

@@ -2,7 +2,7 @@
 //!
 //! As in fio (io_u.c, get_next_buflen), a size that does not fit into what is left of the range is
 //! drawn again; a range draws `least + largest * u`, cut to a multiple of the least and to the
-//! largest, so that every multiple is equally likely.
+//! largest, so that every multiple is equally likely; sizes of shares, too, are cut to multiples of the least.
 
 use crate::fio::BlockSizes;
 use nandscape_rt::Stream;
@@ -30,9 +30,10 @@ impl Sizes {
             }
             BlockSizes::Split(shares) => {
                 let mut below = 0;
+                let least = units(sizes.min());
                 let split = shares.iter().map(|(bytes, percent)| {
                     below += percent;
-                    (units(*bytes), below)
+                    (units(*bytes) / least * least, below)
                 });
                 Self::Split(split.collect())
             }

@@ -57,28 +57,28 @@ impl FileRotation {
         self.units.iter_mut().for_each(|(all, left)| *left = *all);
     }
 
-    /// The file whose turn it is.
-    pub(super) fn file(&mut self) -> usize {
-        if self.ios_left == 0 {
+    /// The file whose turn it is; none when the pass is through with all.
+    pub(super) fn file(&mut self) -> Option<usize> {
+        let files = self.queue.len() as u64;
+        if self.ios_left == 0 && files > 0 {
             self.ios_left = self.service.ios;
             if self.service.order == FileOrder::Random {
-                self.queue.swap(0, self.choices.below(self.queue.len() as u64) as usize);
+                self.queue.swap(0, self.choices.below(files) as usize);
             }
         }
-        self.queue[0] as usize
+        self.queue.front().map(|file| *file as usize)
     }
 
-    /// An I/O of so many units goes to it; whether the pass is through with all files.
-    pub(super) fn issued(&mut self, units: u32) -> bool {
+    /// An I/O of so many units goes to it; none where the pass is through with it.
+    pub(super) fn issued(&mut self, units: u32) {
         let left = &mut self.units[self.queue[0] as usize].1;
-        *left = left.saturating_sub(units.into());
+        *left = if units == 0 { 0 } else { left.saturating_sub(units.into()) };
         self.ios_left -= 1;
-        if self.ends && *left < self.least {
+        if (self.ends || units == 0) && *left < self.least {
             self.queue.pop_front();
             self.ios_left = 0;
         } else if self.ios_left == 0 && self.service.order == FileOrder::RoundRobin {
             self.queue.rotate_left(1);
         }
-        self.queue.is_empty()
     }
 }

@@ -98,6 +98,7 @@ pub(super) const KEYS: &[(&[&str], Setter)] = &[
     (&["zone_reset_threshold"], store!(zoning.reset_threshold, ratio)),
     (&["zone_reset_frequency"], store!(zoning.reset_frequency, ratio)),
     (&["norandommap"], store!(random_map, |v| v.flag().map(|on| !on))),
+    (&["random_generator"], store!(shift_register, generator)),
     (&["randrepeat"], store!(repeats, |v| v.flag())),
     (&["allrandrepeat"], all_repeat),
     (&["randseed"], store!(randseed, |v| v.count(0, u64::MAX).map(Some))),
@@ -327,8 +328,9 @@ const ASYNCHRONOUS: [&str; 13] = [
 /// Engines that read and write are all one here; others do other things.
 fn io_engine(job: &mut JobSpec, value: &Value<'_>) -> Set {
     let name = value.text("the name of an engine")?;
-    job.synchronous = SYNCHRONOUS.contains(&name);
-    if job.synchronous {
+    // The null engine answers at once where one request may be in flight.
+    job.synchronous = (name != "null").then_some(SYNCHRONOUS.contains(&name));
+    if job.synchronous == Some(true) {
         return Ok(Some(Why::Always("ignored (simulated), except that one request is in flight")));
     }
     if !ASYNCHRONOUS.contains(&name) {
@@ -460,6 +462,14 @@ fn replay_skip(job: &mut JobSpec, value: &Value<'_>) -> Set {
         }
     }
     Ok(None)
+}
+
+fn generator(value: &Value<'_>) -> Result<bool, String> {
+    match value.text {
+        Some("tausworthe" | "tausworthe64") => Ok(false),
+        Some("lfsr") => Ok(true),
+        _ => Err("tausworthe, tausworthe64 or lfsr".into()),
+    }
 }
 
 fn all_repeat(_: &mut JobSpec, value: &Value<'_>) -> Set {

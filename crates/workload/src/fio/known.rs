@@ -130,7 +130,6 @@ pub(super) const MACHINE: &[(Why, &[&str])] = &[
             "dedupe_global",
             "dedupe_working_set_percentage",
             "verify_pattern",
-            "random_generator",
         ],
     ),
     (

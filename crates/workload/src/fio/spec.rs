@@ -164,8 +164,8 @@ pub struct JobSpec {
     pub loops: u64,
     /// `iodepth`.
     pub iodepth: u32,
-    /// `ioengine` is one of those that have a single request in flight.
-    pub synchronous: bool,
+    /// Whether `ioengine` is one of those that have a single request in flight; absent: it does not say.
+    pub synchronous: Option<bool>,
     /// `iodepth_low` and `iodepth_batch_complete_*`.
     pub reaping: Reaping,
     /// `numjobs`.
@@ -190,6 +190,8 @@ pub struct JobSpec {
     pub zoning: Zoning,
     /// Without `norandommap`: every block once before any comes again.
     pub random_map: bool,
+    /// `random_generator=lfsr`: an order that every pass repeats, and that needs no map.
+    pub shift_register: bool,
     /// `randrepeat`: each pass begins with the same draws, unless there is a `randseed`.
     pub repeats: bool,
     /// `randseed`.
@@ -282,7 +284,7 @@ impl JobSpec {
             number_ios: None,
             loops: 1,
             iodepth: 1,
-            synchronous: false,
+            synchronous: None,
             reaping: Reaping::DEFAULT,
             numjobs: 1,
             runtime: None,
@@ -295,6 +297,7 @@ impl JobSpec {
             percentage_random: [100; 3],
             zoning: Zoning::NONE,
             random_map: true,
+            shift_register: false,
             repeats: true,
             randseed: None,
             fsync: 0,
@@ -334,18 +337,34 @@ impl JobSpec {
     /// Requests that may be in flight at once.
     #[must_use]
     pub const fn depth(&self) -> u32 {
-        if self.synchronous || self.reaping.polls() { 1 } else { self.iodepth }
+        if matches!(self.synchronous, Some(true)) || self.reaping.polls() {
+            1
+        } else {
+            self.iodepth
+        }
     }
 
-    /// The sizes of a direction's I/Os: of `bssplit`, `bsrange` and `bs` the first that was given.
+    /// Whether requests complete as they are submitted, as with fio's default engine: such a job counts what a pass
+    /// transfers by its end only.
+    #[must_use]
+    pub fn completes_at_once(&self) -> bool {
+        self.synchronous.unwrap_or(self.depth() == 1)
+    }
+
+    /// The sizes of a direction's I/Os.
     #[must_use]
     pub fn sizes(&self, direction: Direction) -> BlockSizes {
         // As in fio (io_u.c, get_next_buflen), whichever the I/O's own direction is.
-        let direction = match (self.sizes_by_order, self.pattern.random) {
-            (true, false) => Direction::Read as usize,
-            (true, true) => Direction::Write as usize,
-            (false, _) => direction as usize,
-        };
+        match (self.sizes_by_order, self.pattern.random) {
+            (true, false) => self.own_sizes(Direction::Read),
+            (true, true) => self.own_sizes(Direction::Write),
+            (false, _) => self.own_sizes(direction),
+        }
+    }
+
+    /// The sizes that keys name for a direction: of `bssplit`, `bsrange` and `bs` the first that was given.
+    fn own_sizes(&self, direction: Direction) -> BlockSizes {
+        let direction = direction as usize;
         match (&self.block_split[direction], self.block_range[direction]) {
             (split, _) if !split.is_empty() => BlockSizes::Split(split.clone()),
             (_, Some((min, max))) if min < max => BlockSizes::Range(min, max),
@@ -358,7 +377,13 @@ impl JobSpec {
     #[must_use]
     pub fn align(&self, direction: Direction) -> u64 {
         let given = self.block_align[direction as usize].filter(|_| self.pattern.random);
-        given.unwrap_or_else(|| self.sizes(direction).min())
+        given.unwrap_or_else(|| self.own_sizes(direction).min())
+    }
+
+    /// The block of a direction in the random map, in bytes.
+    #[must_use]
+    pub fn map_block(&self, direction: Direction) -> u64 {
+        self.own_sizes(direction).min()
     }
 
     /// The least block of the I/Os that it issues, in bytes.
@@ -379,7 +404,7 @@ impl JobSpec {
     /// rounds percentages of the device to.
     #[must_use]
     pub fn least_of_all(&self) -> u64 {
-        let least = Direction::ALL.map(|direction| self.sizes(direction).min());
+        let least = Direction::ALL.map(|direction| self.own_sizes(direction).min());
         least.into_iter().min().unwrap_or(SECTOR_BYTES)
     }
 

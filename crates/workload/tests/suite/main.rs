@@ -5,6 +5,7 @@ mod blocks;
 mod common;
 mod corpus;
 mod depth;
+mod differential;
 mod endings;
 mod engine;
 mod flowops;

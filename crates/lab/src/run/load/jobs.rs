@@ -319,7 +319,7 @@ pub(in crate::run) fn run_as<'a>(
                 "job {name} is buffered: one request is in flight, not iodepth={iodepth}, as the submission of \
                  buffered I/O waits in Linux; direct=1 bypasses the page cache"
             ));
-            changed.to_mut().jobs[index].synchronous = true;
+            changed.to_mut().jobs[index].iodepth = 1;
         }
     }
     (changed, warnings)

@@ -44,6 +44,9 @@ impl Job {
         if !self.has_more(target, now) {
             return NextIo::Nothing;
         }
+        if self.flush_due {
+            return self.next_io_flush();
+        }
         self.next_io_drawn::<true>(target, now)
     }
 
@@ -66,12 +69,31 @@ impl Job {
             return NextIo::Wake(due.min(self.deadline));
         }
         let (next, units) = (self.draw.peek(), self.draw.units());
+        if units == 0 {
+            return self.next_io_behind_range::<WHOLE>(target, now);
+        }
         let bytes = u64::from(units) * if WHOLE { SECTOR_BYTES } else { UNIT_BYTES };
         if let Some(pacer) = &mut self.pacer {
             pacer.issued(next.direction, bytes);
         }
         self.draw.take::<WHOLE>(target);
         self.take(next, units, bytes)
+    }
+
+    /// The next I/O, where this loop is through with its range.
+    #[cold]
+    #[inline(never)]
+    fn next_io_behind_range<const WHOLE: bool>(
+        &mut self,
+        target: &impl IoTarget,
+        now: Nanos,
+    ) -> NextIo {
+        self.end_loop_early();
+        match self.has_more(target, now) {
+            true if self.flush_due => self.next_io_flush(),
+            true => self.next_io_drawn::<WHOLE>(target, now),
+            false => NextIo::Nothing,
+        }
     }
 
     /// When the rate lets the next I/O start, if that is later than now.
@@ -111,15 +133,27 @@ impl Job {
     pub(super) fn take(&mut self, next: Next, units: u32, bytes: u64) -> NextIo {
         let direction = next.direction as usize;
         self.units = units;
-        self.bytes_left = self.bytes_left.saturating_sub(bytes);
+        self.bytes_left -= bytes as i64;
         self.ios_left -= 1;
         self.issued[direction] += 1;
         if next.direction == self.writing && self.issued[direction] == self.flush_at {
             self.flush_due = true;
+            self.flushes_again = self.flushes_behind_reads();
             self.schedule_flush();
             self.update();
+        } else if self.flushes_again {
+            self.flush_again(next.direction);
         }
         NextIo::Io(next)
+    }
+
+    /// As in fio (io_u.c, `get_rw_ddir`), reads behind the write that a flush follows are each followed by another one, as
+    /// long as no write comes.
+    #[cold]
+    fn flush_again(&mut self, issued: Direction) {
+        self.flushes_again = issued == Direction::Read;
+        self.flush_due = self.flushes_again;
+        self.update();
     }
 
     #[cold]
@@ -148,7 +182,7 @@ impl Job {
             return NextIo::Nothing;
         }
         if self.flush_due && self.is_through() {
-            // As in fio: behind the last write it is `end_fsync` that asks for one.
+            // As in fio: behind the last write it is `end_fsync` that asks for one, or the next loop.
             self.flush_due = false;
             self.update();
         }
@@ -165,11 +199,11 @@ impl Job {
     /// Whether it has issued all that it ever will, other than to end or to verify.
     fn is_through(&self) -> bool {
         let ends = self.state == State::Issuing && !self.spec.time_based && !self.spec.replays();
-        let more = self.loops_left > 1 && self.affords_a_loop();
-        ends && !more && (self.bytes_left == 0 || self.ios_left == 0)
+        ends && (self.bytes_left <= 0 || self.ios_left == 0)
     }
 
     fn next_io_flush(&mut self) -> NextIo {
+        self.issued_at_flush = self.issued_in_all();
         self.flush_due = false;
         self.flushing = true;
         self.units = 0;
@@ -192,6 +226,9 @@ impl Job {
         }
         if !self.has_more(target, now) {
             return NextIo::Nothing;
+        }
+        if self.flush_due {
+            return self.next_io_flush();
         }
         if let Some(next_io) = self.wait_for_flow(&mut shared.flows) {
             return next_io;

@@ -100,12 +100,12 @@ impl Job {
         }
         let largest = Direction::ALL.map(|direction| self.spec.sizes(direction).max());
         let again = self.spec.io_size.is_some() && !self.spec.time_based;
-        if again && largest.into_iter().all(|block| block <= self.bytes_left) {
+        if again && largest.into_iter().all(|block| (block as i64) <= self.bytes_left) {
             self.draw.begin_pass(self.issued);
             zoned.restart();
             return true;
         }
-        self.bytes_left = 0;
+        self.end_loop_early();
         self.has_more(target, now)
     }
 
