@@ -1,12 +1,10 @@
 //! Where the I/Os of a direction go.
 //!
 //! Random addresses follow fio's rules. With the random map (the default) a pass touches every block
-//! once, in an order given by a fresh [`Permutation`]; where sizes differ, an I/O ends at the first
-//! block that was touched before. With `norandommap` draws are independent. Zipf, pareto and normal
+//! once, in an order given by a fresh [`Permutation`]; where sizes differ, a `RandomMap` (random_map.rs) says which are left. With `norandommap` draws are independent. Zipf, pareto and normal
 //! draw a rank independently, and one permutation for the whole run scatters the ranks over the
 //! range, where fio hashes them. Zones draw a zone by its share, and evenly within it.
 
-use super::covered::Covered;
 use super::permutation::Permutation;
 use super::sizes::Sizes;
 use crate::fio::{AccessZone, Amount, Distribution};
@@ -48,6 +46,10 @@ pub(super) struct Places {
     pub(super) align: u64,
     /// A block of the random map.
     pub(super) block: u64,
+    /// What a skewed distribution ranks: blocks of the least size of reads and writes.
+    pub(super) ranked: u64,
+    /// Units behind, to the end of the device or file.
+    pub(super) behind: u64,
     pub(super) zones: Vec<AccessZone>,
 }
 
@@ -72,12 +74,6 @@ enum Source {
         order: Permutation,
         /// Passes have this order.
         keeps: bool,
-    },
-    /// The same for I/Os that differ in size.
-    Covering {
-        next: u64,
-        order: Permutation,
-        covered: Covered,
     },
     Uniform,
     Skewed(Ranks, Permutation),
@@ -145,6 +141,8 @@ pub(super) struct Addresses {
     units: u64,
     least: u64,
     sizes: Sizes,
+    /// Units behind the range.
+    behind: u64,
     /// It begins anew where it is through, rather than with another pass.
     wraps: bool,
 }
@@ -157,14 +155,17 @@ impl Addresses {
         wraps: bool,
     ) -> Result<Self, String> {
         let places = at.count();
-        let permutation = Permutation::new(places, random);
+        // As in fio, a part of a block at the end has a rank, too.
+        let ordered = if order.is_skewed() { at.units.div_ceil(at.ranked) } else { places };
+        let permutation = Permutation::new(ordered, random);
         Ok(Self {
             wraps,
-            source: source(order, at, places, permutation)?,
+            source: source(order, at, (places, ordered), permutation)?,
             places,
             align: at.align,
             units: at.units,
             least: at.sizes.least().into(),
+            behind: at.behind,
             sizes: at.sizes.clone(),
         })
     }
@@ -223,9 +224,12 @@ impl Addresses {
     #[inline(never)]
     fn draw_rare(&mut self, random: &mut Stream) -> (u64, u32) {
         match &self.source {
-            Source::Skewed(ranks, scatter) => self.at(scatter.at(ranks.draw(random)), random),
+            Source::Skewed(ranks, scatter) => {
+                let first = scatter.at(ranks.draw(random)) * self.align;
+                self.at_unit(first, (self.units, self.behind), random).unwrap_or(THROUGH)
+            }
             Source::Zoned(zones) => self.at(in_zone(zones, random), random),
-            _ => self.draw_uncovered(random),
+            _ => THROUGH,
         }
     }
 
@@ -259,32 +263,6 @@ impl Addresses {
         self.wraps
     }
 
-    /// An I/O on blocks that the pass has not touched.
-    fn draw_uncovered(&mut self, random: &mut Stream) -> (u64, u32) {
-        let Source::Covering { next, order, covered } = &mut self.source else {
-            return THROUGH;
-        };
-        let place = loop {
-            if *next == self.places {
-                if !self.wraps {
-                    return THROUGH;
-                }
-                *next = 0;
-                *order = Permutation::new(self.places, random);
-                covered.clear();
-            }
-            *next += 1;
-            let place = order.at(*next - 1);
-            if !covered.has(place) {
-                break place;
-            }
-        };
-        let first = place * self.align;
-        let units = self.sizes.draw(self.units - first, random);
-        let blocks = covered.cover(place, u64::from(units).div_ceil(self.align));
-        (first, units.min((blocks * self.align) as u32))
-    }
-
     /// Begins a new pass.
     pub(super) fn restart(&mut self, random: &mut Stream) {
         match &mut self.source {
@@ -295,11 +273,6 @@ impl Addresses {
                     *order = Permutation::new(self.places, random);
                 }
             }
-            Source::Covering { next, order, covered } => {
-                *next = 0;
-                *order = Permutation::new(self.places, random);
-                covered.clear();
-            }
             Source::Uniform | Source::Skewed(..) | Source::Zoned(_) => {}
         }
     }
@@ -308,15 +281,11 @@ impl Addresses {
 fn source(
     order: Order,
     at: &Places,
-    places: u64,
+    (places, ranked): (u64, u64),
     permutation: Permutation,
 ) -> Result<Source, String> {
     let distribution = match order {
         Order::Sequential => return Ok(Source::Sequential { next: 0 }),
-        Order::RandomMap if at.sizes.least() < at.sizes.largest() => {
-            let covered = Covered::new(places);
-            return Ok(Source::Covering { next: 0, order: permutation, covered });
-        }
         Order::RandomMap | Order::ShiftRegister => {
             let keeps = order == Order::ShiftRegister;
             return Ok(Source::Permuted { next: 0, order: permutation, keeps });
@@ -330,9 +299,9 @@ fn source(
         Distribution::Zoned => {
             return Ok(Source::Zoned(zones(&at.zones, at.align * at.unit_bytes, places)?));
         }
-        Distribution::Zipf(theta) => Ranks::Zipf(Zipf::new(places, theta).map_err(bad)?),
-        Distribution::Pareto(h) => Ranks::Pareto(Pareto::new(places, h).map_err(bad)?),
-        Distribution::Normal(percent) => Ranks::Normal(Normal::new(places, percent).map_err(bad)?),
+        Distribution::Zipf(theta) => Ranks::Zipf(Zipf::new(ranked, theta).map_err(bad)?),
+        Distribution::Pareto(h) => Ranks::Pareto(Pareto::new(ranked, h).map_err(bad)?),
+        Distribution::Normal(percent) => Ranks::Normal(Normal::new(ranked, percent).map_err(bad)?),
     };
     Ok(Source::Skewed(ranks, permutation))
 }

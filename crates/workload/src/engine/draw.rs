@@ -14,9 +14,9 @@
 use super::addresses::{Addresses, Order, Places, THROUGH};
 use super::error::EngineError;
 use super::kind::Next;
-use super::mixed_map::MixedMap;
 use super::mixer::Mixer;
 use super::plan::{self, Plan, Range, Strides};
+use super::random_map::RandomMap;
 use super::turns::FileRotation;
 use crate::fio::{Direction, JobSpec, Mix, Sequence};
 use crate::target::IoTarget;
@@ -107,15 +107,22 @@ impl ModifierSet {
         percent < 100 && self.choices.below(100) >= percent
     }
 
-    /// Where a sequence with holes goes on, as in fio (io_u.c, get_next_seq_offset): the first I/O is that at the range's
+    /// Where a sequence with holes goes on, as in fio (io_u.c, get_next_seq_offset): the first I/O is that at the device's
     /// start, in both directions, and behind the device's end it begins again.
     fn skipped_to(&self, direction: usize) -> Option<u64> {
-        let end = self.ends[direction];
-        if end == 0 {
+        // Backwards, fio takes the size of a range that is not at the device's beginning for its end.
+        let end = match self.ends[direction] {
+            0 if self.skip < 0 && self.base > 0 => self.size.checked_sub(self.base),
+            end => Some(end),
+        };
+        if end == Some(0) {
             return Some(0);
         }
         let device = self.base + self.size + self.behind;
-        match end.checked_add_signed(self.skip) {
+        if end.is_some_and(|end| self.base + end >= device) {
+            return None;
+        }
+        match end.and_then(|end| end.checked_add_signed(self.skip)) {
             Some(next) if next < device => Some(next),
             // fio counts the beginning of the range twice.
             _ if self.skip > 0 => Some(self.base),
@@ -128,7 +135,7 @@ impl ModifierSet {
         &mut self,
         direction: Direction,
         addresses: &mut Addresses,
-        map: Option<&mut MixedMap>,
+        map: Option<&mut RandomMap>,
         random: &mut Stream,
     ) -> (u64, u32) {
         let (of, room) = (direction as usize, (self.size, self.behind));
@@ -211,7 +218,7 @@ pub(super) struct Draw {
     /// Which of a file's `addresses` a direction uses.
     of: [usize; 3],
     /// Of each file, if directions share one beside their addresses.
-    maps: Vec<MixedMap>,
+    maps: Vec<RandomMap>,
     offsets: Stream,
     /// That of the first pass, if the others repeat it.
     beginning: Option<Box<Beginning>>,
@@ -247,7 +254,7 @@ impl Draw {
         let addresses: Result<_, String> = places.map(new).collect();
         let addresses = addresses.map_err(|problem| plan::refuse(spec, problem))?;
         let maps = ranges.iter().filter(|range| needs_map(spec, order, range));
-        let maps = maps.map(|range| MixedMap::new(range, wraps)).collect::<Vec<_>>();
+        let maps = maps.map(|range| RandomMap::new(range, wraps)).collect::<Vec<_>>();
         let detours = |range| ModifierSet::new(spec, range, seed, name);
         let detours: Vec<_> = ranges.iter().filter_map(detours).collect();
         let turns = FileRotation::new(spec, plan, seed, name).map(Box::new);
@@ -318,7 +325,7 @@ impl Draw {
             turns.for_each(|(turns, files)| turns.repeat(files));
         }
         self.addresses.iter_mut().for_each(|addresses| addresses.restart(&mut self.offsets));
-        self.maps.iter_mut().for_each(MixedMap::restart);
+        self.maps.iter_mut().for_each(RandomMap::restart);
         self.detours.iter_mut().for_each(ModifierSet::restart);
         self.turns.iter_mut().for_each(|turns| turns.restart());
     }
@@ -458,14 +465,15 @@ impl Draw {
     }
 }
 
-/// Whether the random map of a range is not one of each direction's own blocks.
+/// Whether the random map of a range is more than an order of blocks of one size.
 fn needs_map(spec: &JobSpec, order: Order, range: &Range) -> bool {
     let used = Direction::ALL.into_iter().filter(|direction| spec.pattern.mix.has(*direction));
     let mut places = used.map(|direction| &range.places[direction as usize]);
     let first = places.next();
     let same = places.all(|places| Some(places) == first);
     let own = first.is_some_and(|places| places.count() == range.blocks);
-    order == Order::RandomMap && !spec.zoning.is_zbd() && !(same && own)
+    let differ = !(same && own || spec.zoning.is_zbd());
+    order == Order::RandomMap && (differ || first.is_some_and(|places| places.sizes.vary()))
 }
 
 /// Whether the passes of a job begin with the same draws, as in fio: its next loop does, and a `time_based` job only

@@ -192,14 +192,17 @@ fn sectors_reached(sizes: &BlockSizes, unit_bytes: u64) -> u32 {
     (sizes.max() + begins_within).div_ceil(SECTOR_BYTES) as u32
 }
 
-fn places(spec: &JobSpec, direction: Direction, units: u64) -> Places {
+fn places(spec: &JobSpec, direction: Direction, units: u64, behind: u64) -> Places {
     let unit_bytes = spec.unit_bytes();
+    let ranked = spec.map_block(Direction::Read).min(spec.map_block(Direction::Write));
     Places {
         unit_bytes,
         units,
         sizes: Sizes::new(&spec.sizes(direction), unit_bytes),
         align: (spec.align(direction) / unit_bytes).max(1),
         block: (spec.map_block(direction) / unit_bytes).max(1),
+        ranked: (ranked / unit_bytes).max(1),
+        behind,
         zones: spec.zones[direction as usize].clone(),
     }
 }
@@ -319,7 +322,7 @@ fn span(
 
 /// What a job draws from in its zones, which say what becomes of it.
 fn in_zones(spec: &JobSpec, span: &Span) -> Range {
-    let places = Direction::ALL.map(|direction| places(spec, direction, span.sectors()));
+    let places = Direction::ALL.map(|direction| places(spec, direction, span.sectors(), 0));
     let blocks = places.iter().map(Places::count).max().unwrap_or(0);
     Range {
         base: span.base(),
@@ -361,7 +364,7 @@ fn range(spec: &JobSpec, extent: &Extent) -> Result<Range, String> {
     let within = strides.map_or(extent.bytes, |strides| strides.zone * unit_bytes);
     let places = Direction::ALL.map(|direction| {
         let bytes = with_last_block(spec, direction, within, extent.room);
-        places(spec, direction, bytes / unit_bytes)
+        places(spec, direction, bytes / unit_bytes, extent.room.saturating_sub(bytes) / unit_bytes)
     });
     let reach = used(spec).map(|direction| places[direction as usize].units).max();
     let reach = reach.unwrap_or(within / unit_bytes);

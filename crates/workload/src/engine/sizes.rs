@@ -40,6 +40,11 @@ impl Sizes {
         }
     }
 
+    /// Whether they are drawn.
+    pub(super) const fn vary(&self) -> bool {
+        !matches!(self, Self::Fixed(_))
+    }
+
     /// The smallest size.
     pub(super) fn least(&self) -> u32 {
         match self {

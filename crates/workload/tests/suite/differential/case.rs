@@ -104,7 +104,7 @@ impl Drawing {
         };
         let mix = self.pick(mixes);
         let random = !self.one_in(3);
-        let zones = self.one_in(8);
+        let zones = side == Side::File && self.one_in(7);
         self.pattern(mix, random, zones);
         self.engine(side);
         let largest = self.sizes(mix, random);
@@ -142,8 +142,11 @@ impl Drawing {
         if zones || mix == "trimwrite" || !self.one_in(8) {
             return self.set("rw", name);
         }
-        let modifiers: &[&str] =
-            if random { &["2", "4", "8"] } else { &["4k", "12k", "512", "-8k", "-64k"] };
+        let modifiers: &[&str] = match (random, mix) {
+            (true, _) => &["2", "4", "8"],
+            (false, "trim") => &["4k", "12k", "-8k", "-64k"],
+            (false, _) => &["4k", "12k", "512", "-8k", "-64k"],
+        };
         let modifier = self.pick(modifiers);
         self.set("rw", format!("{name}:{modifier}"));
         if random {

@@ -1,14 +1,27 @@
 //! Faults that are planted: our side reads a key as if it were another value.
 
+use super::case::Case;
+use std::fmt;
+
 /// A fault.
-#[derive(Debug)]
 pub(super) struct Plant {
     pub(super) what: &'static str,
     /// What our side reads instead of a key and its value; `None`: as it stands.
     pub(super) read: fn(&str, &str) -> Option<String>,
 }
 
+impl fmt::Debug for Plant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.what)
+    }
+}
+
 impl Plant {
+    /// Whether our side reads a job differently.
+    pub(super) fn changes(&self, case: &Case) -> bool {
+        case.keys().any(|(key, value)| self.value(key, value) != value)
+    }
+
     /// The value that our side reads.
     pub(super) fn value(&self, key: &str, value: &str) -> String {
         (self.read)(key, value).unwrap_or_else(|| value.to_owned())

@@ -1,8 +1,9 @@
-//! A random map that directions of different sizes share, or that has blocks of a size that none of them uses.
+//! The random map of I/Os that differ in size: by draws, by direction, or from the blocks that the map counts.
 //!
-//! The rule is fio's (io_u.c, `mark_random_map`), which counts blocks of the least size of all directions, and marks in
-//! this map blocks of each direction's own size by their own numbers. Where the sizes differ, a pass may therefore end
-//! before it has accessed everything: with the I/O whose next free number is beyond its direction's last block.
+//! The rule is fio's (io_u.c, `mark_random_map`). A draw that hits an accessed block goes to the next one that is not, and an
+//! I/O ends at the next one that is. The map counts blocks of the least size of all directions, and marks blocks of each
+//! direction's own size by their own numbers: where these sizes differ, a pass may end before it has accessed everything,
+//! with the I/O whose next free number is beyond its direction's last block.
 
 use super::addresses::Places;
 use super::covered::Covered;
@@ -13,7 +14,7 @@ use nandscape_rt::Stream;
 
 /// The map of a range.
 #[derive(Clone, Debug)]
-pub(super) struct MixedMap {
+pub(super) struct RandomMap {
     covered: Covered,
     of: [Places; 3],
     /// Units behind the range.
@@ -22,7 +23,7 @@ pub(super) struct MixedMap {
     wraps: bool,
 }
 
-impl MixedMap {
+impl RandomMap {
     /// That of a range.
     pub(super) fn new(range: &Range, wraps: bool) -> Self {
         let covered = Covered::new(range.blocks);
