@@ -123,7 +123,7 @@
       check(heads.includes("device"), `no device in ${heads}`);
     }
     for (const list of document.querySelectorAll("aside.warnings")) {
-      check(list.querySelector("li")?.checkVisibility() === true, "warnings that nobody sees");
+      check(list.querySelector("li")?.checkVisibility() === true, "hidden warnings");
     }
   };
 

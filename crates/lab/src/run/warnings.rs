@@ -215,7 +215,7 @@ fn reserved(size: &DeviceSize, measured: &Measurement) -> Option<String> {
     (effective < EFFECTIVE_MIN * nominal).then(|| {
         format!(
             "GC works with {effective:.1} % of overprovisioning, not with {nominal:.1} %: lines that are kept free or are \
-             being written take the rest, as the device has {} lines only; write amplification is that of {effective:.1} % \
+             being written, and metadata, take the rest of a device of {} lines; write amplification is that of {effective:.1} % \
              (media.chunks: more and smaller ones leave more)",
             grouped(size.erase_units.into())
         )

@@ -82,11 +82,9 @@ impl Outcome {
             put("wml", sections::wml(report));
         }
         put("totals", sections::totals(&self.workload.totals()));
-        put("capacity", self.capacity_json());
-        put("device_label", self.stack.device_label().into());
-        put("device_keys", self.device_keys_json());
-        put("geometry", sections::geometry(&self.stack.media.geometry));
-        put("precondition", self.precondition_json());
+        for (key, value) in self.device_json() {
+            put(key, value);
+        }
         put("waf", self.waf_json());
         for (key, value) in self.cache_json() {
             put(key, value);
@@ -192,10 +190,16 @@ impl Outcome {
         json
     }
 
-    /// The keys that make up the device; null where the FTL leaves nothing of one.
-    fn device_keys_json(&self) -> Value {
-        let keys = self.stack.device_keys();
-        Value::Object(keys.map(|(key, value)| (key, value.into())).collect())
+    /// The device: what it holds, its keys (null where the FTL leaves nothing of one), and what was written to it.
+    fn device_json(&self) -> [(&'static str, Value); 5] {
+        let keys = self.stack.device_keys().map(|(key, value)| (key, value.into()));
+        [
+            ("capacity", self.capacity_json()),
+            ("device_label", self.stack.device_label().into()),
+            ("device_keys", Value::Object(keys.collect())),
+            ("geometry", sections::geometry(&self.stack.media.geometry)),
+            ("precondition", self.precondition_json()),
+        ]
     }
 
     /// Factors, and the parts that add up to that of all media writes.
