@@ -174,7 +174,7 @@ impl ConfigDraw {
             interleave: 1,
             max_open: if max_active == 0 { 0 } else { between(rng, 1, max_active) },
             max_active,
-            append: given.append && !(rng.chance(0.2) && !self.is_given),
+            append: given.append && (!rng.chance(0.2) || self.is_given),
             buffer_bytes: buffer_pages * page * SECTOR_BYTES,
         }
     }

@@ -1,10 +1,13 @@
-//! The end of a seed that drives volumes to their ends: everything is removed, under power cuts, too. Then all is free that
-//! was free when the volume was new, also after one more cut; and the volume can be filled again.
+//! The end of a seed: a last load, and what is unmounted then is whole and sound. Where volumes are driven to their ends,
+//! everything is removed, under power cuts, too. Then all is free that was free when the volume was new, also after one more
+//! cut; and the volume can be filled again.
 
 use super::ballast::{self, Ballast};
+use super::draw::appended::holds_valid_blocks;
+use super::model::Model;
 use super::plan::draw_load_cut;
 use super::power_switch::{Device, Medium, PowerSwitch, PoweredOffMedium, cut_is_due};
-use super::rounds::{Run, check_account, check_volume, failed, mount_env};
+use super::rounds::{Run, check_account, failed, mount_env, verify};
 use super::space::{Account, remove_all};
 use super::tree::{Fs, read_tree};
 use crate::device::drive::CheckFailure;
@@ -13,13 +16,49 @@ use nandscape_fs::FsConfig;
 use nandscape_fs::contract::Caller;
 use nandscape_rt::combine::{Either, select2};
 use nandscape_rt::{Handle, Stream};
+use std::cell::RefCell;
+use std::rc::Rc;
 
 /// Cuts of the removal, at most.
 const CUTS_MAX: u64 = 2;
 
 impl Run<'_> {
+    /// A last load without a cut; what is unmounted then is whole and sound. Where volumes are driven to their ends, it then
+    /// becomes empty again.
+    pub(super) fn end(&mut self, medium: Medium) -> Result<(), CheckFailure> {
+        let medium = self.end_load(medium)?;
+        let medium = if self.options.full { self.empty(medium)? } else { medium };
+        self.count_commands(&medium);
+        Ok(())
+    }
+
+    fn end_load(&mut self, medium: Medium) -> Result<Medium, CheckFailure> {
+        let (verified, medium) = self.verify_then_load(medium, None)?;
+        verified?;
+        let (config, models) = (self.next_config(), self.models.clone());
+        let event_log = Rc::new(RefCell::new(Vec::new()));
+        let events = Rc::clone(&event_log);
+        let is_appended = self.options.is_appended();
+        let account = self.account;
+        let work = move |handle: Handle, device: Device| async move {
+            check_volume(&config, &device).await?;
+            if is_appended {
+                holds_valid_blocks(&device).await?;
+            }
+            let mounted = config.mount(mount_env(&handle, &device)).await;
+            let (fs, _) = mounted.map_err(failed("mount"))?;
+            let tree = read_tree(&fs).await.map_err(failed("reading the tree"))?;
+            verify(&tree, &models, &event_log, Model::verify_exactly)?;
+            check_account(&fs, account).await
+        };
+        let ended = self.stretch(medium, work);
+        self.event_log = events.take();
+        let (sound, medium) = ended?;
+        sound.map(|()| medium)
+    }
+
     /// Removes all, looks whether all is free again, and fills the volume.
-    pub(super) fn empty(&mut self, mut medium: Medium) -> Result<Medium, CheckFailure> {
+    fn empty(&mut self, mut medium: Medium) -> Result<Medium, CheckFailure> {
         let (Some(new), Some(ballast)) = (self.account, self.ballast) else { return Ok(medium) };
         let rng = &mut Stream::new(self.seed, "full-empty");
         for _ in 0..rng.below(CUTS_MAX + 1) {
@@ -72,6 +111,23 @@ impl Run<'_> {
         removed?;
         Ok(self.power_fails(medium))
     }
+}
+
+/// Finds nothing wrong with a volume that was unmounted.
+async fn check_volume(config: &FsConfig, device: &Device) -> Result<(), CheckFailure> {
+    let checked = config.kind().check(&device.erased()).await;
+    let report = checked.map_err(|error| CheckFailure::new(format!("check: {error}")))?;
+    match report.findings.first() {
+        None => Ok(()),
+        Some(finding) => Err(CheckFailure::new(format!("after an unmount: {finding}"))),
+    }
+}
+
+/// Unmounts a volume on which everything has ended, of which nothing is lost.
+pub(super) async fn unmount_whole(fs: &Fs, new: Option<Account>) -> Result<(), CheckFailure> {
+    fs.syncfs(Caller::default()).await.map_err(failed("syncfs"))?;
+    check_account(fs, new).await?;
+    fs.unmount().await.map_err(failed("unmount"))
 }
 
 /// Mounts without a report.

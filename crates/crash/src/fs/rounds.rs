@@ -4,7 +4,8 @@
 //! is how host memory is lost. Time goes on where the stretch before it ended.
 
 use super::ballast::{self, Ballast, fill, fill_between};
-use super::draw::appended::{count_collection, holds_valid_blocks};
+use super::draw::appended::count_collection;
+use super::emptied::unmount_whole;
 use super::glances::{Glanced, glances};
 use super::load::{Ended, Happened, Progress, Shared, Style, Writer};
 use super::model::{Model, Stale};
@@ -231,7 +232,7 @@ impl<'a> Run<'a> {
         self.counts.flushes += bios.flushes;
     }
 
-    fn count_commands(&mut self, medium: &Medium) {
+    pub(super) fn count_commands(&mut self, medium: &Medium) {
         let commands = medium.commands();
         self.counts.programs += commands.programs;
         self.counts.erases += commands.erases;
@@ -299,7 +300,7 @@ impl<'a> Run<'a> {
         medium.cut(self.now)
     }
 
-    fn verify_then_load(
+    pub(super) fn verify_then_load(
         &mut self,
         medium: Medium,
         cut: Option<&CutPlan>,
@@ -354,9 +355,7 @@ impl<'a> Run<'a> {
             let load = run_all(writers, &models, &event_log);
             let Some(cut) = cut else {
                 load.await?;
-                fs.syncfs(Caller::default()).await.map_err(failed("syncfs"))?;
-                check_account(&fs, account).await?;
-                return fs.unmount().await.map_err(failed("unmount"));
+                return unmount_whole(&fs, account).await;
             };
             let ended = until_cut(load, &handle, &device, &cut, &operations).await;
             if ended.is_ok() {
@@ -428,40 +427,6 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// A last load without a cut; what is unmounted then is whole and sound. Where volumes are driven to their ends, it then
-    /// becomes empty again.
-    fn end(&mut self, medium: Medium) -> Result<(), CheckFailure> {
-        let medium = self.end_load(medium)?;
-        let medium = if self.options.full { self.empty(medium)? } else { medium };
-        self.count_commands(&medium);
-        Ok(())
-    }
-
-    fn end_load(&mut self, medium: Medium) -> Result<Medium, CheckFailure> {
-        let (verified, medium) = self.verify_then_load(medium, None)?;
-        verified?;
-        let (config, models) = (self.next_config(), self.models.clone());
-        let event_log = Rc::new(RefCell::new(Vec::new()));
-        let events = Rc::clone(&event_log);
-        let is_appended = self.options.is_appended();
-        let account = self.account;
-        let work = move |handle: Handle, device: Device| async move {
-            check_volume(&config, &device).await?;
-            if is_appended {
-                holds_valid_blocks(&device).await?;
-            }
-            let mounted = config.mount(mount_env(&handle, &device)).await;
-            let (fs, _) = mounted.map_err(failed("mount"))?;
-            let tree = read_tree(&fs).await.map_err(failed("reading the tree"))?;
-            verify(&tree, &models, &event_log, Model::verify_exactly)?;
-            check_account(&fs, account).await
-        };
-        let ended = self.stretch(medium, work);
-        self.event_log = events.take();
-        let (sound, medium) = ended?;
-        sound.map(|()| medium)
-    }
-
     /// Shows the oracle what the last cut left, and what we make of it.
     fn run_oracle(&mut self, medium: Medium) -> Result<Medium, CheckFailure> {
         let Some(oracle) = self.oracle else { return Ok(medium) };
@@ -510,16 +475,6 @@ impl<'a> Run<'a> {
 /// What a mount stands on.
 pub(super) fn mount_env(rt: &Handle, device: &Device) -> MountEnv {
     MountEnv { rt: rt.clone(), device: device.erased() }
-}
-
-/// Finds nothing wrong with a volume that was unmounted.
-pub(super) async fn check_volume(config: &FsConfig, device: &Device) -> Result<(), CheckFailure> {
-    let checked = config.kind().check(&device.erased()).await;
-    let report = checked.map_err(|error| CheckFailure::new(format!("check: {error}")))?;
-    match report.findings.first() {
-        None => Ok(()),
-        Some(finding) => Err(CheckFailure::new(format!("after an unmount: {finding}"))),
-    }
 }
 
 /// Holds what is free and what files have against what the new volume had.
