@@ -118,7 +118,8 @@ fn of_stacks(root: &Path) -> Result<Vec<Campaign>, String> {
         all.push(of(ssd, " --set ftl.buffer.power_safe=true"));
         all.push(of(ssd, " --edge-cases"));
     }
-    // Policies that no stack has. Drawn zones without a buffer are an open seed.
+    // Policies that no stack has. Drawn zones without a buffer are left out: after a power cut a write pointer of
+    // one may be no multiple of the write granularity (`--ftl zoned`, seed 95).
     for (kind, areas) in [("pagemap", SSD), ("interval", SSD), ("coupled", COUPLED)] {
         all.push(Campaign::on_device("stacks", areas, &format!("--ftl {kind}")));
     }

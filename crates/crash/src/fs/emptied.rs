@@ -123,13 +123,6 @@ async fn check_volume(config: &FsConfig, device: &Device) -> Result<(), CheckFai
     }
 }
 
-/// Unmounts a volume on which everything has ended, of which nothing is lost.
-pub(super) async fn unmount_whole(fs: &Fs, new: Option<Account>) -> Result<(), CheckFailure> {
-    fs.syncfs(Caller::default()).await.map_err(failed("syncfs"))?;
-    check_account(fs, new).await?;
-    fs.unmount().await.map_err(failed("unmount"))
-}
-
 /// Mounts without a report.
 async fn mount(config: &FsConfig, handle: &Handle, device: &Device) -> Result<Fs, CheckFailure> {
     let mounted = config.mount(mount_env(handle, device)).await;

@@ -5,7 +5,6 @@
 
 use super::ballast::{self, Ballast, fill, fill_between};
 use super::draw::appended::count_collection;
-use super::emptied::unmount_whole;
 use super::glances::{Glanced, glances};
 use super::load::{Ended, Happened, Progress, Shared, Style, Writer};
 use super::model::{Model, Stale};
@@ -309,8 +308,7 @@ impl<'a> Run<'a> {
         let (seed, style, round) = (self.seed, self.style, self.round);
         let (cut, event_log) = (cut.cloned(), Rc::new(RefCell::new(Vec::new())));
         let (left, notes) = (self.left.clone(), Rc::clone(&self.notes));
-        let coverage = Rc::clone(&self.coverage);
-        let account = self.account;
+        let (coverage, account) = (Rc::clone(&self.coverage), self.account);
         let events = Rc::clone(&event_log);
         let glanced = Glanced::default();
         let glances = (self.style.scatter_percent > 0 && cut.is_some()).then(|| {
@@ -482,6 +480,13 @@ pub(super) async fn check_account(fs: &Fs, new: Option<Account>) -> Result<(), C
     let Some(new) = new else { return Ok(()) };
     let now = new.again(fs).await.map_err(failed("the account of the volume"))?;
     now.check(&new)
+}
+
+/// Unmounts a volume on which everything has ended, of which nothing is lost.
+async fn unmount_whole(fs: &Fs, new: Option<Account>) -> Result<(), CheckFailure> {
+    fs.syncfs(Caller::default()).await.map_err(failed("syncfs"))?;
+    check_account(fs, new).await?;
+    fs.unmount().await.map_err(failed("unmount"))
 }
 
 /// Where two trees differ.
