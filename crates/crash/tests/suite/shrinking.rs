@@ -98,7 +98,7 @@ fn a_search_that_is_to_end_returns_what_it_has() {
 #[test]
 fn violations_under_file_systems_shrink() {
     let cases = [
-        (FsKind::Ext4, flash(FsKind::Ext4), "missing-barrier", 1, 8),
+        (FsKind::Ext4, flash(FsKind::Ext4), "missing-barrier", 1, 12),
         (FsKind::Ext4, Base::Adversary, "commit-fua", 1, 8),
         (FsKind::Ext4, Base::Adversary, "orphan-unlink", 1, 4),
     ];
