@@ -11,6 +11,7 @@ mod f2fs;
 mod files;
 mod golden;
 mod interrupt;
+mod jobs;
 mod keys;
 mod mounted;
 mod renamed;

@@ -38,7 +38,7 @@ fn outcome(set: &[&str], text: &str, seed: u64) -> Outcome {
 /// old data: what else is read compares equal.
 #[test]
 fn unreadable_sectors_are_errors_and_never_old_data() {
-    let text = "[w]\nrw=randwrite\ndirect=1\nbs=4k\niodepth=8\nnorandommap\nsize=2m\nloops=3\n\
+    let text = "[w]\nrw=randwrite\ndirect=1\nbs=4k\niodepth=8\nnorandommap\nrandrepeat=0\nsize=2m\nloops=3\n\
                 verify=crc32c\ncontinue_on_error=read\nend_fsync=1\n";
     let faulty = outcome(&["media.faults.unreadable_rate=0.05"], text, 1);
     let job = &faulty.workload.jobs[0];
@@ -92,7 +92,7 @@ fn progress_rises_with_the_bytes() {
         "[w]\nrw=write\ndirect=1\nbs=64k\niodepth=4\nsize=8m\n",
         "[v]\nrw=write\ndirect=1\nbs=32k\nsize=8m\nverify=crc32c\n",
         "[t]\nrw=trimwrite\ndirect=1\nbs=16k\nsize=8m\n",
-        "[r]\nrw=randread\ndirect=1\nbs=128k,4k\nsize=8m\nloops=4\n",
+        "[r]\nrw=randread\ndirect=1\nbs=128k\nsize=8m\nloops=4\n",
         "[w]\nrw=randwrite\ndirect=1\nbs=16k\niodepth=4\nsize=8m\nloops=2\nramp_time=10ms\n",
         "[a]\nrw=write\ndirect=1\nbs=4k\nruntime=20ms\ntime_based\n[b]\nstonewall\nrw=read\ndirect=1\nbs=4k\nruntime=20ms\ntime_based\nramp_time=10ms\n",
     ];

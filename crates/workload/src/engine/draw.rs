@@ -109,9 +109,10 @@ impl ModifierSet {
 
     /// Where a sequence with holes goes on, as in fio (io_u.c, get_next_seq_offset): the first I/O is that at the device's
     /// start, in both directions, and behind the device's end it begins again.
-    fn skipped_to(&self, direction: usize) -> Option<u64> {
+    fn skipped_to(&self, direction: usize, wraps: bool) -> Option<u64> {
+        let end = self.ends[direction];
         // Backwards, fio takes the size of a range that is not at the device's beginning for its end.
-        let end = match self.ends[direction] {
+        let end = match if wraps && end >= self.size { 0 } else { end } {
             0 if self.skip < 0 && self.base > 0 => self.size.checked_sub(self.base),
             end => Some(end),
         };
@@ -140,7 +141,7 @@ impl ModifierSet {
     ) -> (u64, u32) {
         let (of, room) = (direction as usize, (self.size, self.behind));
         let drawn = if self.skip != 0 {
-            let next = self.skipped_to(of);
+            let next = self.skipped_to(of, addresses.wraps());
             next.and_then(|next| addresses.at_unit(next, room, random))
         } else if self.is_between_offsets() && self.sequence.identical {
             addresses.at_unit(self.starts[of], room, random)
@@ -261,7 +262,7 @@ impl Draw {
         let directions = Stream::new(seed, &format!("{name}/direction"));
         let nothing = Next { first: 0, direction: Direction::Read };
         let is_mixed = spec.pattern.mix == Mix::ReadWrite && (1..100).contains(&spec.rwmixread);
-        let beginning = repeats(spec, plan).then(|| {
+        let beginning = repeats(spec).then(|| {
             let follows = detours.iter().map(|detours| detours.choices.clone()).collect();
             let files = turns.as_ref().map(|turns| turns.choices().clone());
             Box::new(Beginning {
@@ -477,10 +478,10 @@ fn needs_map(spec: &JobSpec, order: Order, range: &Range) -> bool {
 }
 
 /// Whether the passes of a job begin with the same draws, as in fio: its next loop does, and a `time_based` job only
-/// where it is through with several files, or reads again what it wrote.
-fn repeats(spec: &JobSpec, plan: &Plan) -> bool {
+/// where it reads again what it wrote.
+fn repeats(spec: &JobSpec) -> bool {
     let repeats = spec.repeats && spec.randseed.is_none();
-    repeats && (!spec.time_based || plan.ranges.len() > 1 || plan::rereads(spec))
+    repeats && (!spec.time_based || plan::rereads(spec))
 }
 
 /// The directions that have addresses of their own, and which of these each direction uses. Those of

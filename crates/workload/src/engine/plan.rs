@@ -62,9 +62,11 @@ impl Budget {
     /// the range is not through, and another one begins where a largest block is left of `io_size`.
     fn new(spec: &JobSpec, size: u64, pass: u64, range: u64) -> Self {
         if spec.time_based {
-            // Sequences of two directions begin again each on its own, when it is through.
+            // Sequences of two directions begin again each on its own, when it is through; zones go on to the device's end, and
+            // so do sequences with holes.
             let two = spec.pattern.mix == Mix::ReadWrite && !spec.pattern.random;
-            return Self { loop_bytes: if two { u64::MAX } else { pass }, ..Self::ENDLESS };
+            let goes_on = two || spec.zoning.is_strided() || spec.sequence.skip_bytes != 0;
+            return Self { loop_bytes: if goes_on { u64::MAX } else { pass }, ..Self::ENDLESS };
         }
         let goal_bytes = spec.io_size.map_or(0, |amount| amount.of(range));
         // Independent writes have no range to be through with.

@@ -36,7 +36,12 @@ impl FileRotation {
             ios_left: 0,
             units: plan.ranges.iter().map(|range| (range.units, 0)).collect(),
             least: (spec.least_block() / plan.unit_bytes).max(1),
-            ends: !matches!(plan.order, Order::Independent(_)),
+            ends: match plan.order {
+                Order::Independent(_) => false,
+                // With time, each file's map begins anew.
+                Order::RandomMap | Order::ShiftRegister => !spec.time_based,
+                Order::Sequential => true,
+            },
         })
     }
 

@@ -77,6 +77,7 @@ impl RunningJobs {
         let files = rig.file_ranges();
         let (file, mut warnings) = fitted(file, rig, &files);
         let file = &file;
+        warnings.extend(without_effect(file, rig.caps(), !files.is_empty()));
         let follows = files.is_empty() && file.jobs.iter().any(|spec| spec.zoning.is_zbd());
         let report = if follows { rig.zones()? } else { None };
         let zones = report.map(|report| report.zones).unwrap_or_default();
@@ -180,8 +181,13 @@ pub(super) fn uniform_bytes(file: &JobFile) -> Option<u64> {
 /// Whether a job writes anywhere on the device with the same probability, whatever it wrote before, and trims nothing.
 fn is_uniform(spec: &JobSpec) -> bool {
     let whole = spec.size.is_none_or(|size| size == Amount::Percent(10_000));
+    // Passes that repeat one another overwrite in the order in which they wrote.
+    let repeats = spec.repeats && spec.randseed.is_none() && !spec.completes_at_once();
+    let repeated = spec.loops > 1 && repeats && !spec.time_based;
     spec.pattern.random
         && !spec.random_map
+        && !spec.shift_register
+        && !repeated
         && whole
         && spec.offset == Amount::Bytes(0)
         && spec.offset_increment == Amount::Bytes(0)
@@ -198,6 +204,26 @@ pub(super) fn first_ramp(job: &JobFile) -> Nanos {
     let first_stage = job.jobs.iter().take(1).chain(stonewalls);
     let ramps = first_stage.filter(|spec| spec.ramp_time > Nanos::ZERO);
     ramps.map(|spec| spec.start_delay.1.saturating_add(spec.ramp_time)).max().unwrap_or(Nanos::ZERO)
+}
+
+/// Keys of jobs that have no effect on this device, or on its files.
+fn without_effect(
+    file: &JobFile,
+    caps: &DeviceCaps,
+    on_files: bool,
+) -> impl Iterator<Item = String> {
+    let why = match (on_files, caps.placement_handles) {
+        (true, _) => Some("files of jobs have no hints"),
+        (false, 0) => Some("the device has no placement handles (streams)"),
+        (false, _) => None,
+    };
+    let hinted = file.jobs.iter().filter(|spec| spec.write_hint > 0);
+    why.into_iter().flat_map(move |why| {
+        let says = move |JobSpec { place, name, .. }: &JobSpec| {
+            format!("{place}: job {name}: write_hint has no effect: {why}")
+        };
+        hinted.clone().map(says)
+    })
 }
 
 /// The jobs with the sizes that fit the device of `rig`, where they ask for that, and a warning if they differ.

@@ -9,11 +9,16 @@ use nandscape_rt::Stream;
 const FILE_BYTES: u64 = 4 << 20;
 const KIB: u64 = 1_024;
 
+/// How far apart the logs of files are, as if they were on one device.
+pub(super) const FILE_DISTANCE: u64 = 1 << 30;
+
 /// What fio runs a job on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Side {
     /// A file of 4 MiB.
     File,
+    /// Several files, which it makes.
+    Files,
     /// The null engine, whose device ends behind the job's range. It takes trims.
     Null,
 }
@@ -33,7 +38,11 @@ impl Case {
     pub(super) fn draw(seed: u64) -> Self {
         let mut draw = Drawing { random: Stream::new(seed, "job"), keys: Vec::new() };
         let timed = draw.one_in(5);
-        let side = if draw.one_in(4) { Side::Null } else { Side::File };
+        let side = match draw.random.below(12) {
+            0..3 => Side::Null,
+            3 if !timed => Side::Files,
+            _ => Side::File,
+        };
         let device_bytes = if timed { draw.paced_job(side) } else { draw.counted_job(side) };
         Self { seed, keys: draw.keys, side, timed, device_bytes }
     }
@@ -99,33 +108,40 @@ impl Drawing {
     /// A job that ends by what it transfers; bytes of its device.
     fn counted_job(&mut self, side: Side) -> u64 {
         let mixes: &[&str] = match side {
-            Side::File => &["read", "write", "rw"],
+            Side::File | Side::Files => &["read", "write", "rw"],
             Side::Null => &["read", "write", "rw", "trim", "trimwrite"],
         };
         let mix = self.pick(mixes);
         let random = !self.one_in(3);
         let zones = side == Side::File && self.one_in(7);
-        self.pattern(mix, random, zones);
+        self.pattern(mix, random, zones || side == Side::Files);
         self.engine(side);
         let largest = self.sizes(mix, random);
-        let device_bytes = self.range(side, zones, largest);
+        let device_bytes = match side {
+            Side::Files => self.files(),
+            _ => self.range(side, zones, largest),
+        };
         if zones {
             self.zones(largest);
         }
-        self.maybe(4, "loops", &["1", "2", "3"]);
+        self.maybe(2, "loops", &["1", "2", "2", "3"]);
         self.maybe(10, "number_ios", &["7", "40", "150"]);
+        if self.one_in(12) {
+            self.set("time_based", 1);
+            self.set("runtime", "10ms");
+        }
         if mix == "rw" {
             self.maybe(2, "rwmixread", &["10", "30", "50", "70", "75", "90", "99"]);
         }
         if random {
-            self.order(zones);
+            self.order(zones || side == Side::Files);
         }
         if mix != "read" && mix != "trim" {
             self.maybe(6, "fsync", &["1", "3", "8"]);
             self.maybe(10, "fdatasync", &["1", "2", "5"]);
             self.maybe(6, "end_fsync", &["1"]);
         }
-        self.maybe(6, "randrepeat", &["0", "1"]);
+        self.maybe(3, "randrepeat", &["0", "0", "1"]);
         self.maybe(20, "randseed", &["3", "77"]);
         self.maybe(20, "allrandrepeat", &["0", "1"]);
         self.neutral();
@@ -157,13 +173,13 @@ impl Drawing {
     fn engine(&mut self, side: Side) {
         match side {
             Side::Null => self.set("ioengine", "null"),
-            Side::File => {
+            Side::File | Side::Files => {
                 let engine = self.pick(&["psync", "psync", "sync", "libaio", "posixaio"]);
                 self.set("ioengine", engine);
             }
         }
         // With more than one request in flight, the null engine logs some twice.
-        if side == Side::File {
+        if side != Side::Null {
             self.maybe(3, "iodepth", &["1", "2", "8"]);
         }
     }
@@ -238,7 +254,7 @@ impl Drawing {
                 self.io_size(bytes);
                 offset + bytes
             }
-            Side::File => {
+            Side::File | Side::Files => {
                 match self.random.below(8) {
                     0 => {
                         let percent = self.pick(&["3%", "10%", "25%"]);
@@ -253,6 +269,27 @@ impl Drawing {
                 FILE_BYTES
             }
         }
+    }
+
+    /// Several files; bytes of the device that they would all be on.
+    fn files(&mut self) -> u64 {
+        let files = self.pick(&[2, 3, 5]);
+        self.set("nrfiles", files);
+        if self.one_in(2) {
+            let bytes = self.pick(&[64, 96, 192]) * KIB;
+            self.set("filesize", bytes);
+            if self.one_in(2) {
+                let percent = self.pick(&[50, 100]);
+                self.set("size", bytes * files * percent / 100);
+            }
+        } else {
+            // Shares that all blocks divide: of others fio leaves some out.
+            let kib = self.pick(&[96, 192, 288]);
+            self.set("size", kib * files * KIB);
+        }
+        let services = ["roundrobin", "roundrobin:4", "sequential", "random", "random:8"];
+        self.maybe(2, "file_service_type", &services);
+        files * FILE_DISTANCE
     }
 
     fn io_size(&mut self, size: u64) {

@@ -6,13 +6,17 @@
 use super::case::{Case, Side};
 use super::fio::Io;
 use super::ours;
-use nandscape_workload::fio::{Amount, BlockSizes, Direction, Distribution, JobSpec, Mix};
+use nandscape_workload::fio::{
+    Amount, BlockSizes, Direction, Distribution, FileOrder, JobSpec, Mix,
+};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// One comparison in a hundred million is as far off by chance.
 const SIGMAS: f64 = 6.0;
 /// Too few to say anything of chance.
 const FEW: usize = 40;
+/// Enough of a job that only time ends.
+const MOST_BY_TIME: usize = 3_000;
 /// I/Os and shares that a rate may be off in real time.
 const RATE_IOS: f64 = 3.0;
 const RATE_SHARE: f64 = 0.01;
@@ -37,6 +41,12 @@ pub(super) const ACCEPTED: &[Accepted] = &[
     ("fio's Poisson process takes each I/O for one of the least size", |_, spec| {
         let sizes = Direction::ALL.map(|direction| spec.sizes(direction));
         spec.poisson && sizes.iter().any(|size| !matches!(size, BlockSizes::Fixed(_)))
+    }),
+    ("with time_based fio repeats the first block of zones behind size", |_, spec| {
+        spec.time_based && spec.zoning.is_strided() && !spec.pattern.random
+    }),
+    ("in fio a flush takes the turn of a file", |case, spec| {
+        case.side() == Side::Files && flushes(spec)
     }),
     ("fio's shift register accesses a block twice a pass", |_, spec| spec.shift_register),
 ];
@@ -98,14 +108,35 @@ fn without_idle_loops(log: &[Io]) -> &[Io] {
 
 /// The first difference, with both sides.
 fn differs(case: &Case, spec: &JobSpec, logs: Logs<'_>) -> Option<String> {
-    let logs = logs.map(without_idle_loops);
     let job = Job::new(case, spec);
-    let what = job.differs(logs)?;
-    let shown = |log: &[Io]| {
+    if spec.time_based && !case.is_timed() {
+        // How far each comes is the machine's business, and so is where a pass begins with a flush.
+        let ios = logs.map(|log| data(log).copied().collect::<Vec<Io>>());
+        let common = ios[0].len().min(ios[1].len()).min(MOST_BY_TIME);
+        return job
+            .differs(ios.each_ref().map(|log| &log[..common]))
+            .map(|what| shown(&what, logs));
+    }
+    if case.side() == Side::Files {
+        // fio flushes file by file.
+        let flushed = logs.map(|log| {
+            let mut log = log.to_vec();
+            log.dedup_by(|io, before| io.0 == 's' && before.0 == 's');
+            log
+        });
+        return job.differs(flushed.each_ref().map(|log| &log[..])).map(|what| shown(&what, logs));
+    }
+    let logs = logs.map(without_idle_loops);
+    job.differs(logs).map(|what| shown(&what, logs))
+}
+
+/// A difference, and how both logs begin.
+fn shown(what: &str, logs: Logs<'_>) -> String {
+    let begin = |log: &[Io]| {
         let ios: Vec<String> = log.iter().take(48).map(show).collect();
         format!("{} I/Os: {}", log.len(), ios.join(" "))
     };
-    Some(format!("{what}\n  fio:  {}\n  ours: {}", shown(logs[0]), shown(logs[1])))
+    format!("{what}\n  fio:  {}\n  ours: {}", begin(logs[0]), begin(logs[1]))
 }
 
 fn show((what, offset, bytes): &Io) -> String {
@@ -153,6 +184,7 @@ impl<'a> Job<'a> {
         let runs = random && (spec.sequence.ios > 1 || chance);
         let blocks: BTreeSet<u64> = Direction::ALL.map(|d| spec.map_block(d)).into();
         let foreign = random && (blocks.len() > 1 || spec.sizes_by_order);
+        let last_pass = mixed && !random && spec.io_size.is_some();
         let skips = (mixed || varied) && spec.sequence.skip_bytes != 0;
         let skewed =
             random && !matches!(spec.distribution, Distribution::Uniform | Distribution::Zoned);
@@ -162,7 +194,7 @@ impl<'a> Job<'a> {
             spec,
             fixed,
             varied,
-            ends_by_chance: runs || foreign || skips || in_zones || skewed,
+            ends_by_chance: runs || foreign || skips || in_zones || skewed || last_pass,
             mapped: spec.pattern.random && uniform && spec.random_map && aligned,
             runs,
             lfsr,
@@ -177,7 +209,8 @@ impl<'a> Job<'a> {
 
     /// Whether nothing of it is drawn.
     fn is_determined(&self) -> bool {
-        !self.spec.pattern.random && !self.varied && !self.is_mixed()
+        let in_turns = self.spec.files.service.order != FileOrder::Random;
+        in_turns && !self.spec.pattern.random && !self.varied && !self.is_mixed()
     }
 
     fn differs(&self, logs: Logs<'_>) -> Option<String> {
@@ -190,11 +223,10 @@ impl<'a> Job<'a> {
         let counted = if self.ends_by_chance {
             None
         } else {
-            self.totals(logs)
-                .or_else(|| self.flushes(logs))
-                .or_else(|| self.passes(logs))
-                .or_else(|| self.cover(logs))
-                .or_else(|| self.repeats(logs))
+            let totals =
+                || self.totals(logs).or_else(|| self.flushes(logs)).or_else(|| self.cover(logs));
+            let by_bytes = if self.spec.time_based { None } else { totals() };
+            by_bytes.or_else(|| self.passes(logs)).or_else(|| self.repeats(logs))
         };
         // What is drawn once and repeated is one sample.
         let once = logs.map(|log| &log[..period(log).unwrap_or(log.len())]);
@@ -338,7 +370,8 @@ impl<'a> Job<'a> {
 
     /// The first offsets, and the ends that are reached, of sequences.
     fn starts(&self, logs: Logs<'_>) -> Option<String> {
-        if self.spec.pattern.random || self.varied || self.strided {
+        let on_files = self.case.side() == Side::Files;
+        if self.spec.pattern.random || self.varied || self.strided || on_files {
             return None;
         }
         self.used.iter().find_map(|direction| {
@@ -406,6 +439,7 @@ impl<'a> Job<'a> {
             || !whole
             || self.spec.pattern.mix == Mix::TrimWrite
             || !self.sizes_are_multiples()
+            || self.case.side() == Side::Files
         {
             return None;
         }
@@ -524,7 +558,10 @@ impl<'a> Job<'a> {
         let periods = logs.map(period);
         let determined = self.fixed.is_some() && !self.runs;
         // Directions decide which stream a size comes from, and which sequence an offset.
-        if self.is_mixed() && (self.varied || !self.spec.pattern.random) {
+        let by_turns = self.case.side() == Side::Files && self.varied;
+        // Whether a sequence begins again within a pass depends on the sizes at its end.
+        let by_ends = self.spec.time_based && self.varied && !self.spec.pattern.random;
+        if by_turns || by_ends || self.is_mixed() && (self.varied || !self.spec.pattern.random) {
             return None;
         }
         let differ = match periods {

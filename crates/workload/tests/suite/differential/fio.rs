@@ -1,6 +1,6 @@
 //! Jobs in fio itself, several at a time, each with a file and a log of its own.
 
-use super::case::{Case, Side};
+use super::case::{Case, FILE_DISTANCE, Side};
 use crate::common;
 use std::path::{Path, PathBuf};
 
@@ -55,6 +55,12 @@ fn together(folder: &Path, cases: &[Case]) -> Result<(), String> {
                 file.set_len(case.device_bytes()).unwrap();
                 format!("filename=device{index}\n")
             }
+            Side::Files => {
+                let directory = folder.join(format!("files{index}"));
+                let _ = std::fs::remove_dir_all(&directory);
+                std::fs::create_dir_all(directory).unwrap();
+                format!("directory=files{index}\n")
+            }
         };
         case.keys().for_each(|(key, value)| text += &format!("{key}={value}\n"));
     }
@@ -69,9 +75,12 @@ fn together(folder: &Path, cases: &[Case]) -> Result<(), String> {
 pub(super) fn parse_log(log: &str) -> Vec<Io> {
     let io = |line: &str| match line.split_whitespace().collect::<Vec<_>>()[..] {
         [_, _, "sync" | "datasync", ..] => Some(('s', 0, 0)),
-        [_, _, what, offset, bytes] => {
+        [_, name, what, offset, bytes] => {
             let [offset, bytes] = [offset, bytes].map(|text| text.parse::<u64>().unwrap());
-            what.chars().next().map(|what| (what, offset, bytes))
+            // fio's own files are called job.clone.file.
+            let file = name.rsplit_once('.').and_then(|(_, file)| file.parse::<u64>().ok());
+            let begin = file.unwrap_or(0) * FILE_DISTANCE;
+            what.chars().next().map(|what| (what, begin + offset, bytes))
         }
         _ => None,
     };
