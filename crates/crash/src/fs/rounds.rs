@@ -324,11 +324,8 @@ impl<'a> Run<'a> {
             }
             let tree = read_tree(&fs).await.map_err(failed("reading the tree"))?;
             verify(&tree, &models, &event_log, Model::verify)?;
-            count_losses(&tree, &models, &coverage);
             check_account(&fs, account).await?;
-            for model in &models {
-                model.borrow_mut().settle(&tree);
-            }
+            settle(&tree, &models, &coverage);
             if let Some(glances) = glances {
                 device.with(|switch| switch.glance(glances));
             }
@@ -551,6 +548,12 @@ pub(super) fn verify(
     }
     check_links(tree).map_err(CheckFailure::new)?;
     ballast::check(tree)
+}
+
+/// Takes over what a cut left, after counting what it lost.
+fn settle(tree: &Tree, models: &[Rc<RefCell<Model>>], coverage: &RefCell<Coverage>) {
+    count_losses(tree, models, coverage);
+    models.iter().for_each(|model| model.borrow_mut().settle(tree));
 }
 
 /// Counts what a tree, which holds against every writer's model, has lost by the kernel's rules.
