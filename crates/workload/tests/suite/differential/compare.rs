@@ -3,6 +3,7 @@
 //! Nothing is compared that chance decides, except by shares: two samples differ where they are further apart than
 //! [`SIGMAS`] standard deviations of their difference.
 
+use super::accepted::ACCEPTED;
 use super::case::{Case, Side};
 use super::fio::Io;
 use super::ours;
@@ -20,40 +21,6 @@ const MOST_BY_TIME: usize = 3_000;
 /// I/Os and shares that a rate may be off in real time.
 const RATE_IOS: f64 = 3.0;
 const RATE_SHARE: f64 = 0.01;
-
-/// What differs on purpose, and why; docs/formats/job.md says so. Whether a difference of a job is one of these.
-type Accepted = (&'static str, fn(&Case, &JobSpec) -> bool);
-pub(super) const ACCEPTED: &[Accepted] = &[
-    ("fio issues no flushes in jobs of trimwrite", |case, spec| {
-        spec.pattern.mix == Mix::TrimWrite && (flushes(spec) || case.value("end_fsync").is_some())
-    }),
-    ("fio adds an offset twice to the writes of randtrimwrite", |_, spec| {
-        let moved = spec.offset != Amount::Bytes(0);
-        spec.pattern.mix == Mix::TrimWrite && spec.pattern.random && moved
-    }),
-    ("fio doubles number_ios of trimwrite at each pass", |_, spec| {
-        spec.pattern.mix == Mix::TrimWrite && spec.number_ios.is_some()
-    }),
-    (
-        "with several requests in flight, fio omits a flush where nothing completed since the last one",
-        |_, spec| spec.depth() > 1 && flushes(spec),
-    ),
-    ("fio's Poisson process takes each I/O for one of the least size", |_, spec| {
-        let sizes = Direction::ALL.map(|direction| spec.sizes(direction));
-        spec.poisson && sizes.iter().any(|size| !matches!(size, BlockSizes::Fixed(_)))
-    }),
-    ("with time_based fio repeats the first block of zones behind size", |_, spec| {
-        spec.time_based && spec.zoning.is_strided() && !spec.pattern.random
-    }),
-    ("in fio a flush takes the turn of a file", |case, spec| {
-        case.side() == Side::Files && flushes(spec)
-    }),
-    ("fio's shift register accesses a block twice a pass", |_, spec| spec.shift_register),
-];
-
-fn flushes(spec: &JobSpec) -> bool {
-    spec.fsync > 0 || spec.fdatasync > 0
-}
 
 /// What came of a comparison.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -2,10 +2,11 @@
 //!
 //! A seed says which keys a job has. fio runs it on a file or its null engine, ours on a test device, and both write a log
 //! of their I/Os. What the keys decide must be equal: sequences, what a pass covers, whether passes repeat, where flushes
-//! come. What is drawn must have the same shares, and rates must hold. [`compare::ACCEPTED`] lists what differs on purpose.
+//! come. What is drawn must have the same shares, and rates must hold. [`accepted::ACCEPTED`] lists what differs on purpose.
 //!
 //! `cargo xtask differential` runs more of them, from any seed.
 
+mod accepted;
 mod case;
 mod compare;
 mod fio;
