@@ -334,8 +334,8 @@ fn the_stack_says_how_its_file_system_is_mounted() {
         assert!(out(&said).starts_with(&expected), "{expected}{}", out(&said));
         let json = folder.run(&[&crash, args, &["--output-format", "json"]].concat());
         let report: Value = serde_json::from_str(&out(&json)).unwrap();
-        let mounted =
-            serde_json::json!({ "kind": "ext4", "base": "flash", "data": data, "commit": commit });
+        let mounted = serde_json::json!({ "kind": "ext4", "base": "flash", "data": data,
+            "commit": commit, "full": false });
         assert_eq!(report["fs"], mounted, "{stack} {args:?}");
     }
 }

@@ -61,9 +61,14 @@ fn published_cases_find_broken_rules() {
     for (kind, rule) in [
         (FsKind::Ext4, "link-sync"),
         (FsKind::Ext4, "rename-sync"),
+        (FsKind::Ext4, "link-count"),
+        (FsKind::Ext4, "xattr-sync"),
+        (FsKind::Ext4, "commit-fua"),
         (FsKind::F2fs, "fsync-rename"),
-        (FsKind::F2fs, "fsync-link"),
+        (FsKind::F2fs, "fsync-parent"),
+        (FsKind::F2fs, "fsync-flush"),
         (FsKind::F2fs, "dentry-mark"),
+        (FsKind::F2fs, "checkpoint-preflush"),
     ] {
         let mut config = kind.config();
         config.omit(rule).unwrap();

@@ -78,7 +78,7 @@ fn fresh_devices_may_have_collected() {
     let none = outcome(&stack, &job("8m"));
     assert_eq!(none.ftl.gc.victims, 0);
     assert!(warning(&none, "the device was fresh").unwrap().contains("(no GC yet)"));
-    let some = outcome(&stack, &job("100%\nloops=3"));
+    let some = outcome(&stack, &job("100%\nloops=3\nrandrepeat=0"));
     assert!(some.ftl.gc.victims > 0);
     let said = warning(&some, "the device was fresh").unwrap();
     assert!(

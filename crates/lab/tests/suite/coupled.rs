@@ -31,7 +31,9 @@ fn stack(upcall: &str) -> Stack {
 /// The result of so many MiB of random writes to a file of 70 % of what data may fill: first to each block once, then over
 /// them.
 fn measure(stack: &Stack, mib: u32, options: RunOptions<'_>) -> Value {
-    let text = format!("[over]\nsize=240m\nio_size={mib}m\nrw=randwrite\nbs=4k\nioengine=psync\n");
+    let text = format!(
+        "[over]\nsize=240m\nio_size={mib}m\nrw=randwrite\nrandrepeat=0\nbs=4k\nioengine=psync\n"
+    );
     let job = parse(&text, "coupled.fio", &HostEnvironment).unwrap();
     let outcome = run(stack, &job, 1, options, &mut NoObserver).unwrap();
     outcome.to_json("coupled")["nandscape"].clone()

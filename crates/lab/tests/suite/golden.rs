@@ -76,7 +76,7 @@ fn same_input_same_result() {
 fn golden_hash() {
     let json = json(1);
     let hash = format!("{:016x}", xxhash_rust::xxh3::xxh3_64(json.as_bytes()));
-    assert_eq!(hash, "7604e8093dd9f73f", "the result changed:\n{json}");
+    assert_eq!(hash, "3857caace92bae6b", "the result changed:\n{json}");
 }
 
 /// The golden run does what it is there for: everything that is counted is there.

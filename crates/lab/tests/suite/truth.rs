@@ -235,7 +235,7 @@ fn drawn(seed: u64) -> (Stack, String) {
     let set: Vec<&str> = set.iter().map(String::as_str).chain(period).collect();
     let pattern = of(&["rw=randwrite", "rw=randwrite\nrandom_distribution=zipf:0.9", "rw=randrw"]);
     let depth = of(&["1", "8", "32"]);
-    let job = format!("[w]\n{pattern}\nbs=4k\niodepth={depth}\n");
+    let job = format!("[w]\n{pattern}\nrandrepeat=0\nbs=4k\niodepth={depth}\n");
     (Stack::parse("small.toml", SMALL, &set).unwrap(), job)
 }
 

@@ -5,7 +5,7 @@
 
 use super::accepted::ACCEPTED;
 use super::case::{Case, Side};
-use super::fio::Io;
+use super::fio::{self, Io};
 use super::ours;
 use nandscape_workload::fio::{
     Amount, BlockSizes, Direction, Distribution, FileOrder, JobSpec, Mix,
@@ -50,6 +50,7 @@ pub(super) fn compare(
     let spec = ours::read(&case.text()).ok().and_then(|file| file.jobs.into_iter().next());
     let different = match (theirs, ours, &spec) {
         (Err(_), Err(_), _) => return Verdict::Refused,
+        (Err(why), Ok(_), _) if why == fio::HANGS => return Verdict::Accepted(fio::HANGS),
         (Err(why), Ok(_), _) => Some(format!("only fio refuses it: {}", first_line(why))),
         (Ok(_), Err(why), _) => Some(format!("only ours refuses it: {}", first_line(why))),
         (Ok(theirs), Ok(ours), Some(spec)) => differs(case, spec, [theirs, ours]),

@@ -3,6 +3,7 @@
 use super::case::{Case, FILE_DISTANCE, Side};
 use crate::common;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 /// An I/O: the first letter of what it is (`s` of a flush), offset and length in bytes.
 pub(super) type Io = (char, u64, u64);
@@ -26,6 +27,13 @@ impl Drop for Folder {
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }
+
+/// Seconds after which fio counts as hanging: jobs take less than one.
+const PATIENCE_S: &str = "30";
+/// Exit code of `timeout` when they are over.
+const OUT_OF_TIME: i32 = 124;
+/// What is said of a job that fio does not end.
+pub(super) const HANGS: &str = "fio does not end";
 
 /// What fio does with each job, or why it does not run it.
 pub(super) fn run(Folder(folder): &Folder, cases: &[Case]) -> Vec<Result<Vec<Io>, String>> {
@@ -65,10 +73,15 @@ fn together(folder: &Path, cases: &[Case]) -> Result<(), String> {
         case.keys().for_each(|(key, value)| text += &format!("{key}={value}\n"));
     }
     std::fs::write(folder.join("job.fio"), &text).unwrap();
-    let mut fio = common::fio().ok_or("no fio")?;
-    let output = fio.arg("--output=report").arg("job.fio").current_dir(folder).output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    if output.status.success() { Ok(()) } else { Err(said) }
+    // Some jobs keep fio's threads busy for ever.
+    let mut fio = Command::new("timeout");
+    fio.args(["--kill-after=5", PATIENCE_S, "fio", "--output=report", "job.fio"]);
+    let output = fio.current_dir(folder).output().unwrap();
+    match output.status.code() {
+        Some(0) => Ok(()),
+        Some(OUT_OF_TIME) | None => Err(HANGS.to_owned()),
+        _ => Err(String::from_utf8_lossy(&output.stderr).into_owned()),
+    }
 }
 
 /// The I/Os of a log.
