@@ -48,14 +48,20 @@ const EXPECTATIONS: [(&str, &str); 6] = [
 ];
 
 /// Other names that people write.
-const ALIASES: [(&str, &str); 6] = [
+const ALIASES: [(&str, &str); 9] = [
     ("creat", "create"),
+    ("touch", "create"),
+    ("ren", "rename"),
+    ("xchg", "exchange"),
     ("falloc", "fallocate"),
     ("mv", "rename"),
     ("rm", "unlink"),
     ("ln", "link"),
     ("syncfs", "sync"),
 ];
+
+/// What the power cut of a case is called.
+const CUTS: [&str; 2] = ["CUT", "CRASH"];
 
 /// The largest file of a case: what is compared with a file is kept in memory.
 const BYTES_MAX: u64 = 1 << 30;
@@ -116,7 +122,7 @@ impl Cases {
         let Some(case) = self.all.last_mut() else { unreachable!("a case has begun") };
         let first = ALIASES.iter().find(|(other, _)| *other == first).map_or(first, |(_, is)| is);
         let is_expectation = EXPECTATIONS.iter().any(|(word, _)| *word == first);
-        if first.eq_ignore_ascii_case("cut") {
+        if CUTS.iter().any(|cut| first.eq_ignore_ascii_case(cut)) {
             if std::mem::replace(&mut self.is_cut, true) {
                 return Err("a second CUT: a case has one; `case NAME` begins another".to_owned());
             }

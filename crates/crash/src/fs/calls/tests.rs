@@ -69,6 +69,18 @@ fn cases_print_as_they_read() {
     assert_eq!(again.expectations.len(), 6);
 }
 
+/// Other names of calls are those calls.
+#[test]
+fn calls_have_other_names() {
+    let case =
+        one("touch a; creat b; ren a c; xchg b c; mv b d; ln d e; rm e; syncfs; crash; has d");
+    let calls: Vec<String> = case.calls.iter().map(|call| call.is.to_string()).collect();
+    let expected =
+        "create a; create b; rename a c; exchange b c; rename b d; link d e; unlink e; sync";
+    assert_eq!(calls.join("; "), expected);
+    assert_eq!(case.expectations.len(), 1);
+}
+
 /// An error has its line, and says what would be right.
 #[test]
 fn a_wrong_line_is_named() {
