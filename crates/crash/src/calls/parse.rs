@@ -135,11 +135,17 @@ impl Cases {
                 return Err(format!("{first}: what must hold stands behind CUT"));
             }
             (true, false) => {
-                // A call that is none is more likely a typo of what must hold.
-                call(first, rest)?;
-                return Err(format!(
-                    "{first}: a call behind CUT; `case NAME` begins another sequence"
-                ));
+                if !CALLS.iter().any(|(word, _)| *word == first) {
+                    let known = all(&EXPECTATIONS);
+                    return Err(format!(
+                        "`{first}`: behind CUT expected one of {known}, or a call that begins another case"
+                    ));
+                }
+                let is = call(first, rest)?;
+                self.begin(line, String::new());
+                if let Some(case) = self.all.last_mut() {
+                    case.calls.push(Line { line, is });
+                }
             }
         }
         Ok(())

@@ -69,6 +69,17 @@ fn cases_print_as_they_read() {
     assert_eq!(again.expectations.len(), 6);
 }
 
+/// A call behind what must hold begins another case, as a line with `case` does.
+#[test]
+fn cases_follow_each_other() {
+    let cases = parse("sync; CUT; not a\nmkdir a; sync; CUT\nhas a\ncase third\nsync").unwrap();
+    let lines: Vec<usize> = cases.iter().map(|case| case.calls[0].line).collect();
+    assert_eq!(lines, [1, 2, 5]);
+    let expected: Vec<usize> = cases.iter().map(|case| case.expectations.len()).collect();
+    assert_eq!(expected, [1, 1, 0]);
+    assert_eq!(cases[2].name, "third");
+}
+
 /// Other names of calls are those calls.
 #[test]
 fn calls_have_other_names() {
@@ -93,7 +104,7 @@ fn a_wrong_line_is_named() {
         ("fsync a b", 1, "`b` is too much; fsync: expected `fsync FILE`"),
         ("mkdir ../a", 1, "names of a path are not empty"),
         ("mkdir a\nhas a", 2, "has: what must hold stands behind CUT"),
-        ("mkdir a\nCUT\nsync", 3, "sync: a call behind CUT"),
+        ("mkdir a\nCUT\nhass a", 3, "`hass`: behind CUT expected one of has, not,"),
         ("mkdir a; CUT; CUT", 1, "a second CUT"),
         ("mkdir a\nCUT\nhas a unless K9", 3, "`K9`: expected classes of losses: K1, K2, K3"),
         ("case one\ncase two\nsync", 1, "case one: no call"),
