@@ -104,7 +104,7 @@ fn a_wrong_line_is_named() {
         ("fsync a b", 1, "`b` is too much; fsync: expected `fsync FILE`"),
         ("mkdir ../a", 1, "names of a path are not empty"),
         ("mkdir a\nhas a", 2, "has: what must hold stands behind CUT"),
-        ("mkdir a\nCUT\nhass a", 3, "`hass`: behind CUT expected one of has, not,"),
+        ("mkdir a\nCUT\nholds a", 3, "`holds`: behind CUT expected one of has, not,"),
         ("mkdir a; CUT; CUT", 1, "a second CUT"),
         ("mkdir a\nCUT\nhas a unless K9", 3, "`K9`: expected classes of losses: K1, K2, K3"),
         ("case one\ncase two\nsync", 1, "case one: no call"),
