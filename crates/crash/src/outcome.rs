@@ -199,17 +199,18 @@ impl CampaignReport {
 /// Counts, verdict, and every violation in full.
 impl fmt::Display for CampaignReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}{}", self.totals(), verdict(self.violations.len() as u64, self.seeds))?;
+        let of = counted(self.seeds, SEEDS);
+        write!(f, "{}{}", self.totals(), verdict(self.violations.len() as u64, &of))?;
         self.violations.iter().try_for_each(|violation| write!(f, "\n\n{violation}"))
     }
 }
 
-/// Whether a campaign passed, in words.
+/// Whether a campaign passed, in words; `of` is what ran.
 #[must_use]
-pub fn verdict(violations: u64, seeds: u64) -> String {
+pub fn verdict(violations: u64, of: &str) -> String {
     match violations {
         0 => "PASS: no violations".to_owned(),
-        n => format!("FAIL: violations in {} of {}", grouped(n), counted(seeds, SEEDS)),
+        n => format!("FAIL: violations in {} of {of}", grouped(n)),
     }
 }
 

@@ -3,6 +3,7 @@
 
 use super::findings::End;
 use super::ground::Ground;
+use super::json::{head, joined, mounted};
 use super::{ON_SIGNAL, again, violations_max, write_report};
 use crate::args::CrashArgs;
 use crate::command::COMMIT;
@@ -12,18 +13,19 @@ use crate::output::Failure;
 use crate::pool::{spread, threads};
 use crate::progress::Progress;
 use anyhow::anyhow;
-use nandscape_crash::KernelLoss;
 use nandscape_crash::calls::{Case, parse};
 use nandscape_crash::fs::FsOptions;
 use nandscape_crash::fs::calls::{
     CallsOptions, CaseOutcome, CaseRunner, CutPoints, Enumeration, Finding,
 };
+use nandscape_crash::{KernelLoss, verdict};
 use nandscape_fs::FsKind;
 use nandscape_lab::run::VERSION;
 use nandscape_rt::Stream;
 use nandscape_rt::words::{counted, grouped};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Cuts on the way of an enumerated sequence.
@@ -35,24 +37,47 @@ const SEQUENCES: [&str; 2] = ["sequence", "sequences"];
 const CUTS: [&str; 2] = ["power cut", "power cuts"];
 
 /// Runs call sequences and prints what they showed.
-pub(super) fn crash(kind: FsKind, args: &CrashArgs, fs: FsOptions) -> Result<(), Failure> {
+pub(super) fn crash(
+    kind: FsKind,
+    args: &CrashArgs,
+    fs: FsOptions,
+    asked: &Asked<'_>,
+) -> Result<(), Failure> {
     check(args)?;
-    let sequences = Sequences::of(args)?;
+    let sequences = Sequences::of(args, asked)?;
     let modes = fs.fs().choices();
     let cuts = match args.cuts {
         Some(cuts) => CutPoints::Some(cuts),
-        None if args.on_fs.enumerate.is_some() => CutPoints::Some(CUTS_OF_ENUMERATED),
-        None => CutPoints::All,
+        None => match asked {
+            Asked::File(_) => CutPoints::All,
+            Asked::Enumeration(_) => CutPoints::Some(CUTS_OF_ENUMERATED),
+        },
     };
     let options = CallsOptions { fs, cuts, seed: args.first };
     let ground = Ground { kind, modes, base: args.base(), full: false };
     let ran = run(&sequences, args, &options);
-    if let Some((line, why)) = ran.refused() {
+    if let Some((line, why)) = ran.tally.refused() {
         return Err(Failure::input(anyhow!("{}:{line}: {why}", sequences.name)));
     }
     let report = Report { args, sequences: &sequences, ran: &ran, ground: &ground };
     write_report(&|| report.text(), &|| report.json(), &args.output)?;
     report.result()
+}
+
+/// Which call sequences a command asks for.
+pub(super) enum Asked<'a> {
+    /// Those of a file.
+    File(&'a Path),
+    /// All of so many calls.
+    Enumeration(u32),
+}
+
+impl<'a> Asked<'a> {
+    /// None where it asks for a campaign.
+    pub(super) fn by(args: &'a CrashArgs) -> Option<Self> {
+        let file = args.on_fs.calls.as_deref().map(Self::File);
+        file.or(args.on_fs.enumerate.map(Self::Enumeration))
+    }
 }
 
 /// What means nothing to call sequences.
@@ -92,15 +117,17 @@ enum Source {
 }
 
 impl Sequences {
-    fn of(args: &CrashArgs) -> Result<Self, Failure> {
-        if let Some(file) = &args.on_fs.calls {
-            let (name, text) = read_text(file)?;
-            let cases = parse(&text);
-            let cases =
-                cases.map_err(|it| Failure::input(anyhow!("{name}:{}: {}", it.line, it.what)))?;
-            return Ok(Self { name, words: CASES, source: Source::File(cases) });
-        }
-        let length = args.on_fs.enumerate.unwrap_or(1);
+    fn of(args: &CrashArgs, asked: &Asked<'_>) -> Result<Self, Failure> {
+        let length = match asked {
+            Asked::File(file) => {
+                let (name, text) = read_text(file)?;
+                let cases = parse(&text);
+                let cases = cases
+                    .map_err(|it| Failure::input(anyhow!("{name}:{}: {}", it.line, it.what)))?;
+                return Ok(Self { name, words: CASES, source: Source::File(cases) });
+            }
+            Asked::Enumeration(length) => *length,
+        };
         let all = Enumeration::new(length);
         let source = match args.seeds {
             None => Source::All(all),
@@ -139,17 +166,22 @@ impl Sequences {
     }
 }
 
-/// What all sequences showed.
-#[derive(Default)]
+/// Sequences that ran, and how that ended.
 struct Ran {
+    tally: Tally,
+    end: End,
+    wall_s: f64,
+}
+
+/// What sequences showed.
+#[derive(Default)]
+struct Tally {
     sequences: u64,
     cuts: u64,
     losses: BTreeMap<KernelLoss, Lost>,
-    /// Sequences that lost something or show a violation, and all of a file.
-    shown: Vec<(u64, Case, CaseOutcome)>,
+    /// Sequences with a violation, and all of a file.
+    shown: Vec<(Case, CaseOutcome)>,
     violations: usize,
-    end: Option<End>,
-    wall_s: f64,
 }
 
 /// What was lost in a class.
@@ -160,25 +192,40 @@ struct Lost {
     first: Case,
 }
 
-impl Ran {
-    fn add(&mut self, number: u64, case: Case, outcome: CaseOutcome, is_file: bool) {
+impl Tally {
+    fn add(&mut self, case: Case, outcome: CaseOutcome, is_file: bool) {
         self.sequences += 1;
         self.cuts += outcome.cuts;
         for (loss, cuts) in &outcome.losses {
-            let first = || Lost { cuts: 0, sequences: 0, first: case.clone() };
-            let lost = self.losses.entry(*loss).or_insert_with(first);
-            lost.cuts += cuts;
-            lost.sequences += 1;
+            self.lose(*loss, *cuts, 1, || case.clone());
         }
         self.violations += usize::from(outcome.finding.is_some());
         if is_file || outcome.finding.is_some() || outcome.refused.is_some() {
-            self.shown.push((number, case, outcome));
+            self.shown.push((case, outcome));
         }
+    }
+
+    /// Takes in what later sequences showed.
+    fn join(&mut self, later: Self) {
+        self.sequences += later.sequences;
+        self.cuts += later.cuts;
+        for (loss, Lost { cuts, sequences, first }) in later.losses {
+            self.lose(loss, cuts, sequences, || first);
+        }
+        self.violations += later.violations;
+        self.shown.extend(later.shown);
+    }
+
+    fn lose(&mut self, loss: KernelLoss, cuts: u64, sequences: u64, case: impl FnOnce() -> Case) {
+        let first = || Lost { cuts: 0, sequences: 0, first: case() };
+        let lost = self.losses.entry(loss).or_insert_with(first);
+        lost.cuts += cuts;
+        lost.sequences += sequences;
     }
 
     /// The first case that cannot run: its line, and why.
     fn refused(&self) -> Option<(usize, &str)> {
-        let refused = self.shown.iter().filter_map(|(.., outcome)| outcome.refused.as_ref());
+        let refused = self.shown.iter().filter_map(|(_, outcome)| outcome.refused.as_ref());
         refused.map(|(line, why)| (*line, &**why)).next()
     }
 }
@@ -194,14 +241,14 @@ fn run(sequences: &Sequences, args: &CrashArgs, options: &CallsOptions) -> Ran {
     let work = |batch: u64| {
         let mut runner = CaseRunner::new(options);
         let from = batch * batch_size;
-        let mut ran = Ran::default();
+        let mut tally = Tally::default();
         for number in from..(from + batch_size).min(numbers) {
             let Some(case) = sequences.case(number) else { continue };
             let outcome = runner.run(&case);
             violations.fetch_add(usize::from(outcome.finding.is_some()), Ordering::Relaxed);
-            ran.add(number, case, outcome, is_file);
+            tally.add(case, outcome, is_file);
         }
-        (batch, ran)
+        (batch, tally)
     };
     let all = numbers.div_ceil(batch_size);
     spread(threads(args.jobs.jobs), 0..all, &enough, &work, |batch| {
@@ -210,35 +257,19 @@ fn run(sequences: &Sequences, args: &CrashArgs, options: &CallsOptions) -> Ran {
     });
     batches.sort_by_key(|(batch, _)| *batch);
     let is_whole = batches.len() as u64 == all;
-    let mut ran = Ran::default();
+    let mut tally = Tally::default();
     for (_, batch) in batches {
         // Which batches count does not depend on the number of threads.
-        if ran.violations < violations_max {
-            ran.join(batch);
+        if tally.violations < violations_max {
+            tally.join(batch);
         }
     }
-    ran.end = Some(match is_whole && ran.violations < violations_max {
-        true => End::Whole,
-        false if ran.violations >= violations_max => End::Stopped,
+    let end = match tally.violations >= violations_max {
+        true => End::Stopped,
+        false if is_whole => End::Whole,
         false => End::Interrupted,
-    });
-    ran.wall_s = progress.wall_s();
-    ran
-}
-
-impl Ran {
-    fn join(&mut self, other: Self) {
-        self.sequences += other.sequences;
-        self.cuts += other.cuts;
-        for (loss, Lost { cuts, sequences, first }) in other.losses {
-            let none = Lost { cuts: 0, sequences: 0, first };
-            let lost = self.losses.entry(loss).or_insert(none);
-            lost.cuts += cuts;
-            lost.sequences += sequences;
-        }
-        self.violations += other.violations;
-        self.shown.extend(other.shown);
-    }
+    };
+    Ran { tally, end, wall_s: progress.wall_s() }
 }
 
 /// All of it, for people and as JSON.
@@ -252,51 +283,48 @@ struct Report<'a> {
 impl Report<'_> {
     fn text(&self) -> String {
         let Self { args, sequences: Sequences { name, words, .. }, ran, ground } = self;
-        let count = counted(ran.sequences, *words);
-        let mut text = format!("{ground}{name}: {count}, {}\n", counted(ran.cuts, CUTS));
-        if !ran.losses.is_empty() {
+        let Ran { tally, wall_s, .. } = ran;
+        let count = counted(tally.sequences, *words);
+        let mut text = format!("{ground}{name}: {count}, {}\n", counted(tally.cuts, CUTS));
+        if !tally.losses.is_empty() {
             text += "lost as the kernel loses it, not as POSIX expects:\n";
         }
-        for (loss, Lost { cuts, sequences, first }) in &ran.losses {
+        for (loss, Lost { cuts, sequences, first }) in &tally.losses {
             let (cuts, of) = (counted(*cuts, CUTS), counted(*sequences, *words));
             text += &format!("  {}: after {cuts} of {of}\n", loss.name());
             if !self.sequences.is_file() {
-                text += &format!("    first: {}\n", calls(first).join("; "));
+                text += &format!("    first: {}\n", calls(first, first.calls.len()).join("; "));
             }
         }
-        for (_, case, outcome) in self.ran.shown.iter().filter(|_| self.sequences.is_file()) {
+        for (case, outcome) in tally.shown.iter().filter(|_| self.sequences.is_file()) {
             if outcome.finding.is_none() && !outcome.losses.is_empty() {
                 text += &format!("    {}: {}\n", numbers(outcome.losses.keys()), place(case));
             }
         }
         text += &self.verdict();
-        for (_, case, outcome) in &self.ran.shown {
+        for (case, outcome) in &tally.shown {
             if let Some(finding) = &outcome.finding {
                 text += &format!("\n{}\n", self.in_full(case, finding));
             }
         }
-        let speed = match ran.sequences {
+        let speed = match tally.sequences {
             0 => String::new(),
-            count => format!(", {:.2} s per 1,000", ran.wall_s / count as f64 * 1_000.0),
+            count => format!(", {:.2} s per 1,000", wall_s / count as f64 * 1_000.0),
         };
         let again = again::campaign(args);
         text + &format!(
-            "\n  nandscape {VERSION} ({COMMIT}): {count} in {:.2} s{speed}\n  Reproduce: {again}\n",
-            ran.wall_s
+            "\n  nandscape {VERSION} ({COMMIT}): {count} in {wall_s:.2} s{speed}\n  Reproduce: {again}\n"
         )
     }
 
     fn verdict(&self) -> String {
-        let Sequences { words, .. } = self.sequences;
-        let of = counted(self.ran.sequences, *words);
-        let verdict = match self.ran.violations {
-            0 => "PASS: no violations".to_owned(),
-            n => format!("FAIL: violations in {} of {of}", grouped(n as u64)),
-        };
-        match self.ran.end {
-            Some(End::Interrupted) => format!("{verdict}\nPARTIAL: interrupted; {of} finished\n"),
-            Some(End::Stopped) => format!("{verdict}; stopped (--max-violations)\n"),
-            _ => verdict + "\n",
+        let Ran { tally: Tally { sequences, violations, .. }, end, .. } = self.ran;
+        let of = counted(*sequences, self.sequences.words);
+        let verdict = verdict(*violations as u64, &of);
+        match end {
+            End::Whole => verdict + "\n",
+            End::Stopped => format!("{verdict}; stopped (--max-violations)\n"),
+            End::Interrupted => format!("{verdict}\nPARTIAL: interrupted; {of} finished\n"),
         }
     }
 
@@ -304,26 +332,22 @@ impl Report<'_> {
     fn in_full(&self, case: &Case, finding: &Finding) -> String {
         let mut lines = vec![format!("{}: {}", place(case), said(case, finding))];
         lines.push("  calls:".to_owned());
-        let begun = case.calls.iter().take(finding.calls);
-        lines.extend(begun.map(|call| format!("    {}", call.is)));
+        lines.extend(calls(case, finding.calls).iter().map(|call| format!("    {call}")));
         lines.push("    CUT".to_owned());
         lines.extend(finding.expected.iter().map(|it| format!("    {}", it.is)));
         lines.join("\n")
     }
 
     fn json(&self) -> Value {
-        let Self { args, sequences, ran, ground } = self;
-        let mut fs = Map::new();
-        fs.insert("kind".to_owned(), ground.kind.name().into());
-        fs.insert("base".to_owned(), ground.base.name().into());
-        fs.extend(ground.modes.iter().map(|(key, value)| ((*key).to_owned(), (*value).into())));
-        let losses = ran.losses.iter().map(|(loss, Lost { cuts, sequences, first })| {
-            let lost = json!({ "cuts": cuts, "sequences": sequences, "first": calls(first) });
+        let Self { args, sequences, ran: Ran { tally, end, .. }, ground } = self;
+        let losses = tally.losses.iter().map(|(loss, Lost { cuts, sequences, first })| {
+            let first = calls(first, first.calls.len());
+            let lost = json!({ "cuts": cuts, "sequences": sequences, "first": first });
             (loss.number().to_owned(), lost)
         });
-        let cases = ran.shown.iter().filter(|_| sequences.is_file());
+        let cases = tally.shown.iter().filter(|_| sequences.is_file());
         let cases: Vec<Value> = cases
-            .map(|(_, case, outcome)| {
+            .map(|(case, outcome)| {
                 let losses: Vec<&str> = outcome.losses.keys().map(|loss| loss.number()).collect();
                 let kept = outcome.finding.is_none();
                 let line = line(case);
@@ -331,13 +355,12 @@ impl Report<'_> {
                     "passed": kept, "losses": losses })
             })
             .collect();
-        let violations: Vec<Value> = ran
+        let violations: Vec<Value> = tally
             .shown
             .iter()
-            .filter_map(|(_, case, outcome)| {
+            .filter_map(|(case, outcome)| {
                 let finding = outcome.finding.as_ref()?;
-                let calls: Vec<String> =
-                    case.calls.iter().take(finding.calls).map(|call| call.is.to_string()).collect();
+                let calls = calls(case, finding.calls);
                 let losses: Vec<&str> = finding.losses.iter().map(|loss| loss.number()).collect();
                 Some(json!({ "name": case.name, "line": line(case), "message": finding.what,
                     "expected": finding.expected.as_ref().map(|it| it.is.to_string()),
@@ -345,28 +368,24 @@ impl Report<'_> {
                     "at_end": finding.at_end, "losses": losses, "calls": calls }))
             })
             .collect();
-        json!({
-            "version": VERSION,
-            "commit": COMMIT,
-            "first_seed": args.first,
-            "passed": ran.violations == 0,
-            "interrupted": ran.end == Some(End::Interrupted),
-            "stopped": ran.end == Some(End::Stopped),
-            "fs": fs,
-            "sequences": ran.sequences,
-            "cuts": ran.cuts,
+        let shown = json!({
+            "fs": mounted(ground),
+            "sequences": tally.sequences,
+            "cuts": tally.cuts,
             "losses": losses.collect::<Map<_, _>>(),
             "cases": cases,
             "violations": violations,
             "reproduce": again::campaign(args),
-        })
+        });
+        joined(head(args, tally.violations == 0, *end), shown)
     }
 
     /// A violation is a failure, and so is an interruption.
     fn result(&self) -> Result<(), Failure> {
-        let of = counted(self.ran.sequences, self.sequences.words);
-        match (self.ran.end, self.ran.violations) {
-            (Some(End::Interrupted), _) => {
+        let Ran { tally: Tally { sequences, violations, .. }, end, .. } = self.ran;
+        let of = counted(*sequences, self.sequences.words);
+        match (end, *violations) {
+            (End::Interrupted, _) => {
                 Err(Failure::Interrupted(anyhow!("interrupted: {of} finished")))
             }
             (_, 0) => Ok(()),
@@ -375,9 +394,9 @@ impl Report<'_> {
     }
 }
 
-/// The calls of a case.
-fn calls(case: &Case) -> Vec<String> {
-    case.calls.iter().map(|call| call.is.to_string()).collect()
+/// The first calls of a case.
+fn calls(case: &Case, count: usize) -> Vec<String> {
+    case.calls.iter().take(count).map(|call| call.is.to_string()).collect()
 }
 
 /// The line of a case's first call.

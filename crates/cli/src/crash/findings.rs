@@ -78,7 +78,8 @@ impl Findings<'_> {
     }
 
     fn verdict(&self) -> String {
-        let verdict = verdict(self.violations.len() as u64, self.seeds);
+        let of = counted(self.seeds, SEEDS);
+        let verdict = verdict(self.violations.len() as u64, &of);
         match self.end {
             End::Whole => verdict + "\n",
             End::Stopped => {

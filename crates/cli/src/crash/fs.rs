@@ -1,6 +1,6 @@
 //! Campaigns on a file system: seeds from the first on, until there are cuts enough.
 
-use super::calls;
+use super::calls::{self, Asked};
 use super::findings::{End, SEEDS};
 use super::ground::{DRAWN, Ground};
 use super::write_report;
@@ -26,8 +26,8 @@ const CUTS: u64 = 200;
 pub(super) fn crash(kind: FsKind, args: &CrashArgs) -> Result<(), Failure> {
     check_base(args)?;
     let mut options = options(kind, args)?;
-    if args.on_fs.calls.is_some() || args.on_fs.enumerate.is_some() {
-        return calls::crash(kind, args, options);
+    if let Some(asked) = Asked::by(args) {
+        return calls::crash(kind, args, options, &asked);
     }
     if args.seeds.is_some() && args.cuts.is_some() {
         return Err(Failure::input(anyhow!(

@@ -19,7 +19,7 @@ pub(super) fn campaign(
     report: &CampaignReport,
     stack: Option<FtlKind>,
 ) -> Value {
-    let all = joined(head(findings), of_report(findings, None, report));
+    let all = joined(head_of(findings), of_report(findings, None, report));
     let Some(kind) = stack else { return all };
     let GivenKeys { kept, drawn } = given_keys(kind);
     joined(all, json!({ "stack": { "as_given": kept, "drawn": drawn } }))
@@ -32,14 +32,18 @@ pub(super) fn fs_campaign(
     ground: &Ground,
     stack: Option<FtlKind>,
 ) -> Value {
-    let Ground { kind, modes, base, full } = ground;
-    let of_kind = [("kind", kind.name()), ("base", base.name())].into_iter();
-    let mounted =
-        of_kind.chain(modes.iter().copied()).map(|(key, value)| (key.to_owned(), value.into()));
-    let mounted: Map<String, Value> =
-        mounted.chain([("full".to_owned(), (*full).into())]).collect();
-    let of_fs = json!({ "fs": Value::Object(mounted), "coverage": coverage(report) });
+    let mounted = joined(mounted(ground), json!({ "full": ground.full }));
+    let of_fs = json!({ "fs": mounted, "coverage": coverage(report) });
     joined(campaign(findings, report, stack), of_fs)
+}
+
+/// The file system of a campaign, on what, and how it is mounted.
+pub(super) fn mounted(ground: &Ground) -> Value {
+    let Ground { kind, modes, base, .. } = ground;
+    let of_kind = [("kind", kind.name()), ("base", base.name())].into_iter();
+    let all =
+        of_kind.chain(modes.iter().copied()).map(|(key, value)| (key.to_owned(), value.into()));
+    Value::Object(all.collect())
 }
 
 /// What was reached, by group and name.
@@ -70,18 +74,22 @@ pub(super) fn matrix(findings: &Findings<'_>, report: &MatrixReport<'_>) -> Valu
         "compositions": report.compositions().map(of_one).collect::<Vec<_>>(),
         "refused": refused.collect::<Vec<_>>(),
     });
-    joined(head(findings), all)
+    joined(head_of(findings), all)
+}
+
+fn head_of(findings: &Findings<'_>) -> Value {
+    head(findings.args, findings.violations.is_empty(), findings.end)
 }
 
 /// What every campaign says.
-fn head(findings: &Findings<'_>) -> Value {
+pub(super) fn head(args: &CrashArgs, passed: bool, end: End) -> Value {
     json!({
         "version": VERSION,
         "commit": COMMIT,
-        "first_seed": findings.args.first,
-        "passed": findings.violations.is_empty(),
-        "interrupted": findings.end == End::Interrupted,
-        "stopped": findings.end == End::Stopped,
+        "first_seed": args.first,
+        "passed": passed,
+        "interrupted": end == End::Interrupted,
+        "stopped": end == End::Stopped,
     })
 }
 
@@ -101,7 +109,7 @@ fn of_report(
 }
 
 /// Two objects as one, the keys of `first` before the others.
-fn joined(mut first: Value, rest: Value) -> Value {
+pub(super) fn joined(mut first: Value, rest: Value) -> Value {
     if let (Some(keys), Value::Object(rest)) = (first.as_object_mut(), rest) {
         keys.extend(rest);
     }

@@ -7,6 +7,7 @@
 //! Once a media command was refused because power is off, every answer is void: the switch refuses
 //! whatever comes, and what was still to be answered ends with [`BlockError::PowerLost`].
 
+use crate::device::drive::CheckFailure;
 use crate::device::subject::{CommandCounts, DeviceUnderTest, Power, Recovery, TriggerMode};
 use crate::device::target::{PoweredOffDevice, Target};
 use crate::device::trigger::CommandKind;
@@ -49,6 +50,25 @@ pub(crate) enum PowerOnResult {
     CutAgain(PoweredOffMedium, Nanos),
     /// It gave up.
     Failed(String),
+}
+
+impl PowerOnResult {
+    /// The medium, which is sound, and the instant from which on it serves.
+    ///
+    /// # Errors
+    /// It does not serve, or is not sound.
+    pub(crate) fn up(self) -> Result<(Medium, Nanos), CheckFailure> {
+        match self {
+            Self::Up(medium, ready) => match medium.check_invariants() {
+                Ok(()) => Ok((medium, ready)),
+                Err(why) => Err(CheckFailure::new(format!("after the FTL's recovery: {why}"))),
+            },
+            Self::CutAgain(..) => Err(CheckFailure::new("the FTL's recovery does not terminate")),
+            Self::Failed(why) => {
+                Err(CheckFailure::new(format!("the FTL's recovery failed: {why}")))
+            }
+        }
+    }
 }
 
 /// How many steps of a kind the hostile device has done.

@@ -7,7 +7,7 @@ use super::ballast::{self, Ballast, fill, fill_between};
 use super::draw::appended::count_collection;
 use super::glances::{Glanced, glances};
 use super::load::{Ended, Happened, Progress, Shared, Style, Writer};
-use super::model::{Model, Stale};
+use super::model::Model;
 use super::plan::RoundPlan;
 use super::power_switch::{
     Bios, Device, Medium, PowerOnResult, PowerSwitch, PoweredOffMedium, cut_is_due,
@@ -83,9 +83,8 @@ impl<'a> Run<'a> {
             Happened::list(&mut coverage);
             Happened::Seed.count(full.layer, 1, &mut coverage);
         }
-        let (records, stale) = (promises.syncs_single_files, Stale::permitted_by(promises));
         let model =
-            |writer| Rc::new(RefCell::new(Model::new(format!("w{writer}"), records, stale)));
+            |writer| Rc::new(RefCell::new(Model::with_promises(format!("w{writer}"), promises)));
         Self {
             seed,
             options,
@@ -399,24 +398,16 @@ impl<'a> Run<'a> {
         loop {
             let limit = off_after.next();
             match left.recover(self.now, limit) {
-                PowerOnResult::Up(medium, ready) => {
-                    self.now = ready;
-                    let sound = medium.check_invariants();
-                    return sound.map(|()| medium).map_err(|why| {
-                        CheckFailure::new(format!("after the FTL's recovery: {why}"))
-                    });
-                }
                 PowerOnResult::CutAgain(remains, at) if limit.is_some() => {
                     (left, self.now) = (remains, at);
                     self.cuts.push(LogEvent { at, what: EventKind::PowerCutInRecovery });
                     self.counts.cuts += 1;
                     self.counts.cuts_in_recovery += 1;
                 }
-                PowerOnResult::CutAgain(..) => {
-                    return Err(CheckFailure::new("the FTL's recovery does not terminate"));
-                }
-                PowerOnResult::Failed(why) => {
-                    return Err(CheckFailure::new(format!("the FTL's recovery failed: {why}")));
+                ended => {
+                    let (medium, ready) = ended.up()?;
+                    self.now = ready;
+                    return Ok(medium);
                 }
             }
         }

@@ -5,6 +5,7 @@ use nandscape_block::{SectorData, Tag};
 use nandscape_fs::MountedFs;
 use nandscape_fs::contract::{Attr, Caller, Data, FsError, Ino, Io, Kind};
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::rc::Rc;
 
 /// The file system under test.
@@ -141,6 +142,22 @@ pub(crate) fn check_links(tree: &Tree) -> Result<(), String> {
             Err(format!("{path} has {} links, and {count} lead to it", seen.links))
         }
     }
+}
+
+/// Pages of a range, each with the bytes of it in the range.
+pub(crate) fn pages_in(range: Range<u64>) -> impl Iterator<Item = (u64, Range<usize>)> {
+    let Range { start, end } = range;
+    let last = if start < end { end.div_ceil(PAGE) } else { 0 };
+    (start / PAGE..last).map(move |page| {
+        let from = start.saturating_sub(page * PAGE) as usize;
+        let to = (end - page * PAGE).min(PAGE) as usize;
+        (page, from..to)
+    })
+}
+
+/// A page as bytes.
+pub(crate) fn bytes_of(page: &SectorData) -> Vec<u8> {
+    page.expand().map_or_else(|| vec![0; PAGE as usize], |bytes| bytes.to_vec())
 }
 
 /// Content as whole pages; a part of a page is filled with zeroes.

@@ -1,8 +1,7 @@
 //! Holds what a power cut left against what a case expects.
 
-use super::player::{bytes_of, pages};
 use crate::calls::What;
-use crate::fs::tree::{FileSnapshot, PAGE, Tree};
+use crate::fs::tree::{FileSnapshot, PAGE, Tree, bytes_of, pages_in};
 use nandscape_fs::contract::Kind;
 
 /// Whether the tree of a directory shows this.
@@ -39,7 +38,7 @@ pub(super) fn check(tree: &Tree, root: &str, what: &What) -> Result<(), String> 
             if seen.size < end {
                 return Err(format!("{path} has {} bytes", seen.size));
             }
-            for (page, part) in pages(*offset..end) {
+            for (page, part) in pages_in(*offset..end) {
                 let shown = &seen.pages[page as usize];
                 let expected = bytes_of(&content.page(page));
                 let shown = bytes_of(shown);

@@ -7,7 +7,7 @@
 use crate::calls::{Call, Content, FileRef};
 use crate::device::drive::CheckFailure;
 use crate::fs::model::{Model, Node, ROOT, Scope, parent};
-use crate::fs::tree::{Fs, PAGE, identity};
+use crate::fs::tree::{Fs, PAGE, bytes_of, identity, pages_in};
 use nandscape_block::{Payload, SectorData};
 use nandscape_fs::contract::{
     Allocate, Attr, Caller, Data, Fh, FsError, Ino, Io, OpenFlags, RenameMode, SetAttr, XattrMode,
@@ -281,7 +281,7 @@ impl Player {
             let why = format!("direct: bytes {} to {}: no whole pages", range.start, range.end);
             return Err(Stop::Case(why));
         }
-        for (page, part) in pages(range.clone()) {
+        for (page, part) in pages_in(range.clone()) {
             let with = content.page(page);
             self.model.borrow_mut().write(target.node, page, part, &with);
         }
@@ -444,29 +444,15 @@ fn not_open(handle: &str) -> Stop {
     Stop::Case(format!("@{handle}: no open file of this name"))
 }
 
-/// Pages of a range, each with the bytes of it in the range.
-pub(super) fn pages(range: Range<u64>) -> impl Iterator<Item = (u64, Range<usize>)> {
-    let Range { start, end } = range;
-    let last = if start < end { end.div_ceil(PAGE) } else { 0 };
-    (start / PAGE..last).map(move |page| {
-        let from = start.saturating_sub(page * PAGE) as usize;
-        let to = (end - page * PAGE).min(PAGE) as usize;
-        (page, from..to)
-    })
-}
-
 /// The bytes of a range of a file with this content.
 fn data(range: Range<u64>, content: &Content) -> Data {
     if range.start.is_multiple_of(PAGE) && range.end.is_multiple_of(PAGE) {
-        let contents: Vec<SectorData> = pages(range).map(|(page, _)| content.page(page)).collect();
+        let contents: Vec<SectorData> =
+            pages_in(range).map(|(page, _)| content.page(page)).collect();
         let count = contents.len() as u32;
         return Data::Sectors(Payload::collect(contents), count);
     }
-    let bytes = pages(range).flat_map(|(page, part)| bytes_of(&content.page(page))[part].to_vec());
+    let bytes =
+        pages_in(range).flat_map(|(page, part)| bytes_of(&content.page(page))[part].to_vec());
     Data::Bytes(bytes.collect())
-}
-
-/// A page as bytes.
-pub(super) fn bytes_of(page: &SectorData) -> Vec<u8> {
-    page.expand().map_or_else(|| vec![0; PAGE as usize], |bytes| bytes.to_vec())
 }

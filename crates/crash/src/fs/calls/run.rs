@@ -16,8 +16,8 @@ use crate::calls::{Call, Case, Expectation, Line};
 use crate::device::drive::CheckFailure;
 use crate::draw::plan::{CutPlan, Trigger};
 use crate::fs::FsOptions;
-use crate::fs::model::{Model, Stale};
-use crate::fs::power_switch::{Device, Glances, Medium, PowerOnResult, cut_is_due};
+use crate::fs::model::Model;
+use crate::fs::power_switch::{Device, Glances, Medium, cut_is_due};
 use crate::fs::rounds::{CORES, failed, mount_env};
 use crate::fs::seed::base;
 use crate::fs::stretch::{Stretch, stretch};
@@ -94,6 +94,13 @@ struct Left {
     model: Model,
     calls: usize,
     at_end: bool,
+}
+
+/// A run of all calls of a case, or as far as it came.
+struct Played {
+    ended: Result<(), Ended>,
+    lefts: Vec<Left>,
+    now: Nanos,
 }
 
 /// Why a case ended early.
@@ -207,7 +214,7 @@ impl CaseRunner<'_> {
         volume: Volume,
         outcome: &mut CaseOutcome,
     ) -> Result<(), Ended> {
-        let (ended, lefts, now) = self.play_watched(case, volume)?;
+        let Played { ended, lefts, now } = self.play_watched(case, volume)?;
         for left in lefts {
             self.judge(case, left, now, outcome);
             if outcome.finding.is_some() {
@@ -218,12 +225,7 @@ impl CaseRunner<'_> {
     }
 
     /// Makes the calls, and keeps what cuts would leave.
-    #[expect(clippy::type_complexity, reason = "what a run leaves is taken apart at once")]
-    fn play_watched(
-        &self,
-        case: &Case,
-        volume: Volume,
-    ) -> Result<(Result<(), Ended>, Vec<Left>, Nanos), Ended> {
+    fn play_watched(&self, case: &Case, volume: Volume) -> Result<Played, Ended> {
         let model = Rc::new(RefCell::new(self.model()));
         let begun = Rc::new(Cell::new(0));
         let lefts: Rc<RefCell<Vec<Left>>> = Rc::default();
@@ -249,13 +251,11 @@ impl CaseRunner<'_> {
         let Stretch { output, now, .. } =
             stretch(volume.now, volume.medium, work).map_err(failed)?;
         let ended = output.map_err(failed)?;
-        Ok((ended, lefts.take(), now))
+        Ok(Played { ended, lefts: lefts.take(), now })
     }
 
     fn model(&self) -> Model {
-        let promises = self.options.fs().promises();
-        let (records, stale) = (promises.syncs_single_files, Stale::permitted_by(promises));
-        Model::new(ROOT_NAME.to_owned(), records, stale)
+        Model::with_promises(ROOT_NAME.to_owned(), self.options.fs().promises())
     }
 
     /// Looks that keep what a cut would leave: at each change, or at some by reservoir sampling.
@@ -353,15 +353,7 @@ impl CaseRunner<'_> {
             stretch(volume.now, volume.medium, work).map_err(failed)?;
         let (changes, at_end) = output.map_err(failed)??;
         let cut = now + Nanos(1);
-        let (medium, ready) = match medium.cut(cut).recover(cut, None) {
-            PowerOnResult::Up(medium, ready) => (medium, ready),
-            PowerOnResult::CutAgain(..) => {
-                return Err(failed(CheckFailure::new("the FTL's recovery does not terminate")));
-            }
-            PowerOnResult::Failed(why) => {
-                return Err(failed(CheckFailure::new(format!("the FTL's recovery failed: {why}"))));
-            }
-        };
+        let (medium, ready) = medium.cut(cut).recover(cut, None).up().map_err(failed)?;
         let left = Left { medium, model: model.borrow().clone(), calls: begun.get(), at_end };
         self.judge(case, left, ready, outcome);
         Ok(changes)

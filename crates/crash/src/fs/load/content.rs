@@ -4,13 +4,11 @@ use super::{Ended, PAGES, Target, Writer};
 use crate::calls::{self, Call, Repeated};
 use crate::device::drive::CheckFailure;
 use crate::fs::model::Scope;
-use crate::fs::tree::{PAGE, into_pages};
-use nandscape_block::{Payload, SectorData, Tag};
+use crate::fs::tree::{PAGE, bytes_of, into_pages, pages_in};
+use nandscape_block::{Payload, SectorData};
 use nandscape_fs::contract::{Allocate, Data, FsError, Io, SetAttr, Whence, WriteHint, XattrMode};
 use std::ops::Range;
 
-/// What blocks of JBD2's log begin with: content that does is escaped there.
-const JBD2_MAGIC: [u8; 4] = [0xc0, 0x3b, 0x39, 0x98];
 /// Pages of a write.
 const WRITE_PAGES: u64 = 4;
 /// Names of extended attributes, and bytes of noise after which a value begins again.
@@ -81,21 +79,14 @@ impl Writer {
 
     /// New content for a range.
     fn content(&mut self, offset: u64, len: u64) -> Content {
-        let pages = offset / PAGE..(offset + len).div_ceil(PAGE);
-        let tag = Tag::new(self.next_tag);
-        self.next_tag += pages.end - pages.start;
+        // Contents of call sequences are those of whole files: the page at `offset` has the next tag.
+        let base = self.next_tag.wrapping_sub(offset / PAGE) & u64::MAX >> 1;
         let magic = len.is_multiple_of(PAGE) && self.rng.chance(0.05);
-        let parts: Vec<(u64, Range<usize>, SectorData)> = pages
-            .clone()
-            .zip(0..)
-            .map(|(page, index)| {
-                let content = SectorData::Tag(tag.plus(index));
-                let content = if magic { content.patched(0, &JBD2_MAGIC) } else { Some(content) };
-                let from = offset.saturating_sub(page * PAGE) as usize;
-                let to = (offset + len - page * PAGE).min(PAGE) as usize;
-                (page, from..to, content.unwrap_or_default())
-            })
+        let name = if magic { calls::Content::Magic(base) } else { calls::Content::Tag(base) };
+        let parts: Vec<(u64, Range<usize>, SectorData)> = pages_in(offset..offset + len)
+            .map(|(page, part)| (page, part, name.page(page)))
             .collect();
+        self.next_tag += parts.len() as u64;
         if magic {
             self.reached("page of JBD2's magic written");
         }
@@ -108,16 +99,12 @@ impl Writer {
                 Data::Part(content.clone(), part.clone())
             }
             parts => {
-                let bytes = parts.iter().flat_map(|(_, part, content)| {
-                    let page = content.expand().unwrap_or_else(|| Box::new([0; PAGE as usize]));
-                    page[part.clone()].to_vec()
-                });
+                let bytes = parts
+                    .iter()
+                    .flat_map(|(_, part, content)| bytes_of(content)[part.clone()].to_vec());
                 Data::Bytes(bytes.collect())
             }
         };
-        // Contents of the event log are those of whole files.
-        let base = tag.bits().wrapping_sub(pages.start) & u64::MAX >> 1;
-        let name = if magic { calls::Content::Magic(base) } else { calls::Content::Tag(base) };
         Content { data, name, pages: parts }
     }
 

@@ -12,13 +12,13 @@ mod versions;
 
 use super::tree::{FileSnapshot, Identity, Tree, Xattrs};
 use crate::event::{EventKind, LogEvent};
-use file::File;
-pub(crate) use file::Stale;
 pub(crate) use file::describe as show_content;
+use file::{File, Stale};
 use losses::Synced;
 use names::{Change, History, Record, State};
 pub(crate) use names::{Names, Node, ROOT};
 use nandscape_block::SectorData;
+use nandscape_fs::Promises;
 use nandscape_fs::contract::Kind;
 use nandscape_rt::Nanos;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -105,7 +105,7 @@ pub(crate) fn parent(path: &str) -> Option<&str> {
 }
 
 impl Model {
-    pub(crate) fn new(root: String, records: bool, stale: Stale) -> Self {
+    fn new(root: String, records: bool, stale: Stale) -> Self {
         Self {
             root,
             records,
@@ -122,6 +122,11 @@ impl Model {
             before_call: None,
             event_log: VecDeque::new(),
         }
+    }
+
+    /// One whose file system has these promises.
+    pub(crate) fn with_promises(root: String, promises: Promises) -> Self {
+        Self::new(root, promises.syncs_single_files, Stale::permitted_by(promises))
     }
 
     /// The directory's name below the root of the file system.
