@@ -253,23 +253,11 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
 
     /// Serves what waits, as far as it goes, and completes what became durable.
     pub(super) fn pump(&mut self) -> Result<(), FtlError> {
-        while let Some(mut request) = self.port.queue.pop_front() {
-            match self.serve(&mut request) {
-                Ok(Some(Submit::Done(done))) => {
-                    self.done.push(Completion { token: request.token, done });
-                }
-                Ok(Some(Submit::Pending)) => {}
-                Ok(None) => {
-                    self.port.queue.push_front(request);
-                    break;
-                }
-                Err(error) => {
-                    self.port.queue.push_front(request);
-                    return Err(error);
-                }
-            }
+        self.serve_queue()?;
+        // On media without latency the program has ended, and the first request waits for no event.
+        while self.push_awaited()? {
+            self.serve_queue()?;
         }
-        self.push_awaited()?;
         let mut index = 0;
         while let Some(waiter) = self.port.waiters.get(index) {
             let (covered, instances) = (waiter.covered, waiter.instances);
@@ -286,10 +274,32 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
         Ok(())
     }
 
-    /// Sends trim records that a waiter or the first request waits for, and that found no page before.
-    fn push_awaited(&mut self) -> Result<(), FtlError> {
+    /// Serves requests in their order, up to the first that must wait.
+    fn serve_queue(&mut self) -> Result<(), FtlError> {
+        while let Some(mut request) = self.port.queue.pop_front() {
+            match self.serve(&mut request) {
+                Ok(Some(Submit::Done(done))) => {
+                    self.done.push(Completion { token: request.token, done });
+                }
+                Ok(Some(Submit::Pending)) => {}
+                Ok(None) => {
+                    self.port.queue.push_front(request);
+                    break;
+                }
+                Err(error) => {
+                    self.port.queue.push_front(request);
+                    return Err(error);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends trim records that a waiter or the first request waits for, and that found no page before. Whether a page of
+    /// them was programmed.
+    fn push_awaited(&mut self) -> Result<bool, FtlError> {
         if self.flash.rules.config.buffer.power_safe || !self.discards.log.has_pending() {
-            return Ok(());
+            return Ok(false);
         }
         let waiting =
             self.port.waiters.iter().filter(|waiter| waiter.instances == InstanceSet::MAX);
@@ -299,9 +309,9 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
             && self.emit_all_trims()?
             && !self.flash.rules.omits_one_shot_flush()
         {
-            self.program(0, Stream::Host)?;
+            return self.program(0, Stream::Host);
         }
-        Ok(())
+        Ok(false)
     }
 
     /// Admits as much of a write as fits; whether that was all.
