@@ -49,7 +49,9 @@ impl Run<'_> {
             let (fs, _) = mounted.map_err(failed("mount"))?;
             let tree = read_tree(&fs).await.map_err(failed("reading the tree"))?;
             verify(&tree, &models, &event_log, Model::verify_exactly)?;
-            check_account(&fs, account).await
+            check_account(&fs, account).await?;
+            // The device keeps its power: what a host fetched of it and did not complete is not offered to the next one.
+            fs.unmount().await.map_err(failed("unmount"))
         };
         let ended = self.stretch(medium, work);
         self.event_log = events.take();
