@@ -14,7 +14,8 @@
 //! - Where regions have superblocks, each is written in order, once all of it is free, and none after a power cut.
 //! - An address is written again after a flush that covers its discard; where the device moves data,
 //!   after every record of that time was fetched and completed, too.
-//! - Where media lose sectors, and with them perhaps the record of a discard, no address is written again.
+//! - Where media lose sectors, and with them perhaps the record of a discard, no address is written again, and all that was
+//!   discarded is discarded again after a power cut.
 //! - Slots at the beginning of the device that may be written at random stay where they are.
 
 mod again;
@@ -563,5 +564,8 @@ impl HostView for Log<'_> {
             self.go_back(batch);
         }
         self.discard_again();
+        if self.plan.unreadable {
+            self.discard_all_again();
+        }
     }
 }

@@ -1,6 +1,8 @@
-//! Discards that a power cut may have undone: they are sent again.
+//! Discards that a power cut may have undone: they are sent again. Where media lose sectors that may be any of them, as their
+//! records may be lost.
 
-use super::{Log, is_appendable};
+use super::{Entry, Log, is_appendable};
+use nandscape_block::Lba;
 
 impl Log<'_> {
     /// Power was cut: what was in flight has ended, and discards may have been lost. Those at addresses of
@@ -27,5 +29,17 @@ impl Log<'_> {
             }
             kept
         });
+    }
+
+    /// Power was cut, and media lose sectors: a mount may not have found the record of any discard. So what was discarded
+    /// counts as live until it is discarded again, as by a mount of F2FS.
+    pub(super) fn discard_all_again(&mut self) {
+        for (&lba, &object) in &self.at {
+            self.entries.entry(object).or_insert_with(|| {
+                self.superseded.push_back(object);
+                let (lba, old) = (Lba(lba), Vec::new());
+                Entry { lba, old, written: true, superseded: true, discarded: false }
+            });
+        }
     }
 }
