@@ -48,9 +48,11 @@ impl Account {
         let mut left = vec![root.ino];
         let (mut used_blocks, mut unclear) = (0, 0);
         let mut count = |attr: &Attr| {
-            // What lies in an inode counts as if it lay beside it; a directory beside it has whole blocks.
-            let may_be_inline =
-                kind == FsKind::F2fs && attr.blocks == UNITS && LIKE_A_BLOCK.contains(&attr.size);
+            // What lies in an inode counts as if it lay beside it; a directory beside it has whole blocks. A node of extended
+            // attributes is one more.
+            let may_be_inline = kind == FsKind::F2fs
+                && [UNITS, 2 * UNITS].contains(&attr.blocks)
+                && LIKE_A_BLOCK.contains(&attr.size);
             match attr.kind {
                 Kind::Directory if may_be_inline => return,
                 _ => unclear += u64::from(may_be_inline),

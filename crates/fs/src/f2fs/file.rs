@@ -6,11 +6,12 @@
 use super::balance::Balance;
 use super::checkpoints::Reason;
 use super::error::corrupt;
-use super::format::{BlockAddr, CP_UMOUNT, Nid, inline};
+use super::format::{BlockAddr, CP_UMOUNT, Inode as RawInode, Nid, inline};
 use super::inode::{Dirty, Inode};
 use super::node::{Found, FsyncMarks, NodeSet, NodeWrite};
 use super::options::FsyncMode;
 use super::rules::OmittedRule;
+use super::segment::Block;
 use super::volume::Volume;
 use crate::contract::{Allocate, FsError, Kind, Result, XattrMode};
 use crate::vfs::content::{self, Writer};
@@ -196,8 +197,17 @@ impl Volume {
         if !is_empty {
             self.nodes.space.take_some(1)?;
         }
-        self.nodes.edit_node(&op, Nid(inode.number), |bytes| bytes[place].fill(0)).await?;
-        inode.raw.borrow_mut().inline &= !(inline::DATA | inline::DATA_EXIST);
+        let flags = inode.raw.borrow().inline & !(inline::DATA | inline::DATA_EXIST);
+        // The node says so at once: it may be written before it gets the inode's other fields, and roll-forward would take
+        // it for an inode whose blocks have gone.
+        let change = |bytes: &mut Block| {
+            bytes[place].fill(0);
+            let mut raw = RawInode::parse(bytes);
+            raw.inline = flags;
+            raw.encode(bytes);
+        };
+        self.nodes.edit_node(&op, Nid(inode.number), change).await?;
+        inode.raw.borrow_mut().inline = flags;
         inode.mark(Dirty::Content);
         if is_empty {
             return Ok(());

@@ -6,6 +6,7 @@ use crate::common::volume::{after_cut, after_recovery, assert_sound, loaded, mad
 use crate::late::Late;
 use nandscape_block::{AsyncDevice, BlockDevice, Flags, Lba, MemDevice, Payload, Tag};
 use nandscape_fs::MountedFs;
+use nandscape_fs::cache::CacheConfig;
 use nandscape_fs::contract::{Allocate, Caller, Data, FileSystem, FsError, Ino, Io, XattrMode};
 use nandscape_fs::f2fs::format::{Features, NodeFooter, node_flag};
 use nandscape_fs::f2fs::{Allocation, F2fs, MountOptions, OmittedRule, SmallVolume};
@@ -85,6 +86,37 @@ fn nodes_before_their_inode_are_brought_back() {
     over_a_cut(before, async |fs| {
         assert!(content(fs, "file").await == expected(1, PAGES));
     });
+}
+
+/// An inode that write-back sends after content left it says so: roll-forward takes no node from the file that lies before
+/// it in the chain, and that the fsync found clean.
+#[test]
+fn content_that_leaves_its_inode_takes_no_node_of_the_chain() {
+    let device = run(async move |rt| {
+        let device = made(&rt, 64, Features::default()).await;
+        let soon = Nanos::from_ms(1);
+        let cache = CacheConfig { period: soon, age: soon, ..CacheConfig::default() };
+        let options = MountOptions { cache, ..MountOptions::default() };
+        let fs = mounted(&rt, &device, &options).await;
+        create(&fs, "first").await;
+        fs.syncfs(ME).await.expect("a checkpoint");
+        let file = create(&fs, "file").await;
+        for (page, tag) in [(1_000, 1), (0, 2)] {
+            let data = Data::Sectors(Payload::Run(Tag::new(tag)), 1);
+            fs.write_all(ME, file, page * PAGE, data, Io::Buffered).await.expect("a write");
+            // Data, then nodes.
+            rt.sleep(Nanos::from_ms(100)).await;
+        }
+        fs.fsync(ME, file).await.expect("a sync");
+        after_recovery(&rt, &device, (&options, 1), async |fs| {
+            let content = content(fs, "file").await;
+            assert_eq!(content.len() as u64, 1_001 * PAGE);
+            assert!(content[..PAGE as usize] == expected(2, 1));
+            assert!(content[1_000 * PAGE as usize..] == expected(1, 1));
+        })
+        .await
+    });
+    assert_sound(&device);
 }
 
 /// Attributes that fill the inode's room to its last byte end there, also where roll-forward keeps the node that the
