@@ -168,6 +168,7 @@ fn of_full() -> Vec<Campaign> {
     vec![
         of("ext4", EXT4, "--fs ext4 --full --base adversary", PINNED_FULL),
         of("ext4", EXT4, "--fs ext4 --full", PINNED_FULL),
+        of("ext4", EXT4, "--fs ext4 --set fs.commit=ijournal --full", PINNED_FULL),
         of("f2fs", F2FS, "--fs f2fs --full --base adversary", PINNED_FULL_ON_F2FS),
         of("f2fs", APPENDED, "--fs f2fs --full --stack d2fs-ssd", PINNED_FULL_ON_F2FS),
     ]

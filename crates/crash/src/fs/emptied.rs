@@ -145,7 +145,11 @@ async fn check_empty(fs: &Fs, new: &Account) -> Result<(), CheckFailure> {
 
 /// The ballast is written as it was to the new volume: it finds as much room at least, and is what was written.
 async fn fill_again(fs: &Fs, first: Ballast, new: &Account) -> Result<(), CheckFailure> {
-    ballast::fill(fs, first.spare).await.map_err(failed("filling the volume again"))?;
+    let filled = ballast::fill(fs, first.spare).await;
+    filled.map_err(|error| {
+        let fault = fs.fault().map_or(String::new(), |fault| format!(" ({fault})"));
+        CheckFailure::new(format!("filling the volume again: {error}{fault}"))
+    })?;
     let tree = read_tree(fs).await.map_err(failed("reading the tree"))?;
     ballast::check(&tree)?;
     let size = ballast::size(fs).await.map_err(failed("ballast"))?;

@@ -2,7 +2,8 @@
 //!
 //! A sector's table entry names its ring slot from insertion until the slot is about to be reused,
 //! and only then media. A unit's entries leave the ring together, once the unit is durable and the
-//! device would serve a read of them: an open chunk refuses its last `mw_cunits` sectors.
+//! device would serve a read of them: an open chunk refuses its last `mw_cunits` sectors. A unit of
+//! padding has none, and leaves when it is durable.
 
 use super::Pblk;
 use super::flash::Flash;
@@ -26,13 +27,21 @@ impl<M: OpenChannel> Pblk<M> {
         free(self).saturating_sub(reserved)
     }
 
-    /// Lets the oldest unit's entries leave the ring. Whether there was one that could.
+    /// Lets the oldest unit's entries leave the ring. Whether there was one that could. Padding waits for nothing: a line
+    /// that holds nothing else is freed, and may take the data of another stream when its place is looked at.
     #[inline]
     fn recycle(&mut self, id: BufferId) -> bool {
-        let served =
-            |unit: &&WriteUnit| self.flash.is_served(unit.at.plus(unit.entries.saturating_sub(1)));
-        let unit = self.buffers.all[usize::from(id)].units.oldest().filter(served).copied();
-        unit.map(|unit| self.release_unit(id, &unit)).is_some()
+        let Some(unit) = self.buffers.all[usize::from(id)].units.oldest() else { return false };
+        if unit.entries == 0 {
+            self.buffers.all[usize::from(id)].units.pop();
+            return true;
+        }
+        let served = self.flash.is_served(unit.at.plus(unit.entries - 1));
+        if served {
+            let unit = *unit;
+            self.release_unit(id, &unit);
+        }
+        served
     }
 
     /// Lets whatever can leave the rings. Whether anything could.

@@ -135,6 +135,22 @@ fn padding_is_not_padded_for() {
     assert!((1..20).contains(&pads), "{pads} units");
 }
 
+/// Padding leaves a ring when it is on media, whether or not they serve it: a line that holds nothing else is freed and
+/// filled for another stream, for which a ring would wait.
+#[test]
+fn padding_that_is_not_served_leaves_a_ring() {
+    let mut pblk = device(GEOMETRY, Config::default());
+    write(&mut pblk, 0, Flags::FUA);
+    assert!(!pblk.recycle_all(), "media serve nothing yet");
+    while pblk.pad_one() == Ok(true) {
+        while let Some(at) = pblk.next_at() {
+            pblk.run_round(at);
+        }
+        pblk.recycle_all();
+    }
+    assert!(pblk.buffers.all[0].is_empty(), "padding is left");
+}
+
 /// Copies may fill a ring as often as padding empties it, and a write that waits at another must not wait for their
 /// end: rings that are full are padded in turn.
 #[test]
