@@ -237,7 +237,7 @@ impl Config {
     }
 
     /// What the length of a write must be a multiple of.
-    const fn write_sectors(&self, geometry: &Geometry) -> u32 {
+    pub(super) const fn write_sectors(&self, geometry: &Geometry) -> u32 {
         if self.zone.buffer_bytes == 0 { geometry.ws_opt * self.zone.instances } else { 1 }
     }
 

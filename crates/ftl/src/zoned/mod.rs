@@ -19,11 +19,11 @@
 //! | `report.rs`, `check.rs` | counts and sizes; the invariants, checked the slow way |
 //!
 //! Invariants:
-//! - *Prefix.* After a power cut a zone holds a prefix of what was written since its last reset, and zeroes from
-//!   there on. Everything that a flush or FUA covered is in it.
+//! - *Prefix.* After a power cut a zone holds a prefix of what was written since its last reset, in whole units of the
+//!   write granularity, and zeroes from there on. Everything that a flush or FUA covered is in it.
 //! - *Generation.* Every page on media carries the number of the time between two resets in which it was written.
 //!   The content of a sector never changes within one, so copies need no order among themselves.
-//! - *First sector.* A zone holds something on media exactly when its first sector is there. So a reset is durable
+//! - *First sector.* A zone holds something on media only if its first sector is there. So a reset is durable
 //!   with one command: the erase of the chunk that holds it, or, where the save log may hold it too, a record.
 //! - *Places.* A page's place follows from its address. A page that is partly filled cannot be programmed there;
 //!   a flush writes its sectors to the save log, which is read by nothing but a mount.

@@ -1,7 +1,8 @@
 //! Making a fresh device, and mounting what a power cut left:
 //! 1. the first and the last page of every written chunk are read, and every record of the save log (`scan.rs`);
 //! 2. of each zone the highest generation counts that was not reset and whose first sector is there. Its content is
-//!    the longest prefix of which every sector is on media, or in the save log (`prefix.rs`);
+//!    the longest prefix of whole units of the write granularity of which every sector is on media, or in the save log
+//!    (`prefix.rs`);
 //! 3. chunks that hold nothing of that are erased, those of the save log the oldest first;
 //! 4. what the save log holds of pages that are partly filled goes into the buffer, and is saved again;
 //! 5. a chunk that was written too far, torn, or closed by a failed program is copied to a spare one, so that its zone
@@ -122,7 +123,12 @@ impl<M: OpenChannel> Store<M> {
         self.zones.next_generation = scan.generation_max + 1;
         self.next_record = scan.record_max + 1;
         let shape = &self.zones.shape;
-        let known = Prefixes { media: self.front.media(), shape, scan: &scan };
+        let write_sectors = match shape.streams {
+            // Pages are whole, but for those that other firmware saved: it writes less to its zones.
+            1 => 1,
+            _ => self.rules.config.write_sectors(&self.rules.geometry),
+        };
+        let known = Prefixes { media: self.front.media(), shape, scan: &scan, write_sectors };
         let mut prefixes: Vec<_> =
             (0..self.rules.sizes.zones).filter_map(|zone| known.of(zone)).collect();
         self.erase_garbage(&mut scan, &mut prefixes)?;

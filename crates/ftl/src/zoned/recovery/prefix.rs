@@ -81,6 +81,9 @@ pub(super) struct Prefixes<'a, M> {
     pub(super) media: &'a M,
     pub(super) shape: &'a Shape,
     pub(super) scan: &'a Scan,
+    /// Sectors of which all count or none. Without a buffer a write goes to a page of each stream, and power may fail between
+    /// their programs.
+    pub(super) write_sectors: u32,
 }
 
 impl<M: OpenChannel> Prefixes<'_, M> {
@@ -97,7 +100,12 @@ impl<M: OpenChannel> Prefixes<'_, M> {
             .collect();
         let ends = (0..).zip(&streams).map(|(stream, of)| self.shape.offset(stream, of.sectors));
         let written = ends.min().unwrap_or(0).min(self.shape.capacity);
+        let written = written - written % u64::from(self.write_sectors);
         let finished = self.is_finished((zone, written), (&chunks, &rows));
+        let finished_by_record = self.scan.finished.contains(&(zone, generation));
+        if written == 0 && !finished && !finished_by_record {
+            return None;
+        }
         let streams: Vec<_> = (0..)
             .zip(streams)
             .map(|(stream, of)| self.cut((zone, stream), of, (written, finished), &chunks))
@@ -113,7 +121,6 @@ impl<M: OpenChannel> Prefixes<'_, M> {
             (0..self.shape.rows_of(die, kept)).take_while(is_on_media).count() as u32
         });
         let rows = rows.collect();
-        let finished_by_record = self.scan.finished.contains(&(zone, generation));
         Some(Prefix {
             zone,
             generation,

@@ -45,6 +45,11 @@ fn striped() -> Config {
     with_zone(|zone| (zone.dies, zone.instances, zone.buffer_bytes) = (4, 2, 20 << 12))
 }
 
+/// A write goes to a page of each stream at least.
+fn unbuffered_striped() -> Config {
+    with_zone(|zone| (zone.dies, zone.instances, zone.buffer_bytes) = (4, 2, 0))
+}
+
 /// Zones whose last page is short, and with addresses that cannot be written.
 fn short() -> Config {
     with_zone(|zone| (zone.size_bytes, zone.capacity_bytes) = (64 << 12, 45 << 12))
@@ -56,6 +61,7 @@ fn configs() -> Vec<Config> {
         config(),
         with_random(),
         unbuffered(),
+        unbuffered_striped(),
         striped(),
         short(),
         single,

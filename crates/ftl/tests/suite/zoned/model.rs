@@ -183,7 +183,8 @@ impl Model {
         info.written() == self.written(zone) && info.state == self.zones[zone].state
     }
 
-    /// Whether a zone may hold these tags up to its write pointer after a power cut, and be full. It is taken over.
+    /// Whether a zone may hold these tags up to its write pointer after a power cut, and be full: whole writes. It is
+    /// taken over.
     pub(crate) fn recovered(&mut self, zone: usize, tags: &[u64], state: ZoneState) -> bool {
         let of = &self.zones[zone];
         let last = of.generations.len() - 1;
@@ -213,6 +214,6 @@ impl Model {
             finish_covered: state == ZoneState::Full && written < self.capacity,
         };
         self.zones[zone] = Zone { state, generations: vec![durable] };
-        ok && state == expected
+        ok && state == expected && written.is_multiple_of(self.write_sectors)
     }
 }

@@ -96,6 +96,33 @@ fn pages_that_are_partly_filled_are_durable() {
     }
 }
 
+/// Without a buffer a write goes to a page of each stream. Where power fails between their programs the zone ends before
+/// the write, where the next one begins; it is empty if that was its first.
+#[test]
+fn cuts_keep_whole_writes_of_an_unbuffered_zone() {
+    for kept in [0_u32, 8] {
+        // The program of the other stream fails, and its chunk is copied: power fails before it is there.
+        let faults = Faults { programs: [u64::from(kept) / 4 + 1].into(), ..Faults::default() };
+        let config = crate::zoned::unbuffered_striped();
+        let mut driver = Driver::with("nvmevirt-zn540", faults, config, FtlRun::default());
+        if kept > 0 {
+            driver.write_sectors(0, kept, 70, Flags::NONE);
+        }
+        let torn = Bio::write(Lba(kept.into()), 8, Payload::Run(Tag::new(90)));
+        let completes = driver.submit(torn, 0).expect("its end is known").at;
+        assert!(driver.step().is_empty() && driver.now < completes);
+        assert_eq!(places(&driver, kept.into()).len(), 1, "the page of the first stream is there");
+        let (zone, mut driver) = after_cut(driver);
+        assert_eq!(zone.written(), u64::from(kept));
+        assert_eq!(zone.state == ZoneState::Empty, kept == 0);
+        driver.write_sectors(kept.into(), 8, 80, Flags::NONE);
+        let (zone, mut driver) = after_cut(driver);
+        assert_eq!(zone.written(), u64::from(kept) + 8);
+        assert_eq!(driver.read(kept.into()), holds(80));
+        driver.ftl.check_invariants().expect("holds");
+    }
+}
+
 /// A reset is durable with its completion, also where the save log has the first page; without its record the sectors
 /// of that page come back.
 #[test]
