@@ -7,7 +7,7 @@ use super::draw::appended::holds_valid_blocks;
 use super::model::Model;
 use super::plan::draw_load_cut;
 use super::power_switch::{Device, Medium, PowerSwitch, PoweredOffMedium, cut_is_due};
-use super::rounds::{Run, check_account, failed, mount_env, verify};
+use super::rounds::{Run, check_account, failed, failed_on, mount_env, verify};
 use super::space::{Account, remove_all};
 use super::tree::{Fs, read_tree};
 use crate::device::drive::CheckFailure;
@@ -146,10 +146,7 @@ async fn check_empty(fs: &Fs, new: &Account) -> Result<(), CheckFailure> {
 /// The ballast is written as it was to the new volume: it finds as much room at least, and is what was written.
 async fn fill_again(fs: &Fs, first: Ballast, new: &Account) -> Result<(), CheckFailure> {
     let filled = ballast::fill(fs, first.spare).await;
-    filled.map_err(|error| {
-        let fault = fs.fault().map_or(String::new(), |fault| format!(" ({fault})"));
-        CheckFailure::new(format!("filling the volume again: {error}{fault}"))
-    })?;
+    filled.map_err(|error| failed_on(fs, "filling the volume again", error))?;
     let tree = read_tree(fs).await.map_err(failed("reading the tree"))?;
     ballast::check(&tree)?;
     let size = ballast::size(fs).await.map_err(failed("ballast"))?;

@@ -69,6 +69,12 @@ pub(super) fn failed(what: &str) -> impl Fn(FsError) -> CheckFailure + '_ {
     move |error| CheckFailure::new(format!("{what}: {error}"))
 }
 
+/// The same of a load, with what made the file system read-only, if anything did.
+pub(super) fn failed_on(fs: &Fs, what: &str, error: impl std::fmt::Display) -> CheckFailure {
+    let fault = fs.fault().map_or(String::new(), |fault| format!(" ({fault})"));
+    CheckFailure::new(format!("{what}: {error}{fault}"))
+}
+
 impl<'a> Run<'a> {
     pub(super) fn new(
         seed: u64,
@@ -346,7 +352,7 @@ impl<'a> Run<'a> {
             let writers = (0..)
                 .zip(&models)
                 .map(|(number, model)| Writer::new(shared.clone(), number, model).run());
-            let load = run_all(writers, &models, &event_log);
+            let load = run_all(&fs, writers, &models, &event_log);
             let Some(cut) = cut else {
                 load.await?;
                 return unmount_whole(&fs, account).await;
@@ -510,6 +516,7 @@ fn note_cut(fs: &Fs, progress: &Progress, coverage: &mut Coverage) {
 
 /// Runs the writers until all have ended or one fails.
 async fn run_all<F: Future<Output = Ended>>(
+    fs: &Fs,
     writers: impl Iterator<Item = F>,
     models: &[Rc<RefCell<Model>>],
     event_log: &RefCell<Vec<LogEvent>>,
@@ -517,7 +524,7 @@ async fn run_all<F: Future<Output = Ended>>(
     for (ended, model) in join_all(writers).await.into_iter().zip(models) {
         if let Err(error) = ended {
             *event_log.borrow_mut() = model.borrow().event_log();
-            return Err(CheckFailure::new(format!("{}: {}", model.borrow().root(), error.what)));
+            return Err(failed_on(fs, model.borrow().root(), error.what));
         }
     }
     Ok(())
