@@ -50,6 +50,7 @@ mod deadlock;
 pub mod dist;
 mod exec;
 mod handle;
+mod held;
 pub mod host;
 mod inject;
 mod join;

@@ -7,6 +7,7 @@
 
 use crate::clock::Clock;
 use crate::deadlock::Deadlock;
+use crate::held::Holders;
 use crate::mailbox::{Mailbox, Message};
 use crate::task::{TaskId, Tasks, Wait};
 use crate::time::Nanos;
@@ -26,6 +27,7 @@ pub(crate) struct Core {
     tasks: RefCell<Tasks>,
     timers: RefCell<Timers>,
     mailbox: Arc<Mailbox<Rc<Self>>>,
+    holders: Rc<Holders>,
 }
 
 impl Core {
@@ -38,6 +40,7 @@ impl Core {
             tasks: RefCell::default(),
             timers: RefCell::default(),
             mailbox: Arc::default(),
+            holders: Rc::default(),
         })
     }
 
@@ -62,6 +65,10 @@ impl Core {
     #[inline]
     pub(crate) fn current(&self) -> TaskId {
         self.current.get()
+    }
+
+    pub(crate) const fn holders(&self) -> &Rc<Holders> {
+        &self.holders
     }
 
     #[inline]

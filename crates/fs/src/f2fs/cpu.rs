@@ -281,8 +281,10 @@ impl Cpu {
         if cost == Nanos::ZERO {
             return;
         }
-        let core = self.running.get().unwrap_or_else(|| host.first_free(rt.now()));
-        let took = host.work(rt, core, cost).await;
+        let took = match self.running.get() {
+            Some(core) => host.work(rt, core, cost).await,
+            None => host.work_anywhere(rt, cost).await,
+        };
         let mut times = self.times.get();
         times.wait_ns += took.saturating_sub(cost).0;
         self.times.set(times);

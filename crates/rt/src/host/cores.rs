@@ -40,7 +40,8 @@ pub struct Ticket(u64);
 pub enum Affinity {
     /// This one.
     Core(CoreId),
-    /// The first that is free when the entry is at the head.
+    /// Any: one that is free when an entry of the state machine is at the head, or as it is chosen when work of a thread
+    /// enters.
     Any,
 }
 
@@ -143,6 +144,8 @@ enum Hold {
 struct Core {
     /// When everything placed so far is done.
     free_at: Nanos,
+    /// Whether the last work that entered is of a thread that may work anywhere.
+    is_common: bool,
     hold: Hold,
     queue: VecDeque<Entry>,
     /// What is placed and was not over at the last look, in order of time.
@@ -258,13 +261,18 @@ impl Cores {
     pub(super) fn enter(
         &mut self,
         now: Nanos,
-        core: CoreId,
+        on: Affinity,
         cost: Nanos,
         rt: &Rc<shared::Core>,
     ) -> End {
         self.pass_time(now);
         let ticket = self.ticket();
+        let core = match on {
+            Affinity::Core(core) => core,
+            Affinity::Any => self.first_free(),
+        };
         let this = &mut self.cores[core.index()];
+        this.is_common = on == Affinity::Any;
         if this.queue.is_empty() && self.any.is_empty() && this.hold != Hold::Unanswered {
             return End::At(this.place_thread(self.now, cost));
         }
@@ -274,12 +282,14 @@ impl Cores {
         End::Unknown(TurnEnd(turn))
     }
 
-    /// The core that is done first with what is known to wait for it: the one with the shortest queue, of these the one
-    /// that is free first, of these the first.
-    pub(super) fn first_free(&self, now: Nanos) -> CoreId {
+    /// The core for work of a thread that may work anywhere: the one that is done first with what is known to wait for it,
+    /// which is the one with the shortest queue, of these the one that is free first. A thread whose core is only free
+    /// between two pieces of its work would queue behind what is put there: so of equals it is one that such work had last,
+    /// of these the one that has been idle longest, of these the first.
+    fn first_free(&self) -> CoreId {
         let key = |index: &usize| {
             let core = &self.cores[*index];
-            (core.queue.len(), core.free_at.max(now))
+            (core.queue.len(), core.free_at.max(self.now), !core.is_common, core.free_at)
         };
         let first = (0..self.cores.len()).min_by_key(key);
         CoreId::new(first.unwrap_or(0) as u16)
@@ -340,6 +350,7 @@ impl Cores {
         self.unanswered = None;
         let this = &mut self.cores[core.index()];
         this.hold = Hold::Occupied;
+        this.is_common = false;
         this.place(self.now, until.max(self.now), User::Machine, self.now);
         self.place_threads(core.index());
     }

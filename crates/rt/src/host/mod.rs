@@ -82,13 +82,6 @@ impl Host {
         self.0.threads.borrow().core(number.into())
     }
 
-    /// The core on which work of a thread that may run anywhere begins first, as far as is known at `now`. Of several
-    /// it is the first.
-    #[must_use]
-    pub fn first_free(&self, now: Nanos) -> CoreId {
-        self.0.cores.borrow().first_free(now)
-    }
-
     /// Creates a thread, on the core whose turn it is.
     #[must_use]
     pub fn thread(&self) -> Thread {
@@ -98,9 +91,27 @@ impl Host {
     /// Waits until `core` is free and everything ahead in its queue is done, and works for `cost`. Returns
     /// how long both took. The place in the queue is taken at the first poll, and kept when the future is
     /// dropped.
+    ///
+    /// # Panics
+    /// In debug builds, if the task holds a lock that is to be released for work
+    /// ([`RwLock::released_for_work`](crate::sync::RwLock::released_for_work)).
     pub async fn work(&self, rt: &Handle, core: CoreId, cost: Nanos) -> Nanos {
+        self.work_on(rt, Affinity::Core(core), cost).await
+    }
+
+    /// The same on any core: one that is free first, as far as is known now. Of several, one whose last work was such
+    /// work too, so that it leaves the cores of other threads alone; of these, the one that has been idle longest.
+    ///
+    /// # Panics
+    /// As [`Host::work`].
+    pub async fn work_anywhere(&self, rt: &Handle, cost: Nanos) -> Nanos {
+        self.work_on(rt, Affinity::Any, cost).await
+    }
+
+    async fn work_on(&self, rt: &Handle, on: Affinity, cost: Nanos) -> Nanos {
+        rt.core().holders().check(rt.core().current());
         let entered = rt.now();
-        let end = self.0.cores.borrow_mut().enter(entered, core, cost, rt.core());
+        let end = self.0.cores.borrow_mut().enter(entered, on, cost, rt.core());
         let end = match end {
             End::At(end) => end,
             End::Unknown(turn) => turn.await,

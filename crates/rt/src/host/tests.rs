@@ -5,10 +5,12 @@ use crate::exec::Executor;
 use crate::handle::Handle;
 use crate::join::JoinHandle;
 use crate::rng::Stream;
+use crate::sync::RwLock;
 use crate::time::Nanos;
 use proptest::prelude::*;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
+use std::panic::AssertUnwindSafe;
 use std::rc::Rc;
 
 const ENDS: &str = "the work of this task ends";
@@ -35,6 +37,22 @@ impl Rig {
         })
     }
 
+    /// The same on any core.
+    fn work_anywhere(&self, at: u64, cost: u64) -> JoinHandle<u64> {
+        let (rt, host) = (self.executor.handle(), self.host.clone());
+        self.executor.handle().spawn("worker anywhere", async move {
+            rt.sleep_until(Nanos(at)).await;
+            let took = host.work_anywhere(&rt, Nanos(cost)).await;
+            assert_eq!(rt.now(), Nanos(at) + took);
+            rt.now().0
+        })
+    }
+
+    /// What threads had of each core until then.
+    fn threads_ns(&self, at: u64) -> Vec<u64> {
+        self.host.busy(Nanos(at)).iter().map(|core| core.threads.0).collect()
+    }
+
     fn until(&mut self, at: u64) -> Nanos {
         self.executor.run_until(Nanos(at));
         Nanos(at)
@@ -59,23 +77,71 @@ fn ended(task: JoinHandle<u64>) -> u64 {
 /// Work that may be done anywhere goes to the core that is free first, to the first of those that are alike, and not to
 /// one where an entry waits whose length is unknown.
 #[test]
-fn the_first_free_core_is_found() {
+fn work_of_any_core_goes_to_the_one_that_is_free_first() {
     let mut rig = Rig::new(3);
-    let first = |rig: &Rig, now| rig.host.first_free(Nanos(now)).number();
-    assert_eq!(first(&rig, 0), 0);
-    let long = rig.work(0, 0, 100);
-    let short = rig.work(0, 1, 50);
+    let tasks = [rig.work(0, 0, 100), rig.work(0, 1, 50), rig.work_anywhere(0, 10)];
     rig.until(0);
-    assert_eq!(first(&rig, 0), 2);
-    rig.host.enqueue(Nanos(0), rig.on(2));
-    assert_eq!(first(&rig, 0), 1, "core 2 has one that waits");
-    assert!(rig.begin(0, 70).is_some());
-    assert_eq!(first(&rig, 0), 1);
-    rig.until(60);
-    assert_eq!(first(&rig, 60), 1);
+    assert_eq!(rig.threads_ns(100), [100, 50, 10]);
+    rig.until(20);
+    rig.host.enqueue(Nanos(20), rig.on(2));
+    let behind = rig.work_anywhere(20, 7);
+    rig.until(20);
+    assert_eq!(rig.threads_ns(100), [100, 57, 10], "core 2 has one that waits");
+    assert!(rig.begin(20, 10).is_some());
     rig.until(100);
-    assert_eq!(first(&rig, 100), 0, "all are free");
-    assert_eq!((ended(long), ended(short)), (100, 50));
+    assert_eq!(tasks.map(ended), [100, 50, 10]);
+    assert_eq!(ended(behind), 57);
+}
+
+/// Work that may be done anywhere leaves alone a core that is free only between two pieces of a thread's work: it stays
+/// where such work was last, or goes to the core that has been idle longest.
+#[test]
+fn work_of_any_core_leaves_the_cores_of_threads_alone() {
+    let mut rig = Rig::new(4);
+    let thread: Vec<_> = (0..4).map(|step| rig.work(step * 10, 0, 10)).collect();
+    // A second thread comes to core 1 after the work that was there first.
+    let other = rig.work(15, 1, 2);
+    let anywhere: Vec<_> = [0, 10, 20, 30].map(|at| rig.work_anywhere(at, 3)).into();
+    let beside = rig.work_anywhere(31, 3);
+    rig.until(40);
+    assert_eq!(thread.into_iter().map(ended).collect::<Vec<_>>(), [10, 20, 30, 40]);
+    assert_eq!(anywhere.into_iter().map(ended).collect::<Vec<_>>(), [3, 13, 23, 33]);
+    assert_eq!((ended(other), ended(beside)), (17, 34));
+    assert_eq!(rig.threads_ns(40), [40, 3 + 3 + 2, 3 + 3, 3]);
+}
+
+/// A task may not work while it holds a lock that is to be released for work, and may while another task holds it.
+#[test]
+fn work_needs_locks_released() {
+    for is_held in [false, true] {
+        let mut executor = Executor::on_virtual_clock();
+        let (rt, host) = (executor.handle(), Host::with_cores(2));
+        let lock = RwLock::released_for_work(&rt, "a map", ());
+        let (other, clock) = (lock.clone(), rt.clone());
+        let holder = rt.spawn("holder", async move {
+            let _shared = other.read().await;
+            clock.sleep(Nanos(50)).await;
+        });
+        let work = async move {
+            let guard = lock.read().await;
+            let guard = is_held.then_some(guard);
+            host.work(&rt, host.core(0), Nanos(10)).await;
+            drop(guard);
+            holder.await.expect(ENDS);
+            drop(lock.write().await);
+            host.work_anywhere(&rt, Nanos(10)).await;
+            rt.now()
+        };
+        let run = AssertUnwindSafe(|| executor.block_on(work));
+        let ended = std::panic::catch_unwind(run).map_err(|panic| panic.downcast::<String>());
+        match ended {
+            Ok(ended) => assert_eq!((ended, is_held), (Ok(Nanos(60)), false)),
+            Err(panic) => {
+                let message = *panic.expect("a message");
+                assert!(is_held && message.contains("a map"), "{message}");
+            }
+        }
+    }
 }
 
 /// Threads on one core queue, threads on another do not, and idle time is not made up for.

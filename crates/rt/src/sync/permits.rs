@@ -4,6 +4,7 @@
 //! a waiter whose ticket is no longer in it has been granted what it waited for.
 
 use crate::handle::Handle;
+use crate::held::Held;
 use crate::shared::Core;
 use crate::task::TaskId;
 use std::cell::RefCell;
@@ -43,6 +44,11 @@ impl Permits {
     pub(super) fn new(handle: &Handle, name: &'static str, permits: u32) -> Self {
         let state = RefCell::new(State { permits, ..State::default() });
         Self { core: Rc::clone(handle.core()), name, state }
+    }
+
+    /// Notes that the current task holds some.
+    pub(super) fn note_held(&self) -> Held {
+        Held::note(self.core.holders(), self.core.current(), self.name)
     }
 
     pub(super) fn available(&self) -> u32 {

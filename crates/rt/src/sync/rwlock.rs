@@ -5,6 +5,7 @@
 
 use super::permits::Permits;
 use crate::handle::Handle;
+use crate::held::Held;
 use std::cell::RefCell;
 use std::ops::{Deref, DerefMut};
 use std::rc::Rc;
@@ -15,6 +16,14 @@ const ALL: u32 = u32::MAX;
 struct Inner<T> {
     permits: Permits,
     value: RefCell<Option<Rc<T>>>,
+    /// Whether debug builds refuse to let its holders work.
+    is_watched: bool,
+}
+
+impl<T> Inner<T> {
+    fn note_held(&self) -> Option<Held> {
+        self.is_watched.then(|| self.permits.note_held())
+    }
 }
 
 /// A value that many tasks may read or one may change.
@@ -30,14 +39,28 @@ impl<T> RwLock<T> {
     /// An unlocked lock around `value`.
     #[must_use]
     pub fn new(handle: &Handle, name: &'static str, value: T) -> Self {
+        Self::with(handle, name, value, false)
+    }
+
+    /// The same, of a lock that no task may hold while it works on a core of the host
+    /// ([`Host::work`](crate::Host::work)): others, on other cores, would wait for that work. Debug builds panic
+    /// where a task that took it does.
+    #[must_use]
+    pub fn released_for_work(handle: &Handle, name: &'static str, value: T) -> Self {
+        Self::with(handle, name, value, true)
+    }
+
+    fn with(handle: &Handle, name: &'static str, value: T, is_watched: bool) -> Self {
         let permits = Permits::new(handle, name, ALL);
-        Self(Rc::new(Inner { permits, value: RefCell::new(Some(Rc::new(value))) }))
+        let value = RefCell::new(Some(Rc::new(value)));
+        Self(Rc::new(Inner { permits, value, is_watched }))
     }
 
     /// Waits in line for the value, to read it beside other readers.
     pub async fn read(&self) -> ReadGuard<T> {
         self.0.permits.take("rwlock (read)", 1).await;
-        ReadGuard { value: self.0.value.borrow().clone(), owner: Rc::clone(&self.0) }
+        let (value, held) = (self.0.value.borrow().clone(), self.0.note_held());
+        ReadGuard { value, owner: Rc::clone(&self.0), _held: held }
     }
 
     /// Waits in line for the value, alone.
@@ -54,7 +77,8 @@ impl<T> RwLock<T> {
 
     /// For who has all permits.
     fn write_now(&self) -> WriteGuard<T> {
-        WriteGuard { value: self.0.value.take(), owner: Rc::clone(&self.0) }
+        let (value, held) = (self.0.value.take(), self.0.note_held());
+        WriteGuard { value, owner: Rc::clone(&self.0), _held: held }
     }
 }
 
@@ -64,6 +88,7 @@ pub struct ReadGuard<T> {
     /// Given up by `drop` before the permit, so that a writer finds itself alone.
     value: Option<Rc<T>>,
     owner: Rc<Inner<T>>,
+    _held: Option<Held>,
 }
 
 impl<T> Deref for ReadGuard<T> {
@@ -85,6 +110,7 @@ impl<T> Drop for ReadGuard<T> {
 pub struct WriteGuard<T> {
     value: Option<Rc<T>>,
     owner: Rc<Inner<T>>,
+    _held: Option<Held>,
 }
 
 impl<T> Deref for WriteGuard<T> {
