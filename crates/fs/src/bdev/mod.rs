@@ -14,7 +14,7 @@
 use crate::cache::{CacheConfig, PageLocation, WriteRun, flush_in_background};
 use crate::contract::{Caller, Data, FsError, Io, Result};
 use crate::counts::{FsCounts, FsMemory};
-use crate::vfs::content::{self, Writer};
+use crate::vfs::content::{self, Places, Writer};
 use crate::vfs::sync::{sync_file, write_out_range};
 use crate::vfs::writeback::{FileBacking, Submitted, submit};
 use crate::vfs::{DataPath, FileCore, Mapped, PAGE, Pages, VolumeEnv, calls};
@@ -268,7 +268,7 @@ impl DataPath for Volume {
         data: (u64, &Data),
         range: Range<u64>,
     ) -> Result<u64> {
-        content::delay_some(self, writer, file, data, range).await
+        content::delay_some(self, writer, file, data, range, Places::Unknown).await
     }
 
     async fn rewrite_page(

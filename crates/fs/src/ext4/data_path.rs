@@ -14,7 +14,7 @@ use super::tx::Tx;
 use super::volume::Volume;
 use crate::cache::{PageLocation, WriteRun};
 use crate::contract::{Caller, Data, FsError, Kind, Result};
-use crate::vfs::content::{self, Writer};
+use crate::vfs::content::{self, Places, Writer};
 use crate::vfs::writeback::{Submitted, submit};
 use crate::vfs::{DataPath, Mapped, PAGE, Pages, VolumeEnv};
 use nandscape_block::{Lba, SectorData};
@@ -242,7 +242,7 @@ impl DataPath for Volume {
         if self.options.data == DataMode::Journal {
             return self.log_some(writer.caller, inode, data, range).await;
         }
-        let end = content::delay_some(self, writer, inode, data, range).await?;
+        let end = content::delay_some(self, writer, inode, data, range, Places::Unknown).await?;
         inode.set_size(inode.size.get().max(end));
         Ok(end)
     }

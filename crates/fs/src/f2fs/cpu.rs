@@ -2,9 +2,13 @@
 //!
 //! Work is paid for before it is done: by a call on the core of its thread, also for the blocks that it
 //! cleans or writes back and for a checkpoint that it needs; by the flusher, the cleaner, the checkpoint timer and what handles upcalls, as
-//! threads of the kernel, on the core that is free first. A core does one thing at a time, in the order of arrival.
+//! threads of the kernel, on a core that is free ([`Host::work_anywhere`]). A core does one thing at a time, in the order of
+//! arrival.
 //!
-//! A place that pays is a waiting point, so none lies where nothing may wait. Without costs, or before the volume has a
+//! A place that pays is a waiting point, so none lies where nothing may wait, and none where a file's `extent_lock` is
+//! held ([`crate::vfs`]): what is done under it is paid for before it is taken, or, where only a truncation finds out how
+//! much that is ([`Walked`](super::node::Walked)), after it is released. The kernel locks the node page that a walk ends
+//! at, so that two walks seldom meet; here they never do. Without costs, or before the volume has a
 //! host, a place costs a branch.
 
 use super::gc_parts::{GcStep, GcWithout};

@@ -9,13 +9,13 @@ use super::append::Upcalls;
 use super::cpu::Work;
 use super::format::{BlockAddr, Nid, SegmentType, SummaryEntry};
 use super::inode::{Inode, META_INO, NODE_INO};
-use super::node::{Dnode, Found};
+use super::node::{Dnode, Found, Walks};
 use super::operations::Op;
 use super::sending::PlacedPages;
 use super::volume::Volume;
 use crate::cache::{PageLocation, WriteRun};
 use crate::contract::{Caller, Data, FsError, Kind, Result};
-use crate::vfs::content::{self, Writer};
+use crate::vfs::content::{self, Places, Writer};
 use crate::vfs::writeback::{Room, Submitted, submit, write_blocks};
 use crate::vfs::{DataPath, Mapped, PAGE, Pages, VolumeEnv};
 use nandscape_block::{Bio, BlockError, FlushScope, Lba, Placement, Reply, SectorData};
@@ -102,6 +102,10 @@ impl DataPath for Volume {
         inode.kind() == Kind::File
     }
 
+    async fn lock_map(&self, inode: &Inode, page: u64) -> ReadGuard<()> {
+        self.nodes.lock_map(inode, page).await
+    }
+
     fn map(&self, inode: &Inode, page: u64, most: u64) -> impl Future<Output = Result<Mapped>> {
         self.nodes.map(inode, page, most)
     }
@@ -125,7 +129,7 @@ impl DataPath for Volume {
             META_INO => return Ok(PageLocation::At(Lba(page), 1)),
             _ => {}
         }
-        let _extents = inode.extent_lock.read().await;
+        let _extents = self.nodes.lock_map(inode, page).await;
         if inode.is_inline() && page == 0 {
             return Ok(PageLocation::Known(self.nodes.inline_page(inode).await?));
         }
@@ -156,6 +160,14 @@ impl DataPath for Volume {
             return crate::vfs::writeback::writepages(self, inode, pass, pages, false).await;
         }
         self.write_back_metadata(inode).await
+    }
+
+    /// A walk for each page (`f2fs_do_write_data_page`), and an allocation for each that gets another block.
+    async fn before_place(&self, inode: &Inode, pages: &Pages) {
+        if self.mount.cpu.is_charged() && !inode.is_inline() {
+            self.nodes.pay_walks(inode, pages, Walks::EachPage).await;
+            self.pay_allocation(inode, pages, self.mount.updates_in_place(inode)).await;
+        }
     }
 
     async fn place(
@@ -231,6 +243,7 @@ impl DataPath for Volume {
         pages: &Pages,
         data: &[SectorData],
     ) -> Result<()> {
+        self.pay_allocation(inode, pages, self.mount.is_adaptive()).await;
         let mut replies = Vec::new();
         let mut at = pages.start;
         let mut result = Ok(());
@@ -295,10 +308,12 @@ impl DataPath for Volume {
         inode.pages.written(first..u64::MAX).await;
         inode.forget_pages(first);
         let op = self.operations.begin().await?;
-        let _extents = inode.extent_lock.write().await;
-        self.nodes.cut_from(&op, &self.segments, inode, first).await?;
+        let extents = inode.extent_lock.write().await;
+        let walked = self.nodes.cut_from(&op, &self.segments, inode, first).await?;
         // Its reads may have brought back what still had a block.
         inode.forget_pages(first);
+        drop(extents);
+        self.nodes.pay_walked(walked).await;
         Ok(())
     }
 
@@ -323,7 +338,8 @@ impl DataPath for Volume {
             let pages = first..range.end.div_ceil(PAGE);
             range.end = range.end.min(self.reserve_some(inode, &pages).await? * PAGE);
         }
-        let end = content::delay_some(self, writer, inode, data, range).await?;
+        let places = if inode.is_inline() { Places::Unknown } else { Places::Reserved };
+        let end = content::delay_some(self, writer, inode, data, range, places).await?;
         inode.grow(end);
         Ok(end)
     }
@@ -378,7 +394,8 @@ impl Volume {
     }
 
     /// Gives new blocks to the first of up to `most` pages that have a place; they lie after each other. `None` if the
-    /// first page has no place. Nothing waits from the choice of the blocks to the return.
+    /// first page has no place. Nothing waits from the choice of the blocks to the return. What it costs the host was paid
+    /// for before the file's `extent_lock` was taken.
     pub(super) async fn move_pages(
         &self,
         op: &Op,
@@ -389,17 +406,9 @@ impl Volume {
     ) -> Result<Option<MovedPages>> {
         let version = self.nodes.node_entry(dnode.nid).await?.version;
         self.prepare_log(log, most).await?;
-        let count = |addresses: &[BlockAddr]| {
-            let placed = addresses.iter().take_while(|address| **address != BlockAddr::NULL);
-            placed.count().min(self.segments.borrow().run_of(log) as usize)
-        };
-        let mut addresses = self.nodes.addresses(dnode, most).await?;
-        if self.mount.cpu.is_charged() {
-            self.mount.pay(Work::Allocation(count(&addresses) as u64)).await;
-            // The node may have changed, and the log moved on.
-            addresses = self.nodes.addresses(dnode, most).await?;
-        }
-        let count = count(&addresses);
+        let addresses = self.nodes.addresses(dnode, most).await?;
+        let placed = addresses.iter().take_while(|address| **address != BlockAddr::NULL);
+        let count = placed.count().min(self.segments.borrow().run_of(log) as usize);
         let (mut start, mut full) = (None, Vec::new());
         for (step, old) in (0..).zip(&addresses[..count]) {
             let slot = dnode.slot + step;
@@ -422,6 +431,30 @@ impl Volume {
         Ok(Some(MovedPages { from: addresses[0], start, count }))
     }
 
+    /// Pays for new blocks of pages that are about to be written: for all, or, `in_place`, for those that have none or are
+    /// being moved. An error of the look at them shows again where they are placed.
+    async fn pay_allocation(&self, inode: &Inode, pages: &Pages, in_place: bool) {
+        if !self.mount.cpu.is_charged() {
+            return;
+        }
+        let mut blocks = pages.end - pages.start;
+        if in_place {
+            let _extents = inode.extent_lock.read().await;
+            let mut at = pages.start;
+            while at < pages.end
+                && let Ok(mapped) = self.nodes.map(inode, at, pages.end - at).await
+            {
+                let end = at + mapped.blocks();
+                if matches!(mapped, Mapped::Blocks { unwritten: false, .. }) {
+                    let moving = inode.moving.borrow().range(at..end).count() as u64;
+                    blocks -= mapped.blocks() - moving;
+                }
+                at = end;
+            }
+        }
+        self.mount.pay(Work::Allocation(blocks)).await;
+    }
+
     /// Places and submits the first pages of a range that are written past the cache; `data` begins at page `first`.
     /// Returns where the rest begins, and what to wait for.
     pub(super) async fn place_direct(
@@ -437,6 +470,7 @@ impl Volume {
         }
         let end = range.end.min(range.start + RESERVE_PAGES);
         self.reserve_pages(inode, &(range.start..end)).await?;
+        self.nodes.pay_walks(inode, &(range.start..end), Walks::First).await;
         let no_cleaning = inode.gc_rwsem.read().await;
         // What cleaning has made dirty meanwhile is older than what is written now.
         inode.pages.written(range.start..end).await;

@@ -5,10 +5,11 @@
 
 use super::balance::Balance;
 use super::checkpoints::Reason;
+use super::cpu::Work;
 use super::error::corrupt;
 use super::format::{BlockAddr, CP_UMOUNT, Inode as RawInode, Nid, inline};
 use super::inode::{Dirty, Inode};
-use super::node::{Found, FsyncMarks, NodeSet, NodeWrite};
+use super::node::{Found, FsyncMarks, NodeSet, NodeWrite, Walked};
 use super::options::FsyncMode;
 use super::rules::OmittedRule;
 use super::segment::Block;
@@ -43,17 +44,20 @@ impl Volume {
         inode.pages.written(0..u64::MAX).await;
         inode.forget_pages(first);
         let op = self.operations.begin().await?;
-        let _extents = inode.extent_lock.write().await;
+        let extents = inode.extent_lock.write().await;
+        let mut walked = Walked::default();
         if inode.is_inline() {
             inode.cut_inline_page(size);
             self.nodes.cut_inline(&op, inode, size).await?;
         } else {
-            self.nodes.cut_from(&op, &self.segments, inode, first).await?;
+            walked = self.nodes.cut_from(&op, &self.segments, inode, first).await?;
         }
         // Reading ahead may have brought back what still had a block.
         inode.forget_pages(first);
         inode.touch(self.mount.env.now(), true);
         inode.mark(Dirty::Content);
+        drop(extents);
+        self.nodes.pay_walked(walked).await;
         Ok(())
     }
 
@@ -73,13 +77,15 @@ impl Volume {
         inode.pages.written(first..u64::MAX).await;
         inode.forget_pages(first);
         let op = self.operations.begin().await?;
-        let _extents = inode.extent_lock.write().await;
-        match inode.keeps_size() {
+        let extents = inode.extent_lock.write().await;
+        let walked = match inode.keeps_size() {
             true => self.nodes.free_blocks(&op, &self.segments, inode, &(first..u64::MAX)).await?,
             false => self.nodes.free_pages(&op, &self.segments, inode, &(first..u64::MAX)).await?,
-        }
+        };
         // Cleaning may have brought back what still had a block.
         inode.forget_pages(first);
+        drop(extents);
+        self.nodes.pay_walked(walked).await;
         Ok(())
     }
 
@@ -149,10 +155,12 @@ impl Volume {
         inode.pages.written(first..last).await;
         inode.pages.discard(first..last);
         let op = self.operations.begin().await?;
-        let _extents = inode.extent_lock.write().await;
-        self.nodes.free_pages(&op, &self.segments, inode, &(first..last)).await?;
+        let extents = inode.extent_lock.write().await;
+        let walked = self.nodes.free_pages(&op, &self.segments, inode, &(first..last)).await?;
         // Reading ahead may have brought a page back before its block was gone.
         inode.pages.discard(first..last);
+        drop(extents);
+        self.nodes.pay_walked(walked).await;
         Ok(())
     }
 
@@ -181,6 +189,10 @@ impl Volume {
     /// # Errors
     /// [`FsError::NoSpace`]; errors of the device.
     pub(crate) async fn convert_inline(self: &Rc<Self>, inode: &Rc<Inode>) -> Result<()> {
+        if inode.is_inline() && inode.size.get() > 0 {
+            self.mount.pay(Work::NodePages(1)).await;
+            self.mount.pay(Work::Allocation(1)).await;
+        }
         // A page on its way into the inode has arrived.
         inode.pages.written(0..1).await;
         let op = self.operations.begin().await?;
@@ -257,6 +269,7 @@ impl Volume {
         let waits = !self.mount.omits(OmittedRule::FsyncNodeWait);
         loop {
             let op = self.operations.begin().await?;
+            self.pay_for_nodes(inode, enough).await;
             // Until the nodes are sent no page of the file gets another block, which they would lead to.
             let extents = inode.extent_lock.read().await;
             self.settle_data_before_nodes(inode).await?;
@@ -291,6 +304,20 @@ impl Volume {
             }
         }
         Ok(self.mount.omits(OmittedRule::FsyncFlush))
+    }
+
+    /// Pays for bringing the inode to its node page, and for the nodes of a file that an fsync is about to write.
+    async fn pay_for_nodes(&self, inode: &Inode, enough: Dirty) {
+        if !self.mount.cpu.is_charged() {
+            return;
+        }
+        let ino = inode.number;
+        let mut nodes = self.nodes.dirty.borrow().range((ino, 0)..=(ino, u32::MAX)).count() as u64;
+        if inode.dirty.get() > enough {
+            nodes += u64::from(!self.nodes.dirty.borrow().contains(&(ino, ino)));
+            self.mount.pay(Work::NodePages(1)).await;
+        }
+        self.mount.pay(Work::NodeWrites(nodes)).await;
     }
 
     /// Waits for data that the nodes of an fsync must not be durable before: their PREFLUSH covers only what has ended.

@@ -9,7 +9,7 @@ use super::cpu::Work;
 use super::format::{BLOCK_BYTES, BlockAddr, MovedBlock, NodeFooter, SegmentType, SummaryEntry};
 use super::gc::{Cleaning, DirBlock};
 use super::inode::Inode;
-use super::node::Found;
+use super::node::{Found, Walks};
 use super::operations::Op;
 use super::rules::OmittedRule;
 use crate::cache::read_pages;
@@ -157,6 +157,7 @@ impl Cleaning<'_> {
         while !dir.deleted.get() && !dir.has_inline_names() {
             // Not while it is being read from its old place.
             read_pages(&backing, &dir.pages, u16::MAX, page..page + 1).await?;
+            self.volume.nodes.pay_walks(dir, &(page..page + 1), Walks::First).await;
             let _extents = dir.extent_lock.write().await;
             let Found::Node(dnode) = self.volume.nodes.find_dnode(dir, page).await? else { break };
             if self.volume.nodes.addresses(dnode, 1).await?.first() != Some(&copy.at) {

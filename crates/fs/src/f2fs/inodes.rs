@@ -7,6 +7,7 @@ use super::format::{
 };
 use super::inode::{self, Dirty, Inode, META_INO};
 use super::nat::Nodes;
+use super::node::Walked;
 use super::operations::Op;
 use super::segment::Block;
 use super::volume::Volume;
@@ -71,7 +72,10 @@ impl Volume {
         let numbers: Vec<u32> = self.inodes.lists.dirty.borrow().iter().copied().collect();
         for number in numbers {
             match self.inodes.cache.get(number) {
-                Some(inode) => self.nodes.write_inode(op, &inode).await?,
+                Some(inode) => {
+                    self.nodes.pay_for_inode(&inode).await;
+                    self.nodes.write_inode(op, &inode).await?;
+                }
                 None => {
                     self.inodes.lists.dirty.borrow_mut().remove(&number);
                 }
@@ -97,6 +101,7 @@ impl Volume {
         inode.may_have_tail.set(false);
         self.nodes.new_node(op, &inode, nid, 0).await?;
         inode.mark(Dirty::Content);
+        self.nodes.pay_for_inode(&inode).await;
         self.nodes.update_inode(op, &inode).await?;
         Ok(self.inodes.keep_inode(inode))
     }
@@ -141,9 +146,10 @@ impl Volume {
     /// # Errors
     /// Those of reading nodes.
     pub(super) async fn free_inode(&self, op: &Op, inode: &Inode) -> Result<()> {
-        let _extents = inode.extent_lock.write().await;
+        let extents = inode.extent_lock.write().await;
+        let mut walked = Walked::default();
         if !inode.raw.borrow().has_inline(inline::DATA | inline::DENTRY) && has_blocks(inode) {
-            self.nodes.cut_from(op, &self.segments, inode, 0).await?;
+            walked = self.nodes.cut_from(op, &self.segments, inode, 0).await?;
         }
         let xattr = Nid(inode.raw.borrow().xattr_nid);
         if xattr.0 != 0 {
@@ -153,6 +159,8 @@ impl Volume {
         inode.mark_clean();
         self.checkpoints.orphans.remove(inode.number);
         self.inodes.cache.remove(inode.number);
+        drop(extents);
+        self.nodes.pay_walked(walked).await;
         Ok(())
     }
 
@@ -207,7 +215,14 @@ impl Nodes {
         number > META_INO && number < self.space.max_nid()
     }
 
-    /// Brings the attributes of an inode to its node page (`f2fs_update_inode`).
+    /// Pays for what [`Nodes::write_inode`] is about to do.
+    async fn pay_for_inode(&self, inode: &Inode) {
+        if inode.dirty.get() > Dirty::No {
+            self.mount.pay(Work::NodePages(1)).await;
+        }
+    }
+
+    /// Brings the attributes of an inode to its node page (`f2fs_update_inode`), which is paid for.
     pub(crate) async fn update_inode(&self, op: &Op, inode: &Inode) -> Result<()> {
         if inode.deleted.get() { Ok(()) } else { self.write_inode(op, inode).await }
     }
@@ -216,7 +231,6 @@ impl Nodes {
         if inode.dirty.get() == Dirty::No {
             return Ok(());
         }
-        self.mount.pay(Work::NodePages(1)).await;
         self.edit_node(op, Nid(inode.number), |bytes| encode(inode, bytes)).await?;
         inode.mark_clean();
         Ok(())

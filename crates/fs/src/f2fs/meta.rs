@@ -9,6 +9,7 @@ use super::rules::OmittedRule;
 use super::volume::Volume;
 use crate::cache::WriteRun;
 use crate::contract::Result;
+use crate::vfs::DataPath;
 use nandscape_block::{Flags, SectorData};
 use std::future::Future;
 use std::rc::Rc;
@@ -52,6 +53,7 @@ impl Volume {
     pub(crate) async fn send_dir(self: &Rc<Self>, op: &Op, dir: &Rc<Inode>) -> Result<()> {
         let mut pass = dir.pages.pass_over(0..u64::MAX);
         while let Some(run) = pass.take_run(RUN_PAGES) {
+            self.before_place(dir, &(run.first()..run.end())).await;
             let _extents = dir.extent_lock.write().await;
             let mut blocks = Vec::new();
             for (page, content) in (run.first()..run.end()).zip(run.data()) {

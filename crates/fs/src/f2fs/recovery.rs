@@ -24,7 +24,7 @@ use super::format::{
 };
 use super::gc_journal::read::GcJournalBlock;
 use super::inode::{self, Dirty, Inode};
-use super::node::Found;
+use super::node::{Found, Walked};
 use super::operations::Op;
 use super::rules::OmittedRule;
 use super::segment::Block;
@@ -223,7 +223,7 @@ impl RollForward<'_> {
         let was_inline = inode.is_inline();
         let is_inline = raw.has_inline(inline::DATA);
         if is_inline && !was_inline {
-            self.volume.nodes.cut_from(op, &self.volume.segments, inode, 0).await?;
+            self.volume.nodes.cut_from(op, &self.volume.segments, inode, 0).await?.by_mount();
         }
         let (data, xattr) = (layout.inline_data(), layout.inline_xattr());
         self.volume
@@ -303,7 +303,8 @@ impl RollForward<'_> {
             self.volume
                 .nodes
                 .free_pages(op, &self.volume.segments, inode, &(page..page + 1))
-                .await?;
+                .await?
+                .by_mount();
         }
         if found == BlockAddr::NULL {
             return Ok(false);
@@ -347,7 +348,9 @@ impl RollForward<'_> {
             return Err(corrupt("valid block without an owner", at.0));
         };
         let other = self.volume.inode(ino).await?;
-        self.volume.nodes.free_pages(op, &self.volume.segments, &other, &(page..page + 1)).await
+        let pages = page..page + 1;
+        let freed = self.volume.nodes.free_pages(op, &self.volume.segments, &other, &pages).await;
+        freed.map(Walked::by_mount)
     }
 
     /// The checkpoint of a recovery is durable: what was held for it is free, and its zones are reset.

@@ -184,7 +184,7 @@ async fn data_or_hole<V: DataPath>(
     }
     // Preallocated blocks are marked as written only after the write; none begins on these pages now.
     file.pages.written(range.start..range.start + count).await;
-    let _extents = file.extent_lock.read().await;
+    let _extents = volume.lock_map(file, range.start).await;
     let mapped = volume.map(file, range.start, count).await?;
     Ok((!mapped.reads_as_zeroes(), mapped.blocks()))
 }
@@ -251,6 +251,15 @@ async fn page<V: DataPath>(volume: &Rc<V>, file: &Rc<V::File>, page: u64) -> Res
     Ok(content.pop().unwrap_or_default())
 }
 
+/// What is known of the places of pages that are about to be written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Places {
+    /// The map has to be asked for holes.
+    Unknown,
+    /// Each page has one: nothing is to be looked up for a page that is written as a whole.
+    Reserved,
+}
+
 /// Writes to the page cache what of the data goes to `range`, or the first pages of it. Returns where the
 /// rest begins.
 pub(crate) async fn delay_some<V: DataPath>(
@@ -259,17 +268,20 @@ pub(crate) async fn delay_some<V: DataPath>(
     file: &Rc<V::File>,
     (offset, data): (u64, &Data),
     range: Range<u64>,
+    places: Places,
 ) -> Result<u64> {
     let first = range.start / PAGE;
     if let Data::Sectors(payload, _) = data {
         let content = |page| payload.sector((page - offset / PAGE) as u32);
         let pages = first..range.end / PAGE;
-        return Ok((first + delay_pages(volume, writer, file, &pages, content).await?) * PAGE);
+        let delayed = delay_pages(volume, writer, file, (&pages, places), content).await?;
+        return Ok((first + delayed) * PAGE);
     }
     let end = range.end.min((first + 1) * PAGE);
     let Some(piece) = pieces(offset, range.start..end).next() else { return Ok(end) };
     let content = content(volume, file, data, piece).await?;
-    delay_pages(volume, writer, file, &(first..first + 1), |_| content.clone()).await?;
+    let places = if piece.len == PAGE as usize { places } else { Places::Unknown };
+    delay_pages(volume, writer, file, (&(first..first + 1), places), |_| content.clone()).await?;
     Ok(end)
 }
 
@@ -279,16 +291,19 @@ async fn delay_pages<V: DataPath>(
     volume: &Rc<V>,
     writer: &Writer,
     file: &Rc<V::File>,
-    run: &Pages,
+    (run, places): (&Pages, Places),
     content: impl Fn(u64) -> SectorData,
 ) -> Result<u64> {
-    let (waiting, mut count) = file.pages.waiting(run);
-    let mut hole = false;
-    if !waiting {
-        // No other task writes to this file, so a hole stays one until its page is dirty.
-        let _extents = file.extent_lock.read().await;
-        let mapped = volume.map(file, run.start, count).await?;
-        (hole, count) = (mapped.is_hole(), mapped.blocks());
+    // No other task writes to this file or cuts it, so a hole, or a place, stays one until its page is dirty.
+    let (mut hole, mut count) = (false, run.end - run.start);
+    if places == Places::Unknown {
+        let (waiting, alike) = file.pages.waiting(run);
+        count = alike;
+        if !waiting {
+            let _extents = volume.lock_map(file, run.start).await;
+            let mapped = volume.map(file, run.start, count).await?;
+            (hole, count) = (mapped.is_hole(), mapped.blocks());
+        }
     }
     // Others may have dirtied pages while this looked for blocks.
     count = count.min(writer.throttle.allowance().max(1));
@@ -329,7 +344,7 @@ async fn reads_as_zeroes<V: DataPath>(
     file: &Rc<V::File>,
     page: u64,
 ) -> Result<bool> {
-    let _extents = file.extent_lock.read().await;
+    let _extents = volume.lock_map(file, page).await;
     Ok(volume.map(file, page, 1).await?.reads_as_zeroes())
 }
 

@@ -53,7 +53,7 @@ async fn read_extent<V: DataPath>(
     file: &Rc<V::File>,
     range: &Pages,
 ) -> Result<(u64, Option<impl Future<Output = Result<Reply, BlockError>> + use<V>>)> {
-    let _extents = file.extent_lock.read().await;
+    let _extents = volume.lock_map(file, range.start).await;
     let device = &volume.env().device;
     let max = u64::from(device.caps().max_sectors);
     let most = range.end - range.start;
@@ -140,7 +140,7 @@ async fn write_mapped<V: DataPath>(
     let mut at = pages.start;
     let mut result = Ok(());
     while at < pages.end && result.is_ok() {
-        let extents = file.extent_lock.read().await;
+        let extents = volume.lock_map(file, at).await;
         match volume.map(file, at, pages.end - at).await {
             Ok(Mapped::Blocks { start, blocks, unwritten: new }) => {
                 let from = (at - pages.start) as usize;

@@ -81,7 +81,7 @@ impl<F> FileCore<F> {
         Self {
             i_rwsem: RwLock::new(rt, "inode", ()),
             invalidate_lock: RwLock::new(rt, "pages of an inode", ()),
-            extent_lock: RwLock::new(rt, "extent tree", ()),
+            extent_lock: RwLock::released_for_work(rt, "extent tree", ()),
             size: Cell::new(size),
             pages,
             opens: Cell::new(0),

@@ -10,6 +10,10 @@
 //! readers through the page cache, exclusive while pages and their blocks are removed), whatever a file
 //! system takes for a change of its metadata (a transaction), `extent_lock` (the map from pages to
 //! blocks).
+//!
+//! No task works on a core of the host while it holds an `extent_lock`: a writer and write-back would take turns,
+//! and have one core between them. What a look at the map costs is paid for before ([`DataPath::lock_map`],
+//! [`DataPath::before_place`]); debug builds check it.
 
 mod blocks;
 pub(crate) mod calls;
@@ -149,8 +153,13 @@ pub(crate) trait DataPath: Sized + 'static {
         true
     }
 
+    /// Takes a file's `extent_lock`, shared, for a look at a page. What that costs the host is paid for before.
+    async fn lock_map(&self, file: &Self::File, _page: u64) -> ReadGuard<()> {
+        file.extent_lock.read().await
+    }
+
     /// What the first of up to `most` pages from `page` on are mapped to. The caller holds the file's
-    /// `extent_lock`.
+    /// `extent_lock` ([`DataPath::lock_map`]).
     async fn map(&self, file: &Self::File, page: u64, most: u64) -> Result<Mapped>;
 
     /// Keeps blocks of a file that are read past the page cache from being moved, until the value is dropped: what they
@@ -183,6 +192,9 @@ pub(crate) trait DataPath: Sized + 'static {
     ) -> Result<()> {
         direct::write_in_place(self, caller, file, pages, data).await
     }
+
+    /// Pays for what it costs the host to place the pages of a run, which is placed next.
+    async fn before_place(&self, _file: &Self::File, _pages: &Pages) {}
 
     /// Gives blocks to the first part of a run from page `at` on, and submits it with
     /// [`writeback::submit`].

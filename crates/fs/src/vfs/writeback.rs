@@ -172,6 +172,7 @@ pub(crate) async fn write_run<V: DataPath>(
     run: WriteRun<V::File>,
     sync: bool,
 ) -> Result<()> {
+    volume.before_place(file, &(run.first()..run.end())).await;
     let mut sent = Vec::with_capacity(1);
     let mut at = run.first();
     let mut result = Ok(());

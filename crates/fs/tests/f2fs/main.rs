@@ -10,6 +10,7 @@ mod bios;
 mod check;
 mod churn;
 mod common;
+mod cores;
 mod damaged;
 mod fsx;
 mod gc_journal;

@@ -105,10 +105,11 @@ impl Nodes {
     ) -> Result<()> {
         dir.pages.written(0..u64::MAX).await;
         dir.pages.discard(0..u64::MAX);
-        {
+        let walked = {
             let _extents = dir.extent_lock.write().await;
-            self.cut_from(op, segments, dir, 0).await?;
-        }
+            self.cut_from(op, segments, dir, 0).await?
+        };
+        self.pay_walked(walked).await;
         dir.pages.discard(0..u64::MAX);
         dir.layout.set(layout);
         dir.set_size(size);

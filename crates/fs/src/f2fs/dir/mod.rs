@@ -90,7 +90,7 @@ impl Nodes {
         // Reading ahead keeps zeroes in memory where there is no block.
         if !dir.pages.waiting(&(page..page + 1)).0 {
             let mapped = {
-                let _extents = dir.extent_lock.read().await;
+                let _extents = self.lock_map(dir, page).await;
                 self.map(dir, page, dir.max_pages() - page.min(dir.max_pages() - 1)).await?
             };
             if let Mapped::Hole(pages) = mapped {
@@ -266,10 +266,12 @@ impl Nodes {
         dir.pages.written(pages.clone()).await;
         dir.pages.discard(pages.clone());
         dir.moving.borrow_mut().remove(&page);
-        let _extents = dir.extent_lock.write().await;
-        self.free_pages(op, segments, dir, &pages).await?;
+        let extents = dir.extent_lock.write().await;
+        let walked = self.free_pages(op, segments, dir, &pages).await?;
         // Reading ahead may have brought it back.
         dir.pages.discard(pages);
+        drop(extents);
+        self.pay_walked(walked).await;
         Ok(())
     }
 

@@ -11,6 +11,7 @@ use crate::f2fs::inode::Inode;
 use crate::f2fs::nat::Nodes;
 use crate::f2fs::operations::Op;
 use crate::f2fs::segment::Block;
+use crate::vfs::Pages;
 
 /// Where the address of a page lies.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -70,6 +71,33 @@ fn pages_left(path: &NodePath, level: usize) -> u64 {
     below(path.depth - level) - into
 }
 
+/// Which walks to the addresses of some pages are paid for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Walks {
+    /// One, to the first page.
+    First,
+    /// One to each node that holds addresses of them.
+    EachNode,
+    /// One to each page.
+    EachPage,
+}
+
+/// Node pages that were walked through while a file's `extent_lock` was held: how many is known only then, so they are paid
+/// for ([`Nodes::pay_walked`]) once it is released.
+#[must_use = "to be paid for"]
+#[derive(Default, Debug)]
+pub(crate) struct Walked(u64);
+
+impl Walked {
+    /// They were walked through by a mount, which has no host yet.
+    pub(crate) fn by_mount(self) {}
+
+    /// A walk to the node of a page.
+    pub(super) fn add(&mut self, inode: &Inode, page: u64) {
+        self.0 += path(inode, page).map_or(0, |path| path.depth as u64 + 1);
+    }
+}
+
 /// The way to a page of a file.
 fn path(inode: &Inode, page: u64) -> Result<NodePath> {
     let beyond = || corrupt("page beyond the last of a file", inode.number);
@@ -77,13 +105,33 @@ fn path(inode: &Inode, page: u64) -> Result<NodePath> {
 }
 
 impl Nodes {
-    /// The node that holds the address of a page, if there is one. The caller holds the file's `extent_lock`.
+    /// Pays for walks to the addresses of some pages. The caller does not hold the file's `extent_lock`, and takes it next.
+    pub(crate) async fn pay_walks(&self, inode: &Inode, pages: &Pages, walks: Walks) {
+        let mut at = pages.start;
+        while self.mount.cpu.is_charged()
+            && at < pages.end
+            && let Ok(path) = path(inode, at)
+        {
+            let here = Dnode::new(&path, Nid(inode.number), inode).left();
+            let here = u64::from(here).clamp(1, pages.end - at);
+            let count = if walks == Walks::EachPage { here } else { 1 };
+            self.mount.pay(Work::NodePages(count * (path.depth as u64 + 1))).await;
+            at = if walks == Walks::First { pages.end } else { at + here };
+        }
+    }
+
+    /// Pays for what was walked through. The caller does not hold the `extent_lock` any more.
+    pub(crate) async fn pay_walked(&self, walked: Walked) {
+        self.mount.pay(Work::NodePages(walked.0)).await;
+    }
+
+    /// The node that holds the address of a page, if there is one. The caller holds the file's `extent_lock`, and the walk
+    /// is paid for.
     ///
     /// # Errors
     /// Those of [`Nodes::read_node`].
     pub(crate) async fn find_dnode(&self, inode: &Inode, page: u64) -> Result<Found> {
         let path = path(inode, page)?;
-        self.mount.pay(Work::NodePages(path.depth as u64 + 1)).await;
         let mut nid = Nid(inode.number);
         for level in 0..path.depth {
             let slot = path.slots[level];
@@ -102,7 +150,6 @@ impl Nodes {
     /// [`FsError::NoSpace`](crate::contract::FsError::NoSpace), and those of [`Nodes::read_node`].
     pub(crate) async fn make_dnode(&self, op: &Op, inode: &Inode, page: u64) -> Result<Dnode> {
         let path = path(inode, page)?;
-        self.mount.pay(Work::NodePages(path.depth as u64 + 1)).await;
         let mut nid = Nid(inode.number);
         for level in 0..path.depth {
             let slot = path.slots[level];

@@ -12,7 +12,7 @@ mod reserve;
 mod truncate;
 mod write;
 
-pub(crate) use dnode::{Dnode, Found};
+pub(crate) use dnode::{Dnode, Found, Walked, Walks};
 pub(crate) use write::{FsyncMarks, NodeSet, NodeWrite};
 
 use super::error::corrupt;

@@ -1,7 +1,7 @@
 //! Places of pages in nodes: where the blocks of a file are, and pages that get a place before they have a block
 //! (`f2fs_reserve_new_blocks`).
 
-use super::{Dnode, Found};
+use super::{Dnode, Found, Walks};
 use crate::contract::{FsError, Result};
 use crate::f2fs::error::corrupt;
 use crate::f2fs::format::{BlockAddr, SummaryEntry};
@@ -10,8 +10,18 @@ use crate::f2fs::nat::Nodes;
 use crate::f2fs::operations::Op;
 use crate::f2fs::segment::Block;
 use crate::vfs::{Mapped, Pages};
+use nandscape_rt::sync::ReadGuard;
 
 impl Nodes {
+    /// Takes a file's `extent_lock`, shared, for a look at a page, after paying for the walk to it.
+    pub(crate) async fn lock_map(&self, inode: &Inode, page: u64) -> ReadGuard<()> {
+        let is_known = || inode.is_inline() || inode.extents.find(page).is_some();
+        if self.mount.cpu.is_charged() && !is_known() {
+            self.pay_walks(inode, &(page..page + 1), Walks::First).await;
+        }
+        inode.extent_lock.read().await
+    }
+
     /// Where pages of a file are, from one on, up to `most`. The caller holds its `extent_lock`.
     pub(crate) async fn map(&self, inode: &Inode, page: u64, most: u64) -> Result<Mapped> {
         if inode.is_inline() {
@@ -60,6 +70,7 @@ impl Nodes {
         pages: &Pages,
     ) -> Result<u64> {
         let mut at = pages.start;
+        self.pay_walks(inode, pages, Walks::EachNode).await;
         let _extents = inode.extent_lock.write().await;
         while at < pages.end {
             let reserved = self.reserve_in_node(op, inode, &(at..pages.end)).await;

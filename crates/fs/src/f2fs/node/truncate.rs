@@ -1,7 +1,7 @@
 //! Taking blocks from files: addresses, then the nodes that lead to none any more (`f2fs_truncate_blocks`,
 //! `f2fs_truncate_inode_blocks`).
 
-use super::Found;
+use super::{Found, Walked};
 use crate::contract::Result;
 use crate::f2fs::format::{self, ADDRS_PER_BLOCK, BlockAddr, NIDS_PER_BLOCK, Nid};
 use crate::f2fs::inode::{Dirty, Inode};
@@ -17,7 +17,7 @@ const HEIGHTS: [u32; 5] = [0, 0, 1, 1, 2];
 
 impl Nodes {
     /// Frees the blocks of a range of pages, which are holes then (`f2fs_truncate_hole`). The caller holds the file's
-    /// `extent_lock` alone.
+    /// `extent_lock` alone. Returns what it has to pay for.
     ///
     /// # Errors
     /// Those of reading nodes; [`FsError::Corrupt`](crate::contract::FsError::Corrupt) if a block was free already.
@@ -27,7 +27,7 @@ impl Nodes {
         segments: &SegmentManager,
         inode: &Inode,
         range: &Pages,
-    ) -> Result<()> {
+    ) -> Result<Walked> {
         self.empty_pages(op, segments, inode, range, BlockAddr::NULL).await
     }
 
@@ -41,7 +41,7 @@ impl Nodes {
         segments: &SegmentManager,
         inode: &Inode,
         range: &Pages,
-    ) -> Result<()> {
+    ) -> Result<Walked> {
         self.empty_pages(op, segments, inode, range, BlockAddr::NEW).await
     }
 
@@ -53,12 +53,14 @@ impl Nodes {
         inode: &Inode,
         range: &Pages,
         left: BlockAddr,
-    ) -> Result<()> {
+    ) -> Result<Walked> {
         let is_hole = |at: BlockAddr| at == BlockAddr::NULL;
         let is_changed = |at: BlockAddr| at.is_block() || is_hole(left) && !is_hole(at);
         let mut at = range.start;
         let end = range.end.min(inode.max_pages());
+        let mut walked = Walked::default();
         while at < end {
+            walked.add(inode, at);
             let dnode = match self.find_dnode(inode, at).await? {
                 Found::Hole(pages) => {
                     at = at.saturating_add(pages);
@@ -93,10 +95,11 @@ impl Nodes {
             at += count;
         }
         inode.forget_extent(range);
-        Ok(())
+        Ok(walked)
     }
 
-    /// Frees everything from page `from` on: blocks and nodes. The caller holds the file's `extent_lock` alone.
+    /// Frees everything from page `from` on: blocks and nodes. The caller holds the file's `extent_lock` alone. Returns what
+    /// it has to pay for.
     ///
     /// # Errors
     /// As [`Nodes::free_pages`].
@@ -106,8 +109,8 @@ impl Nodes {
         segments: &SegmentManager,
         inode: &Inode,
         from: u64,
-    ) -> Result<()> {
-        self.free_pages(op, segments, inode, &(from..u64::MAX)).await?;
+    ) -> Result<Walked> {
+        let walked = self.free_pages(op, segments, inode, &(from..u64::MAX)).await?;
         let number = Nid(inode.number);
         let mut start = u64::from(inode.layout.get().addr_count());
         for (slot, height) in (0..).zip(HEIGHTS) {
@@ -123,7 +126,7 @@ impl Nodes {
                     .await?;
             }
         }
-        Ok(())
+        Ok(walked)
     }
 
     /// Removes the nodes of a tree but those that lead to its first `keep` pages.

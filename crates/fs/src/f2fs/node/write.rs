@@ -98,7 +98,11 @@ impl NodeWrite<'_> {
         let last = nodes.last().copied();
         let mut left = nodes;
         while !left.is_empty() {
-            self.volume.mount.pay(Work::NodeWrites(left.len().min(BATCH_NODES) as u64)).await;
+            // An fsync has paid, and holds its file's `extent_lock`.
+            if self.marks.is_none() {
+                let pages = left.len().min(BATCH_NODES) as u64;
+                self.volume.mount.pay(Work::NodeWrites(pages)).await;
+            }
             let mut batch = Batch::default();
             let placed = self.place_nodes(&mut batch, &mut left, last).await;
             // What has its blocks is written whatever became of the next: the log goes on after it.
