@@ -1,5 +1,6 @@
 //! The way to an executor, for those who run on it.
 
+use crate::held;
 use crate::join::{JoinHandle, Outcome};
 use crate::mailbox::waker;
 use crate::shared::Core;
@@ -75,6 +76,13 @@ impl Handle {
         let waker = waker(id, self.0.mailbox());
         self.0.tasks().start(id, Body { future, waker });
         JoinHandle::new(outcome, id)
+    }
+
+    /// The same future, which may be combined with others in a task and holds locks for itself: debug builds do not take
+    /// a lock that another of them holds for its own where it works
+    /// ([`RwLock::released_for_work`](crate::sync::RwLock::released_for_work)).
+    pub fn apart<F: Future>(&self, work: F) -> impl Future<Output = F::Output> + use<F> {
+        held::apart(self.0.holders(), work)
     }
 
     /// Waits for `span`; a span of zero does not wait at all, nor gives way.

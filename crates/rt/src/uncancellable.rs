@@ -15,6 +15,8 @@ pub struct Uncancellable<T: 'static> {
     handle: Handle,
     name: &'static str,
     begun: bool,
+    /// It holds locks for itself.
+    part: u64,
     /// Until it has ended.
     work: Option<BoxFuture<'static, T>>,
 }
@@ -27,7 +29,8 @@ impl Handle {
         name: &'static str,
         work: impl Future<Output = T> + 'static,
     ) -> Uncancellable<T> {
-        Uncancellable { handle: self.clone(), name, begun: false, work: Some(Box::pin(work)) }
+        let part = self.core().holders().new_part();
+        Uncancellable { handle: self.clone(), name, begun: false, part, work: Some(Box::pin(work)) }
     }
 }
 
@@ -36,7 +39,10 @@ impl<T> Future for Uncancellable<T> {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<T> {
         self.begun = true;
-        let poll = self.work.as_mut().map_or(Poll::Pending, |work| work.as_mut().poll(cx));
+        let Self { handle, part, work, .. } = &mut *self;
+        let poll = work.as_mut().map_or(Poll::Pending, |work| {
+            handle.core().holders().within(*part, || work.as_mut().poll(cx))
+        });
         if poll.is_ready() {
             self.work = None;
         }

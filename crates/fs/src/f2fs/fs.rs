@@ -53,7 +53,7 @@ impl F2fs {
         caller: Caller,
         call: impl Future<Output = Result<T>>,
     ) -> impl Future<Output = Result<T>> {
-        self.0.mount.cpu.run(caller.core, call)
+        self.0.mount.env.rt.apart(self.0.mount.cpu.run(caller.core, call))
     }
 
     /// Makes a file, directory or symbolic link.

@@ -1,6 +1,7 @@
 //! The order of mixed users on cores, what is counted of them, and a random mix against its rules.
 
 use super::{Affinity, CoreId, CoreTimes, Host, Ticket};
+use crate::combine::join2;
 use crate::exec::Executor;
 use crate::handle::Handle;
 use crate::join::JoinHandle;
@@ -142,6 +143,25 @@ fn work_needs_locks_released() {
             }
         }
     }
+}
+
+/// Parts of a task hold locks each for itself.
+#[test]
+fn parts_of_a_task_hold_locks_each_for_itself() {
+    async fn hold(lock: RwLock<()>, rt: Handle) {
+        let _shared = lock.read().await;
+        rt.sleep(Nanos(50)).await;
+    }
+    let mut executor = Executor::on_virtual_clock();
+    let (rt, host) = (executor.handle(), Host::with_cores(1));
+    let lock = RwLock::released_for_work(&rt, "a map", ());
+    let task = rt.clone().spawn("three parts", async move {
+        let apart = rt.apart(hold(lock.clone(), rt.clone()));
+        let goes_on = rt.uncancellable("goes on", hold(lock, rt.clone()));
+        join2(join2(apart, goes_on), host.work(&rt, host.core(0), Nanos(10))).await.1
+    });
+    executor.run().unwrap();
+    assert_eq!(task.take().expect("its end"), Nanos(10));
 }
 
 /// Threads on one core queue, threads on another do not, and idle time is not made up for.
