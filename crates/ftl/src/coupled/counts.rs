@@ -14,6 +14,8 @@ pub(super) struct Counts {
     pub(super) discarded: u64,
     /// Longest time that a write waited for a line.
     pub(super) stall_ns_max: Nanos,
+    /// How long units erased victims.
+    pub(super) erase_ns: u64,
     /// What only this kind counts.
     pub(super) own: CoupledCounts,
 }
@@ -38,6 +40,9 @@ counts! {
         pub collected: u64,
         /// Time from when the collection of each began to the end of its erase, summed.
         pub collect_ns: u64,
+        /// The time of these collections on media: how long each unit of an instance reads, programs and erases for them, as
+        /// a mean over its units, summed.
+        pub collect_media_ns: u64,
         /// Sectors of victims that were not valid.
         pub reclaimed: u64,
         /// Lines in use of the region to which data is moved.

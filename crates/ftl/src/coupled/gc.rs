@@ -396,9 +396,11 @@ impl<M: OpenChannel> CoupledFtl<M> {
     /// The erase of a line has ended.
     pub(super) fn reset_done(&mut self, line: u32, done: Done) -> Result<(), FtlError> {
         self.gc.comes(line % self.rules.space.instances, false);
+        let erase_ns = self.flash.zones.store.take_erase_ns(line);
         if let Some(index) = self.gc.erasing.iter().position(|(erased, _)| *erased == line) {
             let (_, began) = self.gc.erasing.swap_remove(index);
             self.flash.counts.own.collected += 1;
+            self.flash.counts.erase_ns += erase_ns;
             self.flash.counts.own.collect_ns += done.at.saturating_sub(began).0;
         }
         match done.result {

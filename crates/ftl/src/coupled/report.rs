@@ -17,11 +17,14 @@ impl<M: OpenChannel> CoupledFtl<M> {
     /// What only this kind counts, with what is in use now.
     pub(super) fn own_counts(&self) -> CoupledCounts {
         let (used, all) = self.lines.owned_use(Class::Data);
+        let store = &self.flash.zones.store;
         CoupledCounts {
             open: self.records.open(),
             region_lines: used.into(),
             region_lines_all: all.into(),
             record_bytes: self.records.bytes().iter().sum(),
+            collect_media_ns: (store.copy_ns() + self.flash.counts.erase_ns)
+                / u64::from(store.pages_of_row()),
             ..self.flash.counts.own
         }
     }

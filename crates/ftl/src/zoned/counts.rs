@@ -20,6 +20,10 @@ pub struct ZonedCounts {
     pub media_errors: MediaErrors,
     /// What only this kind counts.
     pub own: ZoneCounts,
+    /// How long units erase.
+    pub(super) erase_ns: u64,
+    /// How long units read and program for copies that the firmware above makes from zone to zone.
+    pub(super) copy_ns: u64,
     /// Sectors of the zones that were on media at each sector that the host wrote.
     pub(super) in_use_sum: u128,
 }

@@ -61,6 +61,16 @@ impl<M: OpenChannel> Store<M> {
         self.zones.get(zone).in_flight
     }
 
+    /// How long units read and program for copies since counting began.
+    pub(crate) const fn copy_ns(&self) -> u64 {
+        self.counts.copy_ns
+    }
+
+    /// How long units erased for resets of a zone since this was last asked.
+    pub(crate) fn take_erase_ns(&mut self, zone: u32) -> u64 {
+        std::mem::replace(&mut self.zones.get_mut(zone).erase_ns, 0)
+    }
+
     /// Pages that lie side by side on the parallel units of a zone.
     pub(crate) const fn pages_of_row(&self) -> u32 {
         self.zones.shape.dies

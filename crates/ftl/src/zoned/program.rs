@@ -74,7 +74,11 @@ impl<M: OpenChannel> Store<M> {
         media.set_cause(Cause { user: user as u8, gc: gc as u8, pad: pad as u8 });
         let outcome = media.write(self.now, ready, cmd);
         data.truncate(filled as usize);
-        Ok(outcome?)
+        let outcome = outcome?;
+        if copies {
+            self.counts.copy_ns += (outcome.at - media.begins()).0;
+        }
+        Ok(outcome)
     }
 
     /// A page is on media: it leaves the buffer with those that it kept there.
@@ -200,6 +204,7 @@ impl<M: OpenChannel> Store<M> {
         }
         let outcome = self.front.media_mut().reset(self.now, self.now, id)?;
         self.counts.erases += 1;
+        self.counts.erase_ns += (outcome.at - self.front.media().begins()).0;
         let ok = outcome.status == Status::Ok;
         self.counts.media_errors.erase_failures += u64::from(!ok);
         self.after(outcome.at, Event::Erased { unit, chunk, ok, after })

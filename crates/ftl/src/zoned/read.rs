@@ -214,7 +214,9 @@ impl<M: OpenChannel> Store<M> {
             if let Place::Media(at) = self.place(zone, 0, local) {
                 let media = self.front.media_mut();
                 media.set_cause(Cause { user: 0, gc: sectors as u8, pad: 0 });
-                end = end.max(media.read(now, now, at, sectors, &mut Internal)?.at);
+                let read = media.read(now, now, at, sectors, &mut Internal)?;
+                self.counts.copy_ns += (read.at - media.begins()).0;
+                end = end.max(read.at);
             }
             local += sectors;
         }

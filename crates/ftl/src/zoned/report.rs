@@ -40,7 +40,7 @@ impl<M: OpenChannel> Ftl for ZonedFtl<M> {
     }
 
     fn report(&self) -> FtlReport {
-        let ZonedCounts { sectors, host, erases, flush, media_errors, own, in_use_sum } =
+        let ZonedCounts { sectors, host, erases, flush, media_errors, own, in_use_sum, .. } =
             self.store.counts;
         let front = self.store.front.pages().map(Ftl::report).unwrap_or_default();
         let mut report = FtlReport {

@@ -18,8 +18,19 @@ use nandscape_block::{Done, Submit};
 use nandscape_media::OpenChannel;
 
 impl<M: OpenChannel> Store<M> {
-    /// Takes a reset as far as it goes; `None` if it must wait.
+    /// Takes a reset as far as it goes; `None` if it must wait. Notes how long that erases.
     pub(super) fn serve_reset(
+        &mut self,
+        zone: u32,
+        request: &mut Request,
+    ) -> Result<Option<Submit>, FtlError> {
+        let erased_ns = self.counts.erase_ns;
+        let served = self.proceed_with_reset(zone, request);
+        self.zones.get_mut(zone).erase_ns += self.counts.erase_ns - erased_ns;
+        served
+    }
+
+    fn proceed_with_reset(
         &mut self,
         zone: u32,
         request: &mut Request,

@@ -174,6 +174,8 @@ pub(super) struct Zone {
     pub(super) failed: bool,
     /// Commands in flight of the reset that goes on.
     pub(super) resetting: u32,
+    /// How long units erase for resets, since counts were last taken.
+    pub(super) erase_ns: u64,
 }
 
 /// How far a reset is.

@@ -315,6 +315,13 @@ pub(super) static COUPLED: Group = Group {
             "total time from the start of the collection of a victim to the end of its erase",
         ),
         metric("collect_ns_mean", "ns", "`collect_ns` per victim"),
+        metric(
+            "collect_media_ns",
+            "ns",
+            "time of these collections on media: how long a unit reads, programs and erases for \
+             them, mean over the units of an instance, total",
+        ),
+        metric("collect_media_ns_mean", "ns", "`collect_media_ns` per victim"),
         metric("moved_page_ns_mean", "ns", "`collect_ns` per page moved"),
         metric("reclaimed_sector_ns_mean", "ns", "`collect_ns` per reclaimed sector"),
         metric("reclaimed", "sectors", "sectors of victims that were not valid"),

@@ -4,9 +4,9 @@ use crate::coupled::driver::{
     DATA, Driver, MOVED_DATA, MOVED_NODES, NODES, SUPERBLOCK, eager, roomy,
 };
 use nandscape_block::{BlockDevice, BlockError, Flags, RegionKind, Reply};
-use nandscape_ftl::OmittedRule;
+use nandscape_ftl::{Ftl, OmittedRule};
 use nandscape_ftl::coupled::Config;
-use nandscape_media::Faults;
+use nandscape_media::{Action, Command, DeviceTiming, Faults, Layer, NandTiming, Resource, Span};
 
 fn refusal(result: Result<Reply, BlockError>) -> (u64, &'static str) {
     let Err(BlockError::Region { lba, what }) = result else { panic!("{result:?}") };
@@ -240,6 +240,42 @@ fn reads_do_not_wait_for_a_whole_victim() {
     for end in (DATA..=DATA + written).step_by(SUPERBLOCK as usize).skip(1) {
         assert!((end - valid..end).all(|lba| driver.tag(lba) == lba));
     }
+}
+
+/// The time of collections on media is that for which units read, program and erase for them, by the log of media, as
+/// a mean over the two units of an instance; what a collection waits for is in the time until its victim is erased.
+#[test]
+fn collections_have_a_time_on_media() {
+    let mut driver = Driver::new(eager());
+    let media = driver.ftl.media_mut().inner_mut();
+    let preset = DeviceTiming::preset("nvmevirt-970pro").expect("a preset").nand;
+    let timing = NandTiming { erase_ns: 1_000_000, ..preset };
+    media.set_timing(timing);
+    media.start_log(usize::MAX);
+    for superblock in (DATA..).step_by(SUPERBLOCK as usize) {
+        driver.write_sectors(superblock, SUPERBLOCK as u32, superblock, Flags::NONE);
+        driver.discard(superblock + 6, SUPERBLOCK - 6);
+        if driver.own().moved >= 12 {
+            break;
+        }
+    }
+    while driver.ftl.next_event().is_some() {
+        driver.step();
+    }
+    let log = driver.ftl.media_mut().inner_mut().end_log().expect("a log");
+    let is_collection = |command: &Command| command.cause.gc > 0;
+    let is_erase = |command: &Command| command.action == Action::Erase;
+    let units = |is: &dyn Fn(&Command) -> bool| -> u64 {
+        let of = |span: &&Span| {
+            matches!(span.on, Resource::Unit(_)) && is(&log.commands[span.command as usize])
+        };
+        log.spans.iter().filter(of).map(|span| (span.end - span.start).0).sum()
+    };
+    let own = driver.own();
+    assert_eq!(units(&is_erase), own.collected * 2 * timing.erase_ns, "victims alone were erased");
+    assert!(own.collected > 1 && own.moved >= 12);
+    assert_eq!(own.collect_media_ns, (units(&is_collection) + units(&is_erase)) / 2);
+    assert!(own.collect_ns > own.collect_media_ns);
 }
 
 /// An upcall has records of one class, those of data first, although nodes were moved before.

@@ -46,10 +46,11 @@ impl Outcome {
 /// What a coupled SSD counts, with the time of collection per victim, per page moved and per sector reclaimed.
 fn coupled(counts: &CoupledCounts) -> Value {
     let mut out = json!(counts);
-    let mean = |count: u64| (count > 0).then(|| counts.collect_ns as f64 / count as f64);
-    out["collect_ns_mean"] = json!(mean(counts.collected));
-    out["moved_page_ns_mean"] = json!(mean(counts.moved));
-    out["reclaimed_sector_ns_mean"] = json!(mean(counts.reclaimed));
+    let mean = |ns: u64, count: u64| (count > 0).then(|| ns as f64 / count as f64);
+    out["collect_ns_mean"] = json!(mean(counts.collect_ns, counts.collected));
+    out["collect_media_ns_mean"] = json!(mean(counts.collect_media_ns, counts.collected));
+    out["moved_page_ns_mean"] = json!(mean(counts.collect_ns, counts.moved));
+    out["reclaimed_sector_ns_mean"] = json!(mean(counts.collect_ns, counts.reclaimed));
     out
 }
 
