@@ -5,7 +5,7 @@
 use super::{bars, rules};
 use crate::case::Case;
 use crate::column::Column;
-use crate::figure::{Figure, Line};
+use crate::figure::{Divisor, Figure, Line, Term};
 use crate::path::ALL;
 use crate::plot::{Plot, Scale, ScaleKind, colour, slug};
 use crate::point::{Axis, each_once, plain};
@@ -103,9 +103,11 @@ struct Title {
 }
 
 fn title(figure: &Figure, largest: f64) -> Title {
-    let name = match figure.ratio() {
-        Some((path, per)) => format!("{} / {}", describe(path).0, describe(per).0),
-        None => figure.paths().take(1).map(|path| describe(path).0).collect(),
+    let (term, per) = figure.parts();
+    let name = match per {
+        None => in_words(term),
+        Some(Divisor::Term(per)) => format!("{} / {}", in_words(term), in_words(per)),
+        Some(Divisor::Number(per)) => format!("{} / {per}", in_words(term)),
     };
     if let Some(reference) = figure.reference() {
         let axis = format!("Relative to {} (ratio)", reference.in_words());
@@ -122,6 +124,15 @@ fn title(figure: &Figure, largest: f64) -> Title {
     let per_second = if path.ends_with("bw_bytes") { "/s" } else { "" };
     let short = name.split(':').next().unwrap_or(&name);
     Title { axis: format!("{short} ({unit}{per_second})"), name, scale }
+}
+
+/// What a term is, as far as its paths tell.
+fn in_words(term: &Term) -> String {
+    let names: Vec<String> = term.paths().iter().map(|path| describe(path).0).collect();
+    match names.as_slice() {
+        [name] => name.clone(),
+        names => format!("({})", names.join(" + ")),
+    }
 }
 
 /// What a figure is and what it counts, as far as the path tells; times and bytes find their unit
