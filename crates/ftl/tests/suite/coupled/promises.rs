@@ -4,8 +4,8 @@ use crate::coupled::driver::{
     DATA, Driver, MOVED_DATA, MOVED_NODES, NODES, SUPERBLOCK, eager, roomy,
 };
 use nandscape_block::{BlockDevice, BlockError, Flags, RegionKind, Reply};
-use nandscape_ftl::{Ftl, OmittedRule};
 use nandscape_ftl::coupled::Config;
+use nandscape_ftl::{Ftl, OmittedRule};
 use nandscape_media::{Action, Command, DeviceTiming, Faults, Layer, NandTiming, Resource, Span};
 
 fn refusal(result: Result<Reply, BlockError>) -> (u64, &'static str) {
