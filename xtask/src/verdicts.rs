@@ -1,7 +1,8 @@
 //! `cargo xtask verdicts FILE...`: reproductions of papers as Markdown, for docs/results.
 //!
-//! FILE is the `paper.json` of `nandscape paper --out DIR` (docs/formats/paper.md). Each paper becomes a table with
-//! one row for each statement, and columns for what is published, the paper as it stands, and each variant.
+//! FILE is the `paper.json` of `nandscape paper --out DIR` (docs/formats/paper.md). First comes a table with one row for
+//! each paper, which counts verdicts on reproductions and keeps inputs apart. Then each paper becomes a table with one
+//! row for each statement, and columns for what is published, the paper as it stands, and each variant.
 
 use serde_json::Value;
 
@@ -21,7 +22,35 @@ pub(crate) fn tables(files: &[&str]) -> Result<String, String> {
 fn tables_of(json: &str) -> Result<String, String> {
     let json: Value = serde_json::from_str(json).map_err(|error| error.to_string())?;
     let papers = json["papers"].as_array().ok_or("no key \"papers\"")?;
-    papers.iter().map(table).collect()
+    let rows: String = papers.iter().map(counted).collect::<Result<_, _>>()?;
+    let tables: String = papers.iter().map(table).collect::<Result<_, _>>()?;
+    Ok(format!("{COUNTS}{rows}\n{tables}"))
+}
+
+/// Above [`counted`].
+const COUNTS: &str = "\
+    | Paper | Reproductions | Agree | Partially | Disagree | Source contradicts itself | Inconclusive | Inputs that agree |\n\
+    |---|---|---|---|---|---|---|---|\n";
+
+/// Verdicts by their names in `counts`.
+const VERDICTS: [&str; 5] =
+    ["agrees", "partially", "disagrees", "source contradicts itself", "inconclusive"];
+
+/// The verdicts on the reproductions of a paper, and its inputs.
+fn counted(paper: &Value) -> Result<String, String> {
+    let of = |kind: &str| -> Result<Vec<u64>, String> {
+        let count = |verdict: &&str| paper["counts"][kind][verdict].as_u64();
+        let counts: Option<Vec<u64>> = VERDICTS.iter().map(count).collect();
+        counts.ok_or_else(|| format!("a paper without \"counts\" of {kind}"))
+    };
+    let (reproductions, inputs) = (of("reproductions")?, of("inputs")?);
+    let cells: String = reproductions.iter().map(|count| format!(" {count} |")).collect();
+    let all: u64 = reproductions.iter().sum();
+    let inputs = match inputs.iter().sum() {
+        0_u64 => "-".to_owned(),
+        all => format!("{} of {all}", inputs[0]),
+    };
+    Ok(format!("| {} | {all} |{cells} {inputs} |\n", string(&paper["id"])))
 }
 
 fn table(paper: &Value) -> Result<String, String> {
@@ -39,8 +68,12 @@ fn table(paper: &Value) -> Result<String, String> {
         });
         let cells: String = cells.collect();
         let (id, says) = (string(&one["id"]), string(&one["text"]));
-        let published = published(&one["published"]);
-        text += &format!("| `{id}`: {says} | {published} | {} |{cells}\n", outcome(one));
+        let mut published = published(&one["published"]);
+        if let Some(raw) = one["contradicted"]["value"].as_f64() {
+            published += &format!(" (the source's data: {})", digits(raw, raw));
+        }
+        let input = if one["input"].is_null() { "" } else { " (input)" };
+        text += &format!("| `{id}`: {says} | {published} | {}{input} |{cells}\n", outcome(one));
     }
     Ok(text + "\n")
 }
@@ -98,24 +131,32 @@ mod tests {
 
     const PAPER: &str = r#"{"papers": [{"id": "p",
         "variants": [{"id": "aged"}, {"id": "other"}],
+        "counts": {
+            "reproductions": {"agrees": 1, "partially": 0, "disagrees": 0, "source contradicts itself": 1, "inconclusive": 0},
+            "inputs": {"agrees": 1, "partially": 0, "disagrees": 0, "source contradicts itself": 0, "inconclusive": 0}},
         "statements": [
             {"id": "s", "text": "faster", "published": {"values": [2.41, 1.41]}, "verdict": "agrees",
                 "measured": {"mean": 12.34, "ci95": 0.25},
                 "variants": [{"variant": "aged", "mean": 0.5, "ci95": null, "verdict": "disagrees"}]},
-            {"id": "t", "text": "less", "published": {"at_most": 0.67}, "verdict": "inconclusive",
+            {"id": "t", "text": "less", "published": {"at_most": 0.67}, "verdict": "source contradicts itself",
+                "contradicted": {"place": "a table", "text": "more", "value": 0.8},
                 "measured": {"mean": null, "ci95": null}, "variants": []},
-            {"id": "u", "text": "same", "published": {"between": [1.46, 1.5]}, "verdict": "agrees",
+            {"id": "u", "text": "same", "input": "fitted", "published": {"between": [1.46, 1.5]}, "verdict": "agrees",
                 "measured": {"mean": 123.4, "ci95": null}, "variants": []}]}]}"#;
 
     /// A row per statement, a column per variant; what a variant does not measure stays empty.
     #[test]
     fn a_paper_becomes_a_table() {
         let expected = "\
+            | Paper | Reproductions | Agree | Partially | Disagree | Source contradicts itself | Inconclusive | Inputs that agree |\n\
+            |---|---|---|---|---|---|---|---|\n\
+            | p | 2 | 1 | 0 | 0 | 1 | 0 | 1 of 1 |\n\
+            \n\
             | Statement | Published | As it stands | `aged` | `other` |\n\
             |---|---|---|---|---|\n\
             | `s`: faster | 2.41 or 1.41 | 12.3 ± 0.2 agrees | 0.500 disagrees | - |\n\
-            | `t`: less | at most 0.670 | inconclusive | - | - |\n\
-            | `u`: same | 1.46 to 1.50 | 123 agrees | - | - |\n\
+            | `t`: less | at most 0.670 (the source's data: 0.800) | source contradicts itself | - | - |\n\
+            | `u`: same | 1.46 to 1.50 | 123 agrees (input) | - | - |\n\
             \n";
         assert_eq!(tables_of(PAPER).unwrap(), expected);
     }
@@ -124,12 +165,19 @@ mod tests {
     #[test]
     fn what_is_no_reproduction_is_refused() {
         assert!(tables(&["/no/such/file"]).unwrap_err().starts_with("/no/such/file: "));
-        let no_variants = r#"{"papers": [{"statements": []}]}"#;
+        let counts = |kinds: &str| {
+            let none = r#"{"agrees": 0, "partially": 0, "disagrees": 0, "source contradicts itself": 0, "inconclusive": 0}"#;
+            format!(
+                r#"{{"papers": [{{{kinds} "counts": {{"reproductions": {none}, "inputs": {none}}}}}]}}"#
+            )
+        };
+        let (no_statements, no_variants) = (counts(""), counts(r#""statements": [],"#));
         for (text, why) in [
             ("{", "EOF while parsing"),
             ("{}", "no key \"papers\""),
-            (r#"{"papers": [{}]}"#, "a paper without \"statements\""),
-            (no_variants, "a paper without \"variants\""),
+            (r#"{"papers": [{}]}"#, "a paper without \"counts\" of reproductions"),
+            (&no_statements, "a paper without \"statements\""),
+            (&no_variants, "a paper without \"variants\""),
         ] {
             let found = tables_of(text).unwrap_err();
             assert!(found.starts_with(why), "{found}");

@@ -14,7 +14,9 @@ use nandscape_lab::run::VERSION;
 use nandscape_lab::stack::document::sweep_overrides;
 use nandscape_lab::sweep::{FinishedRow, Sweep};
 use nandscape_paper::verdict::{Judgement, Verdict};
-use nandscape_paper::{Answers, Because, Files, Maker, Paper, Reproduction, Size, page, shipped};
+use nandscape_paper::{
+    Answers, Because, Files, Kind, Maker, Paper, Reproduction, Size, page, shipped,
+};
 use nandscape_rt::words::counted;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -23,6 +25,8 @@ use std::path::{Path, PathBuf};
 const SAYS_MAX: usize = 44;
 /// What counts of them are of.
 const STATEMENTS: [&str; 2] = ["statement", "statements"];
+const REPRODUCTIONS: [&str; 2] = ["reproduction", "reproductions"];
+const INPUTS: [&str; 2] = ["input", "inputs"];
 const RUNS: [&str; 2] = ["run", "runs"];
 
 /// Lists, checks or reproduces papers.
@@ -188,12 +192,16 @@ impl<'a> Read<'a> {
     fn text(&self) -> String {
         let Self { name, plain, quick, full } = self;
         let statements = counted(plain.statements.len() as u64, STATEMENTS);
+        let inputs = match plain.count(Kind::Input) {
+            0 => String::new(),
+            n => format!(" ({n} of them {})", if n == 1 { INPUTS[0] } else { INPUTS[1] }),
+        };
         let experiments = counted(plain.experiments.len() as u64, ["experiment", "experiments"]);
         let full = full.as_ref().map(|full| {
             format!("; {} under --full, {} of them distinct", of_runs(full), full.distinct_runs())
         });
         format!(
-            "{name}: {statements}, {experiments}, {} ({} if quick), {} of them distinct ({}){}\n",
+            "{name}: {statements}{inputs}, {experiments}, {} ({} if quick), {} of them distinct ({}){}\n",
             of_runs(plain),
             quick.runs(),
             plain.distinct_runs(),
@@ -205,7 +213,8 @@ impl<'a> Read<'a> {
     fn to_json(&self) -> Value {
         let Self { name, plain, quick, full } = self;
         json!({
-            "name": name, "statements": plain.statements.len(), "experiments": plain.experiments.len(),
+            "name": name, "statements": plain.statements.len(), "inputs": plain.count(Kind::Input),
+            "experiments": plain.experiments.len(),
             "runs": runs(plain), "runs_if_quick": runs(quick), "runs_if_full": full.as_ref().map(runs),
         })
     }
@@ -300,6 +309,8 @@ struct Line<'a> {
     published: String,
     measured: String,
     judgement: &'a Judgement,
+    /// That in words.
+    verdict: String,
     because: Option<&'a Because>,
     /// The command that measures it again.
     command: String,
@@ -317,6 +328,7 @@ fn lines<'a>(one: &'a Reproduction, maker: &Maker) -> Vec<Line<'a>> {
             published: statement.published(),
             measured: statement.shown(judged),
             judgement: &judged.judgement,
+            verdict: statement.verdict(&judged.judgement),
             because: judged.because.as_ref(),
             command: command(judged.because.as_ref()),
         });
@@ -327,6 +339,7 @@ fn lines<'a>(one: &'a Reproduction, maker: &Maker) -> Vec<Line<'a>> {
                 published: String::new(),
                 measured: statement.shown_under(under),
                 judgement: &under.judgement,
+                verdict: statement.verdict(&under.judgement),
                 because: under.because.as_ref(),
                 command: command(under.because.as_ref()),
             });
@@ -354,7 +367,7 @@ fn of_paper(one: &Reproduction, maker: &Maker, paint: Paint) -> String {
             continue;
         };
         let verdict = line.judgement.verdict;
-        text.push_str(&format!("{laid}  {}\n", paint.paint(tone(verdict), &line.judgement.name())));
+        text.push_str(&format!("{laid}  {}\n", paint.paint(tone(verdict), &line.verdict)));
         if verdict != Verdict::Agrees {
             let why = why(line, one, &mut given);
             let why = paint.paint(Tone::Faint, &why);
@@ -385,14 +398,26 @@ fn why(line: &Line<'_>, one: &Reproduction, given: &mut Vec<(usize, String)>) ->
 
 /// Verdicts and checks, counted; what failed in full.
 fn summary(one: &Reproduction, paint: Paint) -> String {
-    let counts = Verdict::ALL.map(|verdict| format!("{} {}", one.count(verdict), verdict.name()));
-    let statements = counted(one.judged.len() as u64, STATEMENTS);
-    let mut text = format!("\n  {statements}: {}\n", counts.join(", "));
+    let mut text = "\n".to_owned();
+    for (kind, words) in [(Kind::Reproduction, REPRODUCTIONS), (Kind::Input, INPUTS)] {
+        let of = |verdict: Verdict| format!("{} {}", one.count(kind, verdict), verdict.name());
+        match one.paper.count(kind) {
+            0 => {}
+            all => {
+                let counts = Verdict::ALL.map(of).join(", ");
+                text.push_str(&format!("  {}: {counts}\n", counted(all as u64, words)));
+            }
+        }
+    }
+    if let Some(caution) = &one.paper.caution {
+        let caution = paint.paint(Tone::Warning, &format!("caution: {caution}"));
+        text.push_str(&format!("{}\n", paint.wrapped("  ", &caution)));
+    }
     let (open, given) = one.reasons();
     if !one.paper.variants.is_empty() && open > 0 {
         let variants = counted(one.paper.variants.len() as u64, ["variant", "variants"]);
         text.push_str(&format!(
-            "  with {variants}: {given} of {open} verdicts that are not \"agrees\" have a reason\n"
+            "  with {variants}: {given} of {open} verdicts that need a reason have one\n"
         ));
     }
     let nonsense = one.nonsense();
@@ -413,7 +438,7 @@ fn tone(verdict: Verdict) -> Tone {
         Verdict::Agrees => Tone::User,
         Verdict::Partially => Tone::Warning,
         Verdict::Disagrees => Tone::Failure,
-        Verdict::Inconclusive => Tone::Faint,
+        Verdict::Contradicted | Verdict::Inconclusive => Tone::Faint,
     }
 }
 

@@ -48,6 +48,7 @@ impl Paper {
             venue: root.required("venue")?,
             year: root.required("year")?,
             claims: root.required("claims")?,
+            caution: root.optional("quick_caution")?.filter(|_: &String| size == Size::Quick),
             one_seed_decides: size != Size::Quick,
             experiments: Vec::new(),
             figures: read_all(&mut root, "figure", |entry, id| read_figure(entry, id, &asked))?,

@@ -4,7 +4,8 @@ use crate::answers::Answers;
 use crate::checks::Checked;
 use crate::judge::{Judged, Reading, Verdicts};
 use crate::model::{
-    Column, Experiment, Filter, Measured, Paper, PlotSpec, PublishedValue, Statement, Variant,
+    Column, Contradiction, Experiment, Filter, Kind, Measured, Paper, PlotSpec, PublishedValue,
+    Statement, Variant,
 };
 use crate::page::Maker;
 use crate::reason::Because;
@@ -20,7 +21,8 @@ impl Reproduction {
         let Paper { id, title, authors, venue, year, claims, .. } = &self.paper;
         json!({
             "id": id, "title": title, "authors": authors, "venue": venue, "year": year,
-            "claims": claims,
+            "claims": claims, "caution": self.paper.caution,
+            "counts": { "reproductions": self.counts(Kind::Reproduction), "inputs": self.counts(Kind::Input) },
             "statements": self.statements().map(|(of, judged)| self.statement(of, judged, maker)).collect::<Vec<_>>(),
             "variants": self.paper.variants.iter().map(|one| variant(one, &self.paper)).collect::<Vec<_>>(),
             "figures": self.figures(),
@@ -30,6 +32,12 @@ impl Reproduction {
             "checks": self.checked.iter().map(checked).collect::<Vec<_>>(),
             "notes": self.paper.notes,
         })
+    }
+
+    /// How many statements of a kind have each verdict.
+    fn counts(&self, kind: Kind) -> Value {
+        let of = |verdict: Verdict| (verdict.name().to_owned(), self.count(kind, verdict).into());
+        Value::Object(Verdict::ALL.into_iter().map(of).collect())
     }
 
     fn statement(&self, statement: &Statement, judged: &Judged, maker: &Maker) -> Value {
@@ -50,7 +58,9 @@ impl Reproduction {
         });
         json!({
             "id": statement.id, "figure": figure, "place": statement.place, "text": statement.text,
+            "input": statement.input,
             "published": claim(&statement.claim),
+            "contradicted": statement.contradicted.as_ref().map(contradicted),
             "within": statement.tolerance.within, "partially": statement.tolerance.partially,
             "metric": metric,
             "measured": measured(judged.measured(), &judged.seeds),
@@ -133,6 +143,11 @@ fn variant(variant: &Variant, paper: &Paper) -> Value {
     };
     let experiments = sweeps.iter().map(of).collect::<Vec<_>>();
     json!({ "id": id, "title": title, "why": why, "scale": scale, "experiments": experiments })
+}
+
+fn contradicted(one: &Contradiction) -> Value {
+    let Contradiction { place, text, value } = one;
+    json!({ "place": place, "text": text, "value": value })
 }
 
 fn claim(claim: &PublishedValue) -> Value {

@@ -4,8 +4,9 @@
 //! against what was chosen in that same experiment, never against the statement's own measurement.
 
 use crate::answers::Answers;
-use crate::model::{Column, Measure, Measured, Paper, PublishedValue, Statement, same};
+use crate::model::{Column, Measure, Measured, Paper, Statement, same};
 use crate::reason::Because;
+use crate::statement::shower;
 use crate::verdict::{Judgement, Rule, Verdict};
 use nandscape_report::{Mean, plain, values};
 use serde_json::Value;
@@ -102,14 +103,17 @@ impl Sensitivity {
 #[must_use]
 pub fn judge(paper: &Paper, answers: &[Answers], variants: &[Vec<Answers>]) -> Vec<Judged> {
     let judge = |(at, statement): (usize, &Statement)| match &statement.measured {
-        Measured::Not(why) => Judged {
-            seeds: Vec::new(),
-            judgement: Judgement::inconclusive(why.clone()),
-            ours: Verdict::Inconclusive,
-            sensitivity: Vec::new(),
-            because: None,
-            variants: vec![None; variants.len()],
-        },
+        Measured::Not(why) => {
+            let judgement = statement.weigh(Judgement::inconclusive(why.clone()));
+            Judged {
+                seeds: Vec::new(),
+                ours: judgement.verdict,
+                judgement,
+                sensitivity: Vec::new(),
+                because: None,
+                variants: vec![None; variants.len()],
+            }
+        }
         Measured::As(measure) => {
             let mut judged = judge_one(paper, answers, statement, measure);
             let all = Columns { paper, answers, variants };
@@ -153,7 +157,7 @@ impl Columns<'_> {
 
     /// Why a statement does not agree in a column, with figures of that column where it has them.
     fn because(&self, statement: usize, column: Column, verdict: Verdict) -> Option<Because> {
-        if verdict == Verdict::Agrees {
+        if !verdict.needs_reason() {
             return None;
         }
         let at = self.paper.reason(statement, column)?;
@@ -187,28 +191,20 @@ fn judge_one(
     Judged { seeds, judgement, ours, sensitivity, because: None, variants: Vec::new() }
 }
 
-/// The verdict on numbers. What a surrogate gave is inconclusive, whatever it is, and so is what a single seed of a reduced run gave.
+/// The verdict on numbers. What a single seed of a reduced run gave is inconclusive.
 fn judge_numbers(
     paper: &Paper,
     statement: &Statement,
     measure: &Measure,
     seeds: &[f64],
 ) -> Judgement {
-    let Statement { claim, tolerance, surrogate, .. } = statement;
+    let Statement { claim, tolerance, .. } = statement;
     let rule = Rule { claim, tolerance: *tolerance, relative: measure.metric.is_relative() };
     let judgement = match rule.judge(seeds, &shower(measure)) {
         judgement if seeds.len() == 1 && !paper.one_seed_decides => judgement.of_one_seed(),
         judgement => judgement,
     };
-    match surrogate {
-        None => judgement,
-        Some(of) => Judgement::inconclusive(format!("{}; surrogate: {of}", judgement.reason)),
-    }
-}
-
-/// How numbers of a measure are shown.
-fn shower(measure: &Measure) -> impl Fn(f64) -> String {
-    |number| measure.metric.show(&Mean::exactly(number))
+    statement.weigh(judgement)
 }
 
 /// The statement at all values of an assumption.
@@ -342,15 +338,6 @@ impl Reading {
 }
 
 impl Statement {
-    /// What is stated, as numbers in words.
-    #[must_use]
-    pub fn published(&self) -> String {
-        match &self.measured {
-            Measured::As(measure) => self.claim.text(&shower(measure)),
-            Measured::Not(_) => self.claim.text(&|number| number.to_string()),
-        }
-    }
-
     /// What was measured, in words.
     #[must_use]
     pub fn shown(&self, judged: &Judged) -> String {
@@ -375,16 +362,6 @@ impl Statement {
         match &self.measured {
             Measured::As(measure) => found.shown(measure),
             Measured::Not(_) => "–".to_owned(),
-        }
-    }
-
-    /// The numbers that are stated, whichever way.
-    #[must_use]
-    pub fn numbers(&self) -> Vec<f64> {
-        match &self.claim {
-            PublishedValue::Readings(values) => values.clone(),
-            PublishedValue::AtMost(value) | PublishedValue::AtLeast(value) => vec![*value],
-            PublishedValue::Between(low, high) => vec![*low, *high],
         }
     }
 }

@@ -19,6 +19,7 @@ mod read;
 mod reason;
 mod reproduction;
 mod stacks;
+mod statement;
 mod text;
 mod variant;
 pub mod verdict;
@@ -27,8 +28,8 @@ pub use answers::{Answer, Answers};
 pub use judge::{Judged, Reading, Sensitivity, Verdicts, judge};
 pub use library::{Files, shipped};
 pub use model::{
-    Assumption, Column, Experiment, Extension, Figure, Filter, Form, Measure, Measured, Paper,
-    PlotSpec, PublishedValue, Reason, Size, Statement, Variant,
+    Assumption, Column, Contradiction, Experiment, Extension, Figure, Filter, Form, Kind, Measure,
+    Measured, Paper, PlotSpec, PublishedValue, Reason, Size, Statement, Variant,
 };
 pub use nandscape_lab::stack::StackError;
 pub use page::{Maker, page};

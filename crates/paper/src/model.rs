@@ -36,6 +36,8 @@ pub struct Paper {
     pub year: u64,
     /// What it claims, in a sentence of ours.
     pub claims: String,
+    /// What its figures do not mean at this size.
+    pub caution: Option<String>,
     /// Whether what a single seed gave has a verdict: only where the paper's folder itself asks for one at its own scale.
     pub one_seed_decides: bool,
     /// What is run.
@@ -252,8 +254,34 @@ pub struct Statement {
     pub measured: Measured,
     /// What stands for the paper's load where that could not be run; the verdict is "inconclusive" then.
     pub surrogate: Option<String>,
+    /// What the paper does not give, and decides the number; the verdict is "inconclusive" then.
+    pub undecidable: Option<String>,
+    /// What of the authors' own data excludes the statement, which is the verdict then.
+    pub contradicted: Option<Contradiction>,
+    /// Why its number is no result: it was fitted, or holds by definition. Such statements are counted apart.
+    pub input: Option<String>,
     /// The indices of the assumptions along which it is measured, too.
     pub sensitivity: Vec<usize>,
+}
+
+/// Data of the authors that exclude one of their statements.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Contradiction {
+    /// Where they stand.
+    pub place: String,
+    /// What they are, in a sentence.
+    pub text: String,
+    /// The number that they give in place of what is stated.
+    pub value: f64,
+}
+
+/// What a statement is for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// A result to be reproduced.
+    Reproduction,
+    /// A number that was fitted, or holds by definition.
+    Input,
 }
 
 /// How a statement is measured.
@@ -348,6 +376,12 @@ impl Paper {
             Column::Base => BASE,
             Column::Variant(at) => &self.variants[at].id,
         }
+    }
+
+    /// How many statements are of this kind.
+    #[must_use]
+    pub fn count(&self, kind: Kind) -> usize {
+        self.statements.iter().filter(|statement| statement.kind() == kind).count()
     }
 
     /// Runs of all experiments and variants.

@@ -2,7 +2,7 @@
 //! where published numbers come from.
 
 use crate::model::{
-    Assumption, Measure, Measured, Paper, PublishedValue, Statement, Tolerance, same,
+    Assumption, Contradiction, Measure, Measured, Paper, PublishedValue, Statement, Tolerance, same,
 };
 use crate::read::{RENAMED, ReadRequest, experiment, figure, filter, index_of, named, read_all};
 use crate::text::Text;
@@ -40,21 +40,56 @@ fn read_statement(
     let claim = read_claim(entry)?;
     let tolerance = read_tolerance(entry)?;
     let measured = read_measured(entry, asked)?;
-    let surrogate = entry.optional("surrogate")?;
-    if surrogate.is_some() && matches!(measured, Measured::Not(_)) {
-        return Err(entry.reject("surrogate", "goes with measured only"));
+    let surrogate = read_of_measured(entry, "surrogate", &measured)?;
+    let undecidable = read_of_measured(entry, "undecidable", &measured)?;
+    let sensitivity = read_sensitivity(entry, paper, asked, &measured)?;
+    let contradicted = read_contradicted(entry)?;
+    if contradicted.is_some()
+        && (surrogate.is_some() || undecidable.is_some() || !sensitivity.is_empty())
+    {
+        let rule =
+            "goes without surrogate, undecidable and sensitivity, which do not change its verdict";
+        return Err(entry.reject("contradicted", rule));
     }
     Ok(Statement {
         id,
         figure: named(entry, "figure", paper.figures.iter().map(|figure| figure.id.as_str()))?,
         place: entry.required("place")?,
         text: entry.required("text")?,
-        sensitivity: read_sensitivity(entry, paper, asked, &measured)?,
+        input: entry.optional("input")?,
+        sensitivity,
         claim,
         tolerance,
         measured,
         surrogate,
+        undecidable,
+        contradicted,
     })
+}
+
+/// A text that is about what is measured.
+fn read_of_measured(
+    entry: &mut Section<'_>,
+    key: &'static str,
+    measured: &Measured,
+) -> Result<Option<String>, StackError> {
+    match (entry.optional(key)?, measured) {
+        (Some(_), Measured::Not(_)) => Err(entry.reject(key, "goes with measured only")),
+        (text, _) => Ok(text),
+    }
+}
+
+fn read_contradicted(entry: &mut Section<'_>) -> Result<Option<Contradiction>, StackError> {
+    let Some(table) = entry.table("contradicted")? else { return Ok(None) };
+    let place = entry.place_of("contradicted").clone();
+    let mut section = Section::entry(table, "statement.contradicted", &place);
+    let contradiction = Contradiction {
+        place: section.required("place")?,
+        text: section.required("text")?,
+        value: section.required("value")?,
+    };
+    section.close()?;
+    Ok(Some(contradiction))
 }
 
 /// Why a variant of the statement's experiment does not have its points or its figure, if one does not.

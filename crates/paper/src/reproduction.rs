@@ -3,7 +3,7 @@
 use crate::answers::Answers;
 use crate::checks::{Checked, check};
 use crate::judge::{Judged, judge};
-use crate::model::{Measured, Paper, PlotSpec, Statement};
+use crate::model::{Kind, Measured, Paper, PlotSpec, Statement};
 use crate::verdict::Verdict;
 use nandscape_report::Figure;
 
@@ -43,13 +43,13 @@ impl Reproduction {
         names.zip(self.answers.iter().chain(self.variants.iter().flatten()))
     }
 
-    /// Verdicts of all columns that are not "agrees", and how many of them have a reason.
+    /// Verdicts of all columns that need a reason, and how many of them have one.
     #[must_use]
     pub fn reasons(&self) -> (usize, usize) {
         let own = self.judged.iter().map(|one| (one.judgement.verdict, one.because.is_some()));
         let variants = self.judged.iter().flat_map(|one| one.variants.iter().flatten());
         let variants = variants.map(|one| (one.judgement.verdict, one.because.is_some()));
-        let open = own.chain(variants).filter(|(verdict, _)| *verdict != Verdict::Agrees);
+        let open = own.chain(variants).filter(|(verdict, _)| verdict.needs_reason());
         open.fold((0, 0), |(all, given), (_, reason)| (all + 1, given + usize::from(reason)))
     }
 
@@ -58,10 +58,11 @@ impl Reproduction {
         self.paper.statements.iter().zip(&self.judged)
     }
 
-    /// How many statements have this verdict.
+    /// How many statements of this kind have this verdict.
     #[must_use]
-    pub fn count(&self, verdict: Verdict) -> usize {
-        self.judged.iter().filter(|judged| judged.judgement.verdict == verdict).count()
+    pub fn count(&self, kind: Kind, verdict: Verdict) -> usize {
+        let of_kind = self.statements().filter(|(statement, _)| statement.kind() == kind);
+        of_kind.filter(|(_, judged)| judged.judgement.verdict == verdict).count()
     }
 
     /// Results that make no sense, each with its check.

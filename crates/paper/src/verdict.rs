@@ -5,7 +5,8 @@
 //! if it is within the wider one; where the figure is a ratio to a baseline and an effect is stated, if it
 //! is on the stated side of 1 by at least a tenth of that effect. Else it *disagrees*. It is *inconclusive* without a
 //! number, or if the 95 % interval of the mean over the seeds holds numbers of more than one verdict. What a single seed of a
-//! reduced run gave is inconclusive, and looks like a verdict at most.
+//! reduced run gave is inconclusive, and looks like a verdict at most. Of a statement that the authors' own data exclude the
+//! verdict is that the *source contradicts itself*, whatever is measured.
 
 use crate::model::{PublishedValue, Tolerance};
 use nandscape_report::Mean;
@@ -22,13 +23,22 @@ pub enum Verdict {
     Partially,
     /// Otherwise than stated.
     Disagrees,
+    /// The authors' own data exclude what is stated.
+    Contradicted,
     /// The runs do not decide it.
     Inconclusive,
 }
 
 impl Verdict {
     /// All, in order.
-    pub const ALL: [Self; 4] = [Self::Agrees, Self::Partially, Self::Disagrees, Self::Inconclusive];
+    pub const ALL: [Self; 5] =
+        [Self::Agrees, Self::Partially, Self::Disagrees, Self::Contradicted, Self::Inconclusive];
+
+    /// Whether something is to be explained that the verdict itself does not say.
+    #[must_use]
+    pub const fn needs_reason(self) -> bool {
+        !matches!(self, Self::Agrees | Self::Contradicted)
+    }
 
     /// In words.
     #[must_use]
@@ -37,6 +47,7 @@ impl Verdict {
             Self::Agrees => "agrees",
             Self::Partially => "partially",
             Self::Disagrees => "disagrees",
+            Self::Contradicted => "source contradicts itself",
             Self::Inconclusive => "inconclusive",
         }
     }
@@ -58,6 +69,12 @@ impl Judgement {
     #[must_use]
     pub fn inconclusive(reason: impl Into<String>) -> Self {
         Self { verdict: Verdict::Inconclusive, looks_like: None, reason: reason.into() }
+    }
+
+    /// What is stated cannot be, for this reason.
+    #[must_use]
+    pub const fn contradicted(reason: String) -> Self {
+        Self { verdict: Verdict::Contradicted, looks_like: None, reason }
     }
 
     /// The same of a single seed that decides nothing: inconclusive, whatever it looks like.

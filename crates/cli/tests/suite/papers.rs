@@ -38,6 +38,9 @@ fn reproductions_repeat_and_go_on() {
         "verdict",
         "partially",
         "inconclusive",
+        "0.001 (the source's data: 0.250)",
+        "caution: The small device is full too soon.",
+        "5 reproductions: 0 agrees, 0 partially, 0 disagrees, 1 source contradicts itself, 4 inconclusive",
         "checks of physical sense hold in 17 runs",
         "--quick --out one\n",
         "one/index.html",
@@ -64,7 +67,7 @@ fn reproductions_repeat_and_go_on() {
     assert_eq!(read(&folder, "one/tiny-space.jsonl"), rows);
     assert_eq!(read(&folder, "one/index.html"), read(&folder, "two/index.html"));
     let json: serde_json::Value = serde_json::from_str(&read(&folder, "one/paper.json")).unwrap();
-    assert_eq!(json["papers"][0]["statements"].as_array().unwrap().len(), 4);
+    assert_eq!(json["papers"][0]["statements"].as_array().unwrap().len(), 5);
     assert_eq!((&json["quick"], &json["full"]), (&true.into(), &false.into()));
 }
 
@@ -134,7 +137,7 @@ fn papers_are_checked_and_listed() {
     assert_eq!(output.status.code(), Some(0), "{}", err(&output));
     assert!(
         out(&output).ends_with(
-            "4 statements, 3 experiments, 34 runs (20 if quick), 34 of them distinct (17); 4 runs under --full, 4 of them distinct\n"
+            "5 statements, 3 experiments, 34 runs (20 if quick), 34 of them distinct (17); 4 runs under --full, 4 of them distinct\n"
         ),
         "{}",
         out(&output)
@@ -152,10 +155,42 @@ fn papers_are_checked_and_listed() {
     };
     assert_eq!(json("--list")[0]["title"], "A Paper that Does Not Exist");
     let checked = &json("--check")[0];
-    assert_eq!((&checked["name"], &checked["statements"]), (&TINY.into(), &4.into()));
+    assert_eq!((&checked["name"], &checked["statements"]), (&TINY.into(), &5.into()));
+    assert_eq!(checked["inputs"], 0);
     assert_eq!(checked["runs_if_quick"], serde_json::json!({ "all": 20, "distinct": 17 }));
     let full = serde_json::json!({ "all": 4, "distinct": 4 });
     assert_eq!((&checked["runs_if_full"], &json("--list")[0]["runs_if_full"]), (&full, &full));
+}
+
+/// Inputs are counted apart from reproductions.
+#[test]
+fn inputs_have_a_line_of_their_own() {
+    let folder = Folder::new("papers-inputs");
+    copy_tiny(&folder);
+    let published = read(&folder, "mine/published.toml");
+    let input = published.replacen("within", "input = \"chosen so\"\nwithin", 1);
+    folder.write("mine/published.toml", &input);
+    let output = folder.run(&[
+        "paper",
+        "mine",
+        "--quick",
+        "--variant",
+        "base",
+        "--out",
+        "out",
+        "--jobs",
+        "2",
+    ]);
+    let text = out(&output);
+    for expected in [
+        "inconclusive (looks like agrees) (input)",
+        "  4 reproductions: 0 agrees, ",
+        "  1 input: 0 agrees, 0 partially, 0 disagrees, 0 source contradicts itself, 1 inconclusive\n",
+    ] {
+        assert!(text.contains(expected), "{expected} in:\n{text}");
+    }
+    let check = folder.run(&["paper", "mine", "--check"]);
+    assert!(out(&check).contains("5 statements (1 of them input), "), "{}", out(&check));
 }
 
 /// --full runs the experiments that have it, and no other; a paper without any is refused, and so is --full beside
@@ -182,7 +217,7 @@ fn full_sizes_are_reproduced() {
     let lines = paper.lines().filter(|line| !line.starts_with("full = "));
     folder.write("mine/paper.toml", &lines.collect::<Vec<_>>().join("\n"));
     let cases: [(&[&str], &str); 3] = [
-        (&["mine"], "mine/paper.toml:7:1: experiment: none has `full`, so --full has nothing"),
+        (&["mine"], "mine/paper.toml:8:1: experiment: none has `full`, so --full has nothing"),
         (&[TINY, "--quick"], "cannot be used with"),
         (&[TINY, "--variant", "base"], "cannot be used with"),
     ];

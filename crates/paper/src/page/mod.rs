@@ -7,7 +7,9 @@ mod verdicts;
 use crate::answers::{Answer, Answers, each_run};
 use crate::checks::Checked;
 use crate::judge::{Judged, Sensitivity};
-use crate::model::{Assumption, Column, Extension, Filter, Paper, Size, Statement, distinct_runs};
+use crate::model::{
+    Assumption, Column, Extension, Filter, Kind, Paper, Size, Statement, distinct_runs,
+};
 use crate::reproduction::Reproduction;
 use crate::verdict::Verdict;
 use nandscape_report::{Axis, Cell, Document, Figure, Report, Row, Run, Tone, axes, label, plain};
@@ -71,23 +73,32 @@ fn overview(page: &mut Document, all: &[Reproduction]) {
     let link = |one: &Reproduction| (one.paper.id.clone(), one.paper.title.clone());
     page.links(&all.iter().map(link).collect::<Vec<_>>());
     page.section("Verdicts");
-    let headers = ["paper", "agrees", "partially", "disagrees", "inconclusive", "checks"];
+    let names = Verdict::ALL.map(Verdict::name);
+    let headers = ["paper"].into_iter().chain(names).chain(["inputs that agree", "checks"]);
+    let headers: Vec<&str> = headers.collect();
     let line = |one: &Reproduction| {
-        let counts = Verdict::ALL.map(|verdict| Cell::Number(one.count(verdict).to_string()));
+        let count = |verdict| one.count(Kind::Reproduction, verdict);
+        let counts = Verdict::ALL.map(|verdict| Cell::Number(count(verdict).to_string()));
+        let inputs = match one.paper.count(Kind::Input) {
+            0 => "–".to_owned(),
+            all => format!("{} of {all}", one.count(Kind::Input, Verdict::Agrees)),
+        };
         let failures = one.nonsense().len();
         let checks = match failures {
             0 => Cell::Badge(Tone::Good, "all hold".to_owned()),
             n => Cell::Badge(Tone::Bad, format!("{n} failed")),
         };
         let head = Cell::Head(one.paper.id.clone());
-        [head].into_iter().chain(counts).chain([checks]).collect()
+        [head].into_iter().chain(counts).chain([Cell::Number(inputs), checks]).collect()
     };
     let rows: Vec<Vec<Cell>> = all.iter().map(line).collect();
     page.table(&headers, rows);
     page.note(
         "A claim agrees if what is measured is within the tolerance that stands beside it, agrees \
          partially if it is within the wider one or at least on the stated side of the baseline, and is \
-         inconclusive if the seeds, or what the paper leaves open, decide. ± is half the width of the interval in which \
+         inconclusive if the seeds, or what the paper leaves open, decide. The source contradicts itself if the authors' own \
+         data exclude the claim, whatever is measured. Inputs, which were fitted or hold by definition, are counted \
+         apart. ± is half the width of the interval in which \
          the mean over the seeds lies with 95 % confidence; of two seeds the range is in brackets. Ratios are of runs \
          of the same seed.",
     );
@@ -98,6 +109,9 @@ fn chapter(page: &mut Document, one: &Reproduction, maker: &Maker) {
     page.chapter(id, title);
     page.note(&format!("{authors}: {venue}, {year}"));
     page.text(claims);
+    if let Some(caution) = &one.paper.caution {
+        page.text(&format!("Caution: {caution}"));
+    }
     statements(page, one);
     figures(page, one);
     verdicts::table(page, one, maker);
@@ -112,7 +126,7 @@ const fn tone(verdict: Verdict) -> Tone {
         Verdict::Agrees => Tone::Good,
         Verdict::Partially => Tone::Fair,
         Verdict::Disagrees => Tone::Bad,
-        Verdict::Inconclusive => Tone::Unknown,
+        Verdict::Contradicted | Verdict::Inconclusive => Tone::Unknown,
     }
 }
 
@@ -152,9 +166,10 @@ fn stated(statement: &Statement, judged: &Judged) -> Row {
         Cell::Words(format!("{} ({})", statement.text, statement.place)),
         Cell::Number(statement.published()),
         Cell::Number(statement.shown(judged)),
-        Cell::Badge(tone(verdict), judged.judgement.name()),
+        Cell::Badge(tone(verdict), statement.verdict(&judged.judgement)),
     ];
-    Row { cells, below: Some(judged.judgement.reason.clone()) }
+    let input = statement.input.as_ref().map(|why| format!("; input: {why}"));
+    Row { cells, below: Some(judged.judgement.reason.clone() + &input.unwrap_or_default()) }
 }
 
 /// Each figure with what is stated of it.

@@ -38,7 +38,7 @@ pub(super) fn table(page: &mut Document, one: &Reproduction, maker: &Maker) {
 
 fn line(statement: &Statement, judged: &Judged) -> Vec<Cell> {
     let badge = |judgement: &Judgement, shown: String| {
-        Cell::Badge(tone(judgement.verdict), format!("{} {shown}", judgement.name()))
+        Cell::Badge(tone(judgement.verdict), format!("{} {shown}", statement.verdict(judgement)))
     };
     let base = badge(&judged.judgement, statement.shown(judged));
     let under = |one: &Option<Verdicts>| match one {
@@ -57,7 +57,7 @@ fn reasons(page: &mut Document, one: &Reproduction, maker: &Maker) {
         return;
     }
     page.section("Why it does not agree");
-    page.text(&format!("{given} of {open} verdicts that are not \"agrees\" have a reason."));
+    page.text(&format!("{given} of {open} verdicts that need a reason have one."));
     let explained: Vec<Explained<'_>> = explained(one).collect();
     for at in 0..one.paper.reasons.len() {
         let here: Vec<_> = explained.iter().filter(|one| one.because.reason == at).collect();

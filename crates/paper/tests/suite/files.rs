@@ -41,7 +41,7 @@ const FULL: &str = "full = { seeds = 1, set = { media.chunks = 56 }, stacks = { 
 type Slip = (&'static str, &'static str, &'static str, &'static str);
 
 const RENAMED: [Slip; 5] = [
-    ("paper.toml", "[[experiment]]", "[[question]]", "paper.toml:7:3: question: is experiment now"),
+    ("paper.toml", "[[experiment]]", "[[question]]", "paper.toml:8:3: question: is experiment now"),
     ("paper.toml", "metric = \"waf.gc", "shows = \"waf.gc", "figure.shows: is metric now"),
     ("published.toml", "text = ", "says = ", "statement.says: is text now"),
     ("published.toml", "not_measured", "unmeasured", "statement.unmeasured: is not_measured now"),
@@ -147,7 +147,7 @@ const SLIPS_OF_VARIANTS: [Slip; 14] = [
         "paper.toml",
         "statements = [\"less\"",
         "statements = [\"least\"",
-        "reason.statements: there is no \"least\"; there are: less, half, more, power",
+        "reason.statements: there is no \"least\"; there are: less, half, more, thousandth, power",
     ),
     (
         "paper.toml",
@@ -163,7 +163,7 @@ const SLIPS_OF_VARIANTS: [Slip; 14] = [
     ),
 ];
 
-const SLIPS_BESIDE: [Slip; 12] = [
+const SLIPS_BESIDE: [Slip; 18] = [
     (
         "published.toml",
         "at_most = 0.9\n",
@@ -215,6 +215,32 @@ const SLIPS_BESIDE: [Slip; 12] = [
     ),
     (
         "published.toml",
+        "not_measured",
+        "undecidable = \"none\"\nnot_measured",
+        "statement.undecidable: goes with measured only",
+    ),
+    ("published.toml", "value = 0.25 }", "}", "statement.contradicted.value: is missing"),
+    (
+        "published.toml",
+        "value = 0.25 }",
+        "value = 0.25, by = 2 }",
+        "statement.contradicted.by: unknown key",
+    ),
+    ("published.toml", "within = 0.0\n", "within = 0.0\ninput = true\n", "statement.input: "),
+    (
+        "published.toml",
+        "contradicted = {",
+        "undecidable = \"none\"\ncontradicted = {",
+        "statement.contradicted: goes without surrogate, undecidable and sensitivity",
+    ),
+    (
+        "published.toml",
+        "contradicted = {",
+        "sensitivity = [\"depth\"]\ncontradicted = {",
+        "statement.contradicted: goes without surrogate, undecidable and sensitivity",
+    ),
+    (
+        "published.toml",
         "figure = \"1\"",
         "figure = \"9\"",
         "statement.figure: there is no \"9\"; there are: 1, 2, 3",
@@ -225,14 +251,14 @@ const SLIPS_BESIDE: [Slip; 12] = [
 
 /// Of `full`, in the paper as --full runs it.
 const SLIPS_OF_FULL: [Slip; 6] = [
-    ("paper.toml", FULL, "", "paper.toml:7:1: experiment: none has `full`, so --full has nothing"),
-    ("paper.toml", "full = { seeds", "full = { seed", "paper.toml:12:10: seed: unknown key"),
-    ("paper.toml", FULL, "full = 1\n", "paper.toml:12:8: experiment.full: expected a table"),
+    ("paper.toml", FULL, "", "paper.toml:8:1: experiment: none has `full`, so --full has nothing"),
+    ("paper.toml", "full = { seeds", "full = { seed", "paper.toml:13:10: seed: unknown key"),
+    ("paper.toml", FULL, "full = 1\n", "paper.toml:13:8: experiment.full: expected a table"),
     (
         "paper.toml",
         "56 }, stacks = { \"empty.toml\"",
         "56 }, stacks = { \"none.toml\"",
-        "paper.toml:12:61: experiment.stacks: experiment \"space\" has no stack \"none.toml\"",
+        "paper.toml:13:61: experiment.stacks: experiment \"space\" has no stack \"none.toml\"",
     ),
     (
         "paper.toml",
@@ -310,7 +336,7 @@ fn full_leaves_what_it_runs() {
     assert_eq!(figures, ["1", "3", "4"]);
     let left = (paper.assumptions.len(), paper.extensions.len(), paper.reasons.len());
     assert_eq!(left, (0, 0, 1));
-    let [less, _, more, power] = paper.statements.as_slice() else { panic!("four statements") };
+    let [less, _, more, _, power] = paper.statements.as_slice() else { panic!("five statements") };
     assert!(less.sensitivity.is_empty() && matches!(less.measured, Measured::As(_)));
     let not = |why: &str| Measured::Not(why.to_owned());
     assert_eq!(more.measured, not("experiment \"depth\" is not run under --full"));
@@ -329,7 +355,7 @@ fn full_keeps_references() {
     let [figure] = paper.figures.as_slice() else { panic!("one figure") };
     assert_eq!((figure.id.as_str(), figure.experiment), ("2", 0));
     assert_eq!((paper.assumptions[0].experiment, paper.reasons.len()), (0, 0));
-    let [less, _, more, _] = paper.statements.as_slice() else { panic!("four statements") };
+    let [less, _, more, ..] = paper.statements.as_slice() else { panic!("five statements") };
     assert_eq!((less.figure, less.sensitivity.as_slice()), (None, [].as_slice()));
     assert_eq!(less.measured, Measured::Not("experiment \"space\" is not run under --full".into()));
     let Measured::As(measure) = &more.measured else { panic!("it is measured") };

@@ -8,7 +8,7 @@ use nandscape_lab::stack::document::Table;
 use nandscape_lab::sweep::{FinishedRow, Sweep};
 use nandscape_paper::verdict::Verdict;
 use nandscape_paper::{
-    Answers, Column, Files, Maker, Paper, PublishedValue, Reproduction, Size, page,
+    Answers, Column, Files, Kind, Maker, Paper, PublishedValue, Reproduction, Size, page,
 };
 use std::path::Path;
 
@@ -106,6 +106,94 @@ fn a_surrogate_is_inconclusive() {
     assert!(other.judgement.reason.contains("surrogate: another load"), "{other:?}");
 }
 
+/// What the paper leaves open, and decides the number, is as a surrogate.
+#[test]
+fn what_is_undecidable_is_inconclusive() {
+    let less = "within = 0.0\nmeasured";
+    let open = "within = 0.0\nundecidable = \"the drive is not named\"\nmeasured";
+    let judge = |folder: &Path| reproduce(folder, Size::Plain).judged.swap_remove(0);
+    let other = changed("undecidable", "published.toml", (less, open), judge);
+    let usual = judge(&tiny());
+    assert_eq!(usual.judgement.verdict, Verdict::Agrees);
+    assert_eq!((other.judgement.verdict, &other.seeds), (Verdict::Inconclusive, &usual.seeds));
+    assert!(other.judgement.reason.contains("; the drive is not named"), "{other:?}");
+}
+
+/// What the authors' own data exclude has that verdict whatever is measured, of the base, of variants and of one
+/// seed, with the number of these data beside the stated one; it needs no other reason.
+#[test]
+fn what_the_source_contradicts_is_said() {
+    let [one, quick] = [Size::Plain, Size::Quick].map(|size| reproduce(&tiny(), size));
+    let says = "; its own table: copies are a quarter there: 0.250";
+    for (judged, size) in [(&one.judged[3], "plain"), (&quick.judged[3], "quick")] {
+        assert_eq!(judged.judgement.verdict, Verdict::Contradicted, "{size}");
+        assert_eq!(judged.judgement.looks_like, None, "{size}");
+        assert!(judged.judgement.reason.ends_with(says), "{}", judged.judgement.reason);
+    }
+    let judged = &one.judged[3];
+    let of_filled = judged.variants[1].as_ref().unwrap();
+    assert_eq!(of_filled.judgement.verdict, Verdict::Contradicted);
+    assert_ne!((of_filled.seeds.len(), &of_filled.seeds), (0, &judged.seeds));
+    assert_eq!(one.paper.statements[3].published(), "0.001 (the source's data: 0.250)");
+    assert_eq!(one.count(Kind::Reproduction, Verdict::Contradicted), 1);
+
+    let filled = |folder: &Path| reproduce(folder, Size::Plain);
+    let from = "statements = [\"less\", \"half\"]";
+    let to = "statements = [\"less\", \"half\", \"thousandth\"]";
+    let more = changed("contradicted", "paper.toml", (from, to), filled);
+    assert_eq!((more.reasons(), &more.judged[3].because), (one.reasons(), &None));
+
+    let json = &one.to_json(&maker())["statements"][3];
+    assert_eq!(json["verdict"], "source contradicts itself");
+    let expected = serde_json::json!({
+        "place": "its own table", "text": "copies are a quarter there", "value": 0.25
+    });
+    assert_eq!(json["contradicted"], expected);
+    let html = page(std::slice::from_ref(&one), &maker());
+    for text in ["source contradicts itself</th>", "0.001 (the source", says] {
+        assert!(html.contains(text), "{text}");
+    }
+}
+
+/// What is an input has a verdict, and is counted apart from reproductions in text, JSON and page.
+#[test]
+fn inputs_are_counted_apart() {
+    let input = "within = 0.0\ninput = \"chosen so\"\nmeasured";
+    let reproduce = |folder: &Path| reproduce(folder, Size::Plain);
+    let one = changed("input", "published.toml", ("within = 0.0\nmeasured", input), reproduce);
+    assert_eq!(one.judged[0].judgement.verdict, Verdict::Agrees);
+    let agree = [Kind::Reproduction, Kind::Input].map(|kind| one.count(kind, Verdict::Agrees));
+    assert_eq!((agree, one.paper.count(Kind::Input)), ([0, 1], 1));
+    assert_eq!(one.paper.statements[0].verdict(&one.judged[0].judgement), "agrees (input)");
+
+    let json = one.to_json(&maker());
+    assert_eq!(
+        (&json["statements"][0]["input"], &json["statements"][1]["input"]),
+        (&"chosen so".into(), &serde_json::Value::Null)
+    );
+    let counts = serde_json::json!({
+        "reproductions": { "agrees": 0, "partially": 1, "disagrees": 1, "source contradicts itself": 1, "inconclusive": 1 },
+        "inputs": { "agrees": 1, "partially": 0, "disagrees": 0, "source contradicts itself": 0, "inconclusive": 0 },
+    });
+    assert_eq!(json["counts"], counts);
+    let html = page(std::slice::from_ref(&one), &maker());
+    for text in [">agrees (input)<", "; input: chosen so", "1 of 1"] {
+        assert!(html.contains(text), "{text}");
+    }
+}
+
+/// What the paper's folder says of --quick is in JSON and page then, and only then.
+#[test]
+fn quick_runs_have_their_caution() {
+    let says = "The small device is full too soon.";
+    for (size, expected) in [(Size::Quick, Some(says)), (Size::Plain, None), (Size::Full, None)] {
+        let one = reproduce(&tiny(), size);
+        assert_eq!(one.to_json(&maker())["caution"].as_str(), expected, "{size:?}");
+        let html = page(std::slice::from_ref(&one), &maker());
+        assert_eq!(html.contains(says), expected.is_some(), "{size:?}");
+    }
+}
+
 /// Two reproductions are the same to the byte.
 #[test]
 fn reproductions_are_repeatable() {
@@ -156,7 +244,7 @@ fn variants_have_verdicts() {
     let one = reproduce(&tiny(), Size::Plain);
     let under = |statement: usize, variant: usize| one.judged[statement].variants[variant].as_ref();
     assert!(under(2, 0).is_none(), "the variant does not change this experiment");
-    assert!(under(3, 0).is_none() && under(3, 1).is_none(), "nothing is measured");
+    assert!(under(4, 0).is_none() && under(4, 1).is_none(), "nothing is measured");
     let [greedy, filled] = [0, 1].map(|variant| under(0, variant).unwrap());
     assert_eq!(greedy.seeds.len(), 2);
     assert_eq!((filled.seeds.len(), filled.judgement.verdict), (1, Verdict::Disagrees));
