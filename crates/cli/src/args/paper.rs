@@ -21,7 +21,8 @@ Examples:
   nandscape paper my/paper --check                  is a folder of one's own sound?
 
 What a paper states is compared with what is measured, with a verdict for each statement: agrees, \
-partially, disagrees, inconclusive, and the reason. Numbers are means over the seeds with their 95 % \
+partially, disagrees, source contradicts itself, inconclusive, and the reason. Inputs, which were fitted or hold \
+by definition, are counted apart. Numbers are means over the seeds with their 95 % \
 confidence interval (Student's t); a verdict needs all of the interval. Tolerances stand beside the published numbers. \
 What the paper leaves open is varied, and every run is checked for physical sense.
 
