@@ -76,6 +76,18 @@ impl Stripes {
         order
     }
 
+    /// The least valid line of a stripe with anything to gain among those that are `eligible`.
+    pub(crate) fn least_valid(
+        &self,
+        stripe: u32,
+        eligible: impl Fn(LineId) -> bool,
+    ) -> Option<LineId> {
+        let line = |index| self.layout.line(index, stripe);
+        let found =
+            self.stripes[stripe as usize].least_valid(u32::MAX, |index| eligible(line(index)));
+        found.map(line)
+    }
+
     /// The first line that `choose` finds in a stripe's index, asked for each stripe in `order`.
     pub(crate) fn find(
         &mut self,

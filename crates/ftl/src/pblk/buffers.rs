@@ -53,6 +53,11 @@ impl Buffer {
         self.rb.backlog() == 0 && self.units.oldest().is_none()
     }
 
+    /// Whether it holds anything that is still to be submitted.
+    pub(super) fn has_to_write(&self) -> bool {
+        self.rb.backlog() > 0 || self.units.failed_len() > 0
+    }
+
     /// Sectors that the ring's entries will need, padding of one unit and at each cut included.
     #[inline]
     pub(super) fn committed(&self, ws_opt: u32) -> u64 {

@@ -132,7 +132,8 @@ impl<M: OpenChannel> Supply<'_, M> {
     /// Where lines are short on the whole, the stripe with most to gain is collected first; else each
     /// that is short itself. A victim must gain more than copying it may pad; what flushes of several
     /// buffers pad counts unless users stand still. Lines of the journal that are exempt are victims
-    /// when nothing else helps.
+    /// when nothing else helps: when forced, and where users stand still and they alone gain more than a unit. Each of
+    /// the others could be copied into as much as it held, for ever.
     fn choose_victim(&mut self, target: BufferId) -> Option<LineId> {
         let short =
             self.space().wants_victim(self.frontiers.limiter_free(self.flash, self.rules, None));
@@ -158,18 +159,29 @@ impl<M: OpenChannel> Supply<'_, M> {
                 .rl
                 .stops_users(self.frontiers.limiter_free(self.flash, self.rules, None));
         let pressed = self.buffers.all.len() == 1 || halted;
-        let flushed = if short && pressed { 0 } else { self.flash.geometry.ws_opt };
+        let unit = self.flash.geometry.ws_opt;
         let copied = self.rules.capacity.copy_padding;
         let settled = |line: LineId| lines.get(line).pending == 0;
         let fits = |line: LineId| u64::from(lines.get(line).valid) <= room;
-        let gains = |line: LineId| {
+        let gains_beside = |line: LineId, padding: u32| {
             let Line { valid, capacity, .. } = *lines.get(line);
-            valid + flushed.max(copied.of(valid)) < capacity
+            valid + padding.max(copied.of(valid)) < capacity
         };
+        let (plan, spares) = (self.buffers.router.plan(), self.space().spares_journal());
+        let of_journal = |line: LineId| plan.is_journal(lines.get(line).origin);
+        let helps = |line: LineId| settled(line) && fits(line) && gains_beside(line, unit);
+        let any_helps = |passes: &dyn Fn(LineId) -> bool| {
+            let mut wanted = (0..stripes).filter(|&stripe| wanted[stripe as usize]);
+            wanted.any(|stripe| self.flash.victims.least_valid(stripe, passes).is_some())
+        };
+        let journal_helps = spares
+            && halted
+            && !any_helps(&|line| helps(line) && !of_journal(line))
+            && any_helps(&helps);
+        let flushed = if short && pressed && !journal_helps { 0 } else { unit };
+        let spared = |line: LineId| spares && !journal_helps && of_journal(line);
         let order =
             if short { self.flash.victims.by_gain(settled) } else { lines.stripes_by_need() };
-        let (plan, spares) = (self.buffers.router.plan(), self.space().spares_journal());
-        let spared = |line: LineId| spares && plan.is_journal(lines.get(line).origin);
         self.flash.victims.find(order, |victims, stripe| {
             let line = |index: LineId| self.flash.layout.line(index, stripe);
             let fits = |index: &LineId| fits(line(*index));
@@ -178,7 +190,7 @@ impl<M: OpenChannel> Supply<'_, M> {
             }
             let eligible = |index| {
                 let line = line(index);
-                settled(line) && gains(line) && !spared(line)
+                settled(line) && gains_beside(line, flushed) && !spared(line)
             };
             let chosen = if least { None } else { victims.choose(eligible).filter(fits) };
             chosen.or_else(|| victims.least_valid(u32::MAX, eligible).filter(fits))

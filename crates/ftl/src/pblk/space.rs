@@ -176,10 +176,17 @@ impl<M: OpenChannel> Space<'_, M> {
         needed || (!scarce && self.lines_for(group, &balance) > 0)
     }
 
-    /// Whether a frontier's group has a unit in its own lines that it does not need.
+    /// Whether a frontier's group has a unit in its own lines that it does not need. A buffer that has nothing to
+    /// write needs none for what it may pad either.
     pub(super) fn spares_unit(&self, f: FrontierId) -> bool {
-        let group = self.buffers.router.plan().group_of(self.frontiers.all[usize::from(f)].buffer);
-        self.balance().groups[group].rest >= i64::from(self.flash.geometry.ws_opt)
+        let plan = self.buffers.router.plan();
+        let unit = i64::from(self.flash.geometry.ws_opt);
+        let group = plan.group_of(self.frontiers.all[usize::from(f)].buffer);
+        let expects_copies =
+            |id| self.collector.pending_copies().any(|copies| copies.0 == id && copies.1 > 0);
+        let of_group = (0..).zip(&self.buffers.all).filter(|&(id, _)| plan.group_of(id) == group);
+        let idle = of_group.filter(|&(id, buffer)| !buffer.has_to_write() && !expects_copies(id));
+        self.balance().groups[group].rest + unit * idle.count() as i64 >= unit
     }
 
     /// Sectors that copies may take in a buffer beyond victims already being collected.

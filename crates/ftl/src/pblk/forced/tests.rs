@@ -7,7 +7,9 @@ use crate::common::trims::TrimRecord;
 use crate::face::Ftl;
 use crate::kind::FtlRun;
 use crate::pblk::Capacity;
-use crate::pblk::config::{Config, GcStream, Limiter, LineSet, Pacing, Routing, StreamUnits};
+use crate::pblk::config::{
+    Config, GcStream, JournalLines, Limiter, LineSet, Pacing, Routing, StreamUnits,
+};
 use nandscape_block::{Bio, BlockDevice, Flags, Lba, Payload, Submit, Tag, Token};
 use nandscape_media::{Geometry, LinkTiming, Linked, Media, MediaConfig, PayloadMode};
 use nandscape_rt::Nanos;
@@ -109,6 +111,56 @@ fn trim_records_are_written_to_a_line_of_another_stream() {
     pblk.buffers.log_trim(&mut pblk.flash, &mut pblk.progress, record);
     assert_eq!(serve(&mut pblk, Bio::flush()), Ok(()));
     assert_eq!(pblk.check_invariants(), Ok(()));
+}
+
+/// A stream that has nothing to write lends the last unit of its line, which it would keep for what it may pad: trim
+/// records in a buffer without a line hold back lines that are empty.
+#[test]
+fn the_last_unit_of_an_idle_stream_is_lent() {
+    let mut pblk = device(GEOMETRY, journal(GcStream::Own));
+    let line = pblk.capacity().line_data_sectors;
+    (0..u64::from(line - GEOMETRY.ws_opt)).for_each(|lba| write(&mut pblk, lba, Flags::JOURNAL));
+    assert_eq!(serve(&mut pblk, Bio::flush()), Ok(()));
+    for f in 0..2 {
+        pblk.frontiers.return_line(&mut pblk.flash, f, i64::MAX);
+    }
+    take_free_lines(&mut pblk);
+    assert_eq!(pblk.flash.left_of(&pblk.frontiers.all[0]), 0);
+    assert_eq!(pblk.flash.left_of(&pblk.frontiers.all[1]), u64::from(GEOMETRY.ws_opt));
+    let record = TrimRecord { lba: 70, sectors: 1, seq: pblk.flash.next_seq };
+    pblk.buffers.log_trim(&mut pblk.flash, &mut pblk.progress, record);
+    assert_eq!(serve(&mut pblk, Bio::flush()), Ok(()));
+    assert_eq!(pblk.check_invariants(), Ok(()));
+}
+
+/// The buffers whose lines are collected where no line is free, given how many sectors the oldest lines of the data and of
+/// the journal lost, of which the latter is exempt.
+fn origins_of_victims(of_data: u64, of_journal: u64) -> Vec<u8> {
+    let exempt = Config { journal_lines: JournalLines::Exempt, ..journal(GcStream::Data) };
+    let mut pblk = device(GEOMETRY, exempt);
+    let lines = 4 * u64::from(pblk.capacity().line_data_sectors);
+    for lba in (0..lines).chain(0..of_data) {
+        write(&mut pblk, lba, Flags::NONE);
+    }
+    for lba in (lines..2 * lines).chain(lines..lines + of_journal) {
+        write(&mut pblk, lba, Flags::JOURNAL);
+    }
+    assert_eq!(serve(&mut pblk, Bio::flush()), Ok(()));
+    pblk.recycle_all();
+    take_free_lines(&mut pblk);
+    assert_eq!(pblk.supply().fill_victims(), Ok(true));
+    let collected = pblk.flash.lines.iter().filter(|(_, line)| line.state == LineState::Gc);
+    collected.map(|(_, line)| line.origin).collect()
+}
+
+/// A line that gains less than a unit may be copied into as much as it held, for ever: where users stand still, lines of
+/// the journal that gain more are victims although they are exempt. As long as another line helps they are not.
+#[test]
+fn exempt_lines_are_collected_where_no_other_line_helps() {
+    let unit = u64::from(GEOMETRY.ws_opt);
+    assert_eq!(origins_of_victims(2, 4 * unit), [1], "the journal's helps alone");
+    assert_eq!(origins_of_victims(2 * unit, 4 * unit), [0], "another line helps");
+    assert_eq!(origins_of_victims(2, 2), [0], "none helps");
 }
 
 /// Padding makes media serve what was written before, and is not padded for in turn: lines that hold nothing else
