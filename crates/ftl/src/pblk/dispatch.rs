@@ -77,19 +77,17 @@ impl<M: OpenChannel> Pblk<M> {
         self.buffers.emit_trims(&mut self.flash, &mut self.progress);
         let durable = self.buffers.durable(self.flash.next_seq);
         let gate = self.flash.lines.lowest_gate();
-        let holds = |buffer: &&mut Buffer| {
+        let holds = |buffer: &Buffer| {
             let rb = &buffer.rb;
             let idle = rb.sync == rb.subm && rb.is_dirty() && rb.flush_point <= rb.subm;
             idle && rb.oldest_seq().is_some_and(|oldest| oldest < gate)
         };
-        let mut drained = false;
-        if gate > durable {
-            for buffer in self.buffers.all.iter_mut().filter(holds) {
-                buffer.rb.flush_all();
-                drained = true;
-            }
+        let drains = gate > durable && self.buffers.all.iter().any(holds);
+        if !drains || !self.pads_for_a_line() {
+            return false;
         }
-        self.stats.gc.forced_flushes += u64::from(drained);
-        drained
+        self.buffers.all.iter_mut().filter(|buffer| holds(buffer)).for_each(|it| it.rb.flush_all());
+        self.stats.gc.forced_flushes += 1;
+        true
     }
 }

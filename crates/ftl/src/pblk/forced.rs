@@ -88,17 +88,31 @@ impl<M: OpenChannel> Pblk<M> {
         cpu.is_idle() && self.flash.events.len() == cpu.bringing_in() + timer
     }
 
-    /// Counts a step, and whether there were so many since the host was last served or more became writable that
-    /// nothing is to be gained: a device that does not end would collect the same lines for ever.
-    fn gains_nothing(&mut self) -> bool {
+    /// Steps are counted since the host was last served, or more became writable.
+    fn note_gain(&mut self) {
         let served = self.stats.admitted_sectors() + self.stats.host.read + self.stats.flush.waited;
         let writable = self.flash.lines.writable;
         if served != self.progress.forced.served || writable > self.progress.forced.writable {
             self.progress.forced = Forced { steps: 0, served, writable };
         }
+    }
+
+    /// Counts a step, and whether there were so many without gain that nothing is to be gained: a device that does not
+    /// end would collect the same lines for ever.
+    fn gains_nothing(&mut self) -> bool {
+        self.note_gain();
         self.progress.forced.steps += 1;
         let steps_of_line = u64::from(STEPS_PER_LINE + self.frontiers.pads_enough(&self.flash));
         u64::from(self.progress.forced.steps) > u64::from(self.rules.capacity.lines) * steps_of_line
+    }
+
+    /// Whether buffers may be padded as soon as a line is collected: not where that gained nothing in as many steps as
+    /// there are lines. Then copies of several lines share what would be padded for each. Counts a step.
+    pub(super) fn pads_for_a_line(&mut self) -> bool {
+        self.note_gain();
+        let may = self.progress.forced.steps < self.rules.capacity.lines;
+        self.progress.forced.steps += u32::from(may);
+        may
     }
 
     /// Sends everything buffered to media, so that quarantined lines can be freed.

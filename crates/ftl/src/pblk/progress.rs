@@ -19,7 +19,7 @@ pub(super) struct Progress {
     pub(super) stopped: Option<BlockError>,
 }
 
-/// Steps that were forced since anything was gained.
+/// Steps that were forced, and lines that buffers were padded for, since anything was gained.
 #[derive(Default, Debug)]
 pub(super) struct Forced {
     pub(super) steps: u32,

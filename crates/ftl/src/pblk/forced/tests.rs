@@ -28,9 +28,13 @@ const GEOMETRY: Geometry = Geometry {
 };
 
 fn device(geometry: Geometry, config: Config) -> Pblk<Media> {
+    limited(geometry, config, Limiter::Reserve(1))
+}
+
+fn limited(geometry: Geometry, config: Config, limiter: Limiter) -> Pblk<Media> {
     let media = MediaConfig { payload: PayloadMode::Tags, ..MediaConfig::new(geometry) };
     let media = Linked::new(Media::new(media).expect("a device"), LinkTiming::none());
-    let config = Config { op_percent: Some(40), limiter: Limiter::Reserve(1), ..config };
+    let config = Config { op_percent: Some(40), limiter, ..config };
     Pblk::format(media, config, FtlRun::default()).expect("fits")
 }
 
@@ -161,6 +165,33 @@ fn exempt_lines_are_collected_where_no_other_line_helps() {
     assert_eq!(origins_of_victims(2, 4 * unit), [1], "the journal's helps alone");
     assert_eq!(origins_of_victims(2 * unit, 4 * unit), [0], "another line helps");
     assert_eq!(origins_of_victims(2, 2), [0], "none helps");
+}
+
+/// The collector's thread collects one line a run: where each gains less than a unit, and its copies are padded before the
+/// next, nothing is gained for ever. After a while the copies of several share a unit, and a write finds room.
+#[test]
+fn copies_of_lines_that_gain_little_share_their_padding() {
+    let pacing = Some(Pacing::Kernel(Nanos(100_000)));
+    let config = Config { gc_pacing: pacing, ..journal(GcStream::Own) };
+    let mut pblk = limited(GEOMETRY, config, Limiter::Reserve(4));
+    let (lines, line) = (12, u64::from(pblk.capacity().line_data_sectors));
+    let little = u64::from(GEOMETRY.ws_opt - 1);
+    let again = (0..lines).flat_map(|first| first * line..first * line + little);
+    for lba in (0..lines * line).chain(again) {
+        write(&mut pblk, lba, Flags::NONE);
+    }
+    assert_eq!(serve(&mut pblk, Bio::flush()), Ok(()));
+    pblk.recycle_all();
+    for f in 0..3 {
+        pblk.frontiers.return_line(&mut pblk.flash, f, i64::MAX);
+    }
+    while pblk.flash.lines.free().1 > 3 {
+        let id = pblk.flash.lines.take_free(StripeSet::ALL, false).expect("a free line");
+        pblk.flash.lines.write_off(id, u32::MAX);
+    }
+    pblk.supply().start_thread();
+    pblk.progress.needs_pump = true;
+    write(&mut pblk, 0, Flags::NONE);
 }
 
 /// Padding makes media serve what was written before, and is not padded for in turn: lines that hold nothing else
