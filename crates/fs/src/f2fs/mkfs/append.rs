@@ -5,17 +5,18 @@
 //! whole one does: with uniform random overwrites of all blocks the last of 512 dies after ln(512) + 0.58 = 6.8 times as
 //! many writes as there are blocks, so IPLFS gets 8 slots for each section that the media hold, as far as the metadata has
 //! room. A device that moves blocks (D2FS) empties sections itself: there are twice as many slots as it has sections of
-//! data.
+//! data, and at least one for each, because it empties none before all of them are written.
 
 use super::sizes::{Plan, identity, too_small};
 use super::{MkfsError, MkfsOptions};
 use crate::f2fs::append::AppendGeometry;
 use crate::f2fs::format::*;
+use std::ops::RangeInclusive;
 
 /// Slots for each section that the media hold, where logs append for ever.
 const INTERVAL_SLOTS: u64 = 8;
 /// Slots for each section of data that the device may have, where it moves blocks.
-const COUPLED_SLOTS: f64 = 2.0;
+const COUPLED_SLOTS: u64 = 2;
 /// Logs.
 const LOGS: u32 = SegmentType::ALL.len() as u32;
 /// Percentage of the media that users do not see, so that what waits for its discard has room.
@@ -79,12 +80,12 @@ fn per_section(options: &MkfsOptions, geometry: &AppendGeometry) -> Result<u32, 
     }
 }
 
-/// Sections of each region that are used, and of data in the media for each of which there is a slot.
+/// Sections of each region that are used, and how many slots there are to be, at least and at best.
 fn regions(
     options: &MkfsOptions,
     geometry: &AppendGeometry,
     section: u32,
-) -> Result<([SpaceRegion; SPACE_REGIONS], u64), MkfsError> {
+) -> Result<([SpaceRegion; SPACE_REGIONS], RangeInclusive<u64>), MkfsError> {
     let media = u64::from(geometry.capacity.div_ceil(section));
     let mut regions = geometry.regions;
     let least = geometry.regions().iter().map(|region| region.blocks / section).min().unwrap_or(0);
@@ -108,8 +109,8 @@ fn regions(
         region.blocks = if own_size { sections } else { sections.min(used as u32) } * section;
     }
     let slots = match geometry.mode {
-        AppendMode::Interval => media * INTERVAL_SLOTS,
-        AppendMode::Coupled => (used as f64 * COUPLED_SLOTS) as u64,
+        AppendMode::Interval => media..=media * INTERVAL_SLOTS,
+        AppendMode::Coupled => used..=used * COUPLED_SLOTS,
     };
     Ok((regions, slots))
 }
@@ -131,9 +132,8 @@ pub(super) fn plan(
     let (regions, wanted) = regions(options, geometry, section)?;
     let all: u64 =
         regions[..geometry.mode.regions()].iter().map(|one| u64::from(one.blocks / section)).sum();
-    let media = u64::from(geometry.capacity.div_ceil(section));
-    let least = media + 2 * u64::from(LOGS);
-    let mut slots = wanted.max(least).min(all);
+    let least = wanted.start() + 2 * u64::from(LOGS);
+    let mut slots = (*wanted.end()).max(least).min(all);
     let areas = loop {
         let segments = u32::try_from(slots * u64::from(per_section)).ok();
         let segments = segments.filter(|segments| *segments < SEGMENTS_MAX - SEGMENTS_MAX / 8);
@@ -182,7 +182,7 @@ pub(super) fn plan(
 fn no_room(geometry: &AppendGeometry, areas: Option<&Areas>) -> MkfsError {
     let taken = areas.map_or(0, Areas::segments) * 2;
     MkfsError::Options(format!(
-        "the metadata takes {taken} MiB, and the device has {} MiB that are writable at random",
+        "the metadata takes at least {taken} MiB, and the device has {} MiB that are writable at random",
         geometry.metadata / 256
     ))
 }

@@ -97,6 +97,8 @@ fn read_mount(fs: &mut Section<'_>, host: &Host) -> Result<MountOptions, StackEr
     let Span(checkpoint_interval) =
         fs.or("checkpoint_interval", Span(defaults.checkpoint_interval))?;
     fs.check("checkpoint_interval", checkpoint_interval > Nanos::ZERO, "must be greater than 0")?;
+    let upcalls_waiting = fs.or("upcalls_waiting", defaults.upcalls_waiting)?;
+    fs.check("upcalls_waiting", upcalls_waiting > 0, "must be at least 1")?;
     let background_gc = fs.or("background_gc", defaults.background_gc)?;
     let (victim, age_threshold) = read_victim(fs, &defaults)?;
     let cpu = cpu::read(fs)?;
@@ -113,6 +115,7 @@ fn read_mount(fs: &mut Section<'_>, host: &Host) -> Result<MountOptions, StackEr
         active_logs: active_logs as u8,
         fsync_mode,
         discard_policy,
+        upcalls_waiting,
         ordered_data,
         inline_data,
         inline_dentry,

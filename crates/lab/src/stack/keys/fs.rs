@@ -200,6 +200,15 @@ pub(super) static F2FS: Group = Group {
              ms; or of 80,000, which is the setting of D2FS's F2FS baseline",
         ),
         key(
+            "upcalls_waiting",
+            Number("1 or more"),
+            Is("512"),
+            "on a device with `ftl.kind = \"coupled\"` only: upcalls of at most 256 migrated \
+             blocks that the file system has applied and not yet checkpointed, at which it writes \
+             a checkpoint. A model of a sixteenth of a device has a sixteenth of them for as many \
+             checkpoints per migrated share of the device",
+        ),
+        key(
             "data_order",
             Words(&["kernel", "ordered"]),
             Is("kernel"),
