@@ -56,6 +56,32 @@ fn rho_limits_the_regions() {
     }
 }
 
+/// A device that moves blocks moves none before nearly all of its sections are written: with fewer slots a volume would be
+/// full long before its media are. Where the metadata has no room for so many it is refused.
+#[test]
+fn each_section_has_a_slot_where_blocks_are_moved() {
+    const SECTIONS: u64 = 4_000;
+    let slots = |metadata: u64| {
+        let mut caps = coupled();
+        caps.regions[0].range = 0..metadata * SEGMENT;
+        for (index, region) in caps.regions.iter_mut().skip(1).enumerate() {
+            let start = (metadata + index as u64 * SECTIONS) * SEGMENT;
+            region.range = start..start + SECTIONS * SEGMENT;
+        }
+        caps.sectors = caps.regions[4].range.end;
+        caps.live_sectors_max = (metadata + SECTIONS * 10 / 16) * SEGMENT;
+        let plan = plan(&options(&caps, 1), caps.sectors).map_err(|error| error.to_string());
+        plan.map(|plan| u64::from(plan.layout.main_segments()))
+    };
+    let found: Vec<_> = (16..48).map(slots).collect();
+    let made: Vec<_> = found.iter().flatten().copied().collect();
+    assert!(made.iter().all(|slots| *slots >= SECTIONS), "{made:?}");
+    assert_eq!(made.last(), Some(&(2 * SECTIONS)), "as many as are wanted, if there is room");
+    let refused: Vec<_> = found.iter().filter_map(|slots| slots.as_ref().err()).collect();
+    assert!(refused.iter().all(|why| why.contains("the metadata takes at least")), "{refused:?}");
+    assert!(!refused.is_empty() && made[0] < 2 * SECTIONS, "{found:?}");
+}
+
 /// The last addresses, which stand for no block, are no sections.
 #[test]
 fn the_end_of_the_addresses_is_not_used() {
