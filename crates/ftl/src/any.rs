@@ -251,7 +251,8 @@ impl FtlConfig {
     pub const fn run_only_keys(&self) -> &'static [&'static str] {
         match self {
             Self::Pblk(_) => &["ftl.cpu", "ftl.map_update"],
-            Self::Device(_) | Self::Zoned(_) | Self::Coupled(_) | Self::Interval(_) => &[],
+            Self::Device(_) | Self::Coupled(_) | Self::Interval(_) => &["ftl.map_access_ns"],
+            Self::Zoned(_) => &[],
         }
     }
 

@@ -99,6 +99,9 @@ pub struct Attach {
     /// What copying a sector in the host's memory takes: into a write buffer on the host, or out of it. An FTL
     /// of [`Side::Device`] ignores it.
     pub copy_ns_per_sector: u64,
+    /// Whether accesses of the firmware of an FTL of [`Side::Device`] to its maps take the time of its configuration; they take
+    /// none before.
+    pub times_firmware: bool,
 }
 
 impl Attach {
@@ -112,7 +115,7 @@ impl Attach {
     pub fn new(host: Option<Host>, timing: &DeviceTiming, copy_ns_per_sector: u64) -> Self {
         let is_instant = *timing == DeviceTiming::none();
         let copy_ns_per_sector = if is_instant { 0 } else { copy_ns_per_sector };
-        Self { host, link: timing.link, copy_ns_per_sector }
+        Self { host, link: timing.link, copy_ns_per_sector, times_firmware: true }
     }
 }
 

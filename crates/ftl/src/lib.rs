@@ -13,6 +13,7 @@ pub mod report;
 pub mod zoned;
 
 pub use any::{AnyFtl, FtlConfig, VictimLaw};
+pub use common::firmware::FirmwareCounts;
 pub use coupled::CoupledFtl;
 pub use device::DeviceFtl;
 pub use device::interval::{self, IntervalFtl};

@@ -1,6 +1,7 @@
 //! What an FTL counts between two resets: a common part that every kind fills, and details of the kind.
 //! Sectors are placed sectors: written to media and completed or in flight.
 
+use crate::common::firmware::FirmwareCounts;
 use crate::coupled::CoupledCounts;
 use crate::device::{DeviceReport, IntervalReport};
 use crate::pblk::stats::PblkReport;
@@ -136,6 +137,8 @@ pub struct FtlReport {
     /// Mean over accepted user sectors of physical sectors in use: written data sectors of open and full
     /// erase units, without metadata.
     pub in_use_sectors_mean: f64,
+    /// What the core of the firmware does; of devices whose maps it accesses.
+    pub firmware: Option<FirmwareCounts>,
     /// What only this kind counts.
     pub detail: Detail,
 }
@@ -173,6 +176,7 @@ impl Counts for FtlReport {
         self.media_errors.add(&later.media_errors);
         self.dropped_sectors += later.dropped_sectors;
         self.in_use_sectors_mean = in_use / self.host.written.max(1) as f64;
+        self.firmware.add(&later.firmware);
         self.detail.add(&later.detail);
     }
 
@@ -188,6 +192,7 @@ impl Counts for FtlReport {
             media_errors: self.media_errors.since(&earlier.media_errors),
             dropped_sectors: self.dropped_sectors.since(&earlier.dropped_sectors),
             in_use_sectors_mean: (weighted(self) - weighted(earlier)) / host.written.max(1) as f64,
+            firmware: self.firmware.since(&earlier.firmware),
             detail: self.detail.since(&earlier.detail),
         }
     }

@@ -26,6 +26,8 @@ pub(crate) const fn of(config: &FtlConfig) -> Option<&Config> {
 /// Keys of a stack that every seed has as they are given, and those that it scales down or draws.
 pub(crate) const KEPT: &[&str] =
     &["gc.victim", "gc.schedule", "buffer.power_safe", "buffer.early_completion"];
+/// That of devices which have no zones.
+pub(crate) const KEPT_UNZONED: &[&str] = &["map_access_ns"];
 pub(crate) const SIZED: &[&str] =
     &["op_percent", "instances", "map_unit", "buffer.size", "gc_lines"];
 
@@ -81,6 +83,7 @@ impl KindDraw for ConfigDraw {
             buffer,
             gc_lines: between(draws.rng, gc_lines, gc_lines + 2),
             schedule: self.given.schedule,
+            map_access_ns: self.given.map_access_ns,
         };
         let least = least_op(&drawn, geometry);
         let op_hundredths = match pick(draws.rng, &[1, 1]) {
@@ -128,9 +131,9 @@ fn map_unit(given_bytes: u32, is_given: bool, geometry: &Geometry, rng: &mut Str
 
 /// The choices on one line, with a space before each.
 pub(crate) fn describe(config: &Config) -> Settings {
-    let Config { op_hundredths, victim, instances, map_unit_bytes, buffer, gc_lines, schedule } =
-        config;
-    Settings::default()
+    let Config { op_hundredths, victim, instances, map_unit_bytes, buffer, .. } = config;
+    let Config { gc_lines, schedule, map_access_ns, .. } = config;
+    let choices = Settings::default()
         .with("op_hundredths", *op_hundredths)
         .with("victim", victim_name(*victim))
         .with("instances", *instances)
@@ -139,5 +142,10 @@ pub(crate) fn describe(config: &Config) -> Settings {
         .with("power_safe", buffer.power_safe)
         .with("early_completion", buffer.early_completion)
         .with("gc_lines", *gc_lines)
-        .with("schedule", schedule_name(*schedule))
+        .with("schedule", schedule_name(*schedule));
+    // Only a stack sets it.
+    match map_access_ns {
+        0 => choices,
+        ns => choices.with("map_access_ns", *ns),
+    }
 }

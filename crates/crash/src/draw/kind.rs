@@ -51,10 +51,12 @@ pub struct GivenKeys {
 pub fn given_keys(kind: FtlKind) -> GivenKeys {
     let (kept, drawn): (&[&[&str]], &[&[&str]]) = match kind {
         pblk::KIND => (&[pblk::KEPT], &[pblk::SIZED]),
-        device::KIND => (&[device::KEPT], &[device::SIZED]),
+        device::KIND => (&[device::KEPT, device::KEPT_UNZONED], &[device::SIZED]),
         zoned::KIND => (&[device::KEPT, zoned::KEPT], &[device::SIZED, zoned::SIZED]),
-        interval::KIND => (&[device::KEPT], &[device::SIZED, interval::SIZED]),
-        coupled::KIND => (&[coupled::KEPT], &[coupled::SIZED]),
+        interval::KIND => {
+            (&[device::KEPT, device::KEPT_UNZONED], &[device::SIZED, interval::SIZED])
+        }
+        coupled::KIND => (&[coupled::KEPT, device::KEPT_UNZONED], &[coupled::SIZED]),
     };
     GivenKeys { kept: kept.concat(), drawn: drawn.concat() }
 }

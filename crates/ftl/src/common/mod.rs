@@ -8,6 +8,7 @@
 pub(crate) mod bits;
 pub(crate) mod dead;
 pub(crate) mod events;
+pub(crate) mod firmware;
 pub(crate) mod free_space;
 pub(crate) mod ids;
 pub(crate) mod l2p;

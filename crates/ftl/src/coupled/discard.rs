@@ -27,6 +27,7 @@ impl<M: OpenChannel> CoupledFtl<M> {
             let left = u64::from(self.rules.space.superblock_sectors - at.sector);
             let sectors = left.min(end.0 - lba.0) as u32;
             self.discard_in(at.superblock, lba, sectors)?;
+            self.flash.access(&mut self.walk);
             lba = lba.plus(sectors.into());
         }
         Ok(Submit::Done(Done::ok(self.flash.zones.store.accepted())))
@@ -38,7 +39,7 @@ impl<M: OpenChannel> CoupledFtl<M> {
         for turn in 0..self.rules.space.instances.min(sectors) {
             let (logical, first) = self.rules.space.line(lba.plus(turn.into())).unwrap_or_default();
             let count = (sectors - turn).div_ceil(self.rules.space.instances);
-            if let Some(line) = self.lines.of(logical) {
+            if let Some(line) = self.lines.resolve(logical, &mut self.walk) {
                 at_home |= self.discard_at_home((logical, line), first..first + count)?;
             }
             is_moved |= self.lines.is_referenced(logical);
@@ -49,7 +50,7 @@ impl<M: OpenChannel> CoupledFtl<M> {
         if is_moved && !self.rules.run.omits(OmittedRule::RedirectedDiscard) {
             for index in 0..sectors {
                 let lba = lba.plus(index.into());
-                let at = self.records.resolve(lba);
+                let at = self.records.resolve(lba, &mut self.walk);
                 if at != lba {
                     self.discard_moved(at)?;
                 }
@@ -71,7 +72,7 @@ impl<M: OpenChannel> CoupledFtl<M> {
         while let Some(sector) = next.filter(|&sector| sector < sectors.end) {
             if is_owned {
                 let at = self.rules.space.address(logical, sector);
-                if !self.records.is_unknown(at) {
+                if !self.records.is_unknown(at, &mut self.walk) {
                     self.discard_moved(at)?;
                     if self.lines.of(logical) != Some(line) {
                         break;
@@ -91,15 +92,15 @@ impl<M: OpenChannel> CoupledFtl<M> {
     /// Discards the page at an address to which the device moved it.
     fn discard_moved(&mut self, at: Lba) -> Result<(), FtlError> {
         let Some((logical, sector)) = self.rules.space.line(at) else { return Ok(()) };
-        let Some(line) = self.lines.of(logical) else { return Ok(()) };
+        let Some(line) = self.lines.resolve(logical, &mut self.walk) else { return Ok(()) };
         if !self.lines.mark(line, sector, false) {
             return Ok(());
         }
         self.persist.note(&mut self.flash, Entry::Discarded { lba: at, sectors: 1 })?;
         let class = self.rules.space.class(logical);
-        if let Some((old, new)) = self.records.discarded(class, at) {
-            self.lines.refer_to(old, false);
-            self.lines.refer_to(new, false);
+        if let Some((old, new)) = self.records.discarded(class, at, &mut self.walk) {
+            self.lines.refer_to(old, false, &mut self.walk);
+            self.lines.refer_to(new, false, &mut self.walk);
             self.flash.counts.own.deleted += 1;
             self.persist.note(&mut self.flash, Entry::Closed { old })?;
         }
@@ -112,7 +113,7 @@ impl<M: OpenChannel> CoupledFtl<M> {
         if of.state != LineState::Closed || of.valid > 0 {
             return Ok(());
         }
-        self.lines.unmap(line, LineState::Resetting);
+        self.lines.unmap(line, LineState::Resetting, &mut self.walk);
         self.gc.comes(line % self.rules.space.instances, true);
         self.flash.counts.gc.empty_victims += 1;
         self.act_on_line(line, ZoneAction::Reset, Own::Reset(line))

@@ -4,6 +4,7 @@
 use super::config::{Config, Sizes};
 use super::counts::Counts;
 use super::space::Space;
+use crate::common::firmware::Walk;
 use crate::error::FtlError;
 use crate::face::Ftl;
 use crate::kind::{FtlRun, OmittedRule};
@@ -145,6 +146,13 @@ impl<M: OpenChannel> Flash<M> {
             counts: Counts::default(),
             zones,
         }
+    }
+
+    /// Has the firmware make the accesses of a walk, the way of which ends here.
+    #[inline]
+    pub(super) fn access(&mut self, walk: &mut Walk) -> Nanos {
+        walk.leave();
+        self.zones.store.access(walk)
     }
 
     /// Has the zones serve a bio of the firmware's, or a part of one of the host's; its end, if that is known.

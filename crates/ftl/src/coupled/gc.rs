@@ -17,6 +17,7 @@ use super::lines::Lines;
 use super::records::Moved;
 use super::space::{Class, LogicalLine};
 use super::write::EXHAUSTED;
+use crate::common::firmware::Walk;
 use crate::error::FtlError;
 use crate::kind::OmittedRule;
 use nandscape_block::zone::ZoneAction;
@@ -124,11 +125,13 @@ impl Collection {
         instance: u32,
         class: Class,
         omits_records: bool,
+        walk: &mut Walk,
     ) -> Option<LogicalLine> {
         let owned = lines.space.owned(class);
         let from = self.next[instance as usize][class.index()];
         let round = (from..lines.space.superblocks).chain(0..from);
         round.map(|number| lines.space.line_of(owned.start + number, instance)).find(|&logical| {
+            walk.reach(logical.into(), 1);
             match omits_records {
                 true => lines.of(logical).is_none(),
                 false => !lines.is_in_use(logical),
@@ -243,7 +246,8 @@ impl<M: OpenChannel> CoupledFtl<M> {
     fn end_copying(&mut self, copying: Copying) {
         let Copying { line, began, copies, moved, .. } = copying;
         self.flash.counts.own.reclaimed += u64::from(self.rules.sizes.line_sectors - moved);
-        self.lines.unmap(line, LineState::Leaving);
+        self.lines.unmap(line, LineState::Leaving, &mut self.walk);
+        self.flash.access(&mut self.walk);
         let position = self.persist.want_durable(&mut self.flash);
         self.gc.leaving.push_back(Leaving { line, began, copies, position });
     }
@@ -263,7 +267,9 @@ impl<M: OpenChannel> CoupledFtl<M> {
             return Ok(true);
         }
         let omits = self.rules.run.omits(OmittedRule::RecordReference);
-        let Some(logical) = self.gc.next_address(&self.lines, instance, class, omits) else {
+        let Some(logical) =
+            self.gc.next_address(&self.lines, instance, class, omits, &mut self.walk)
+        else {
             return Ok(false);
         };
         if !self.open_line(logical)? {
@@ -326,20 +332,21 @@ impl<M: OpenChannel> CoupledFtl<M> {
     }
 
     fn record_move(&mut self, class: Class, from: Lba, to: Lba) -> Result<(), FtlError> {
-        let old = match self.records.moved(class, from, to) {
+        let old = match self.records.moved(class, from, to, &mut self.walk) {
             Moved::Opened => {
-                self.lines.refer_to(from, true);
-                self.lines.refer_to(to, true);
+                self.lines.refer_to(from, true, &mut self.walk);
+                self.lines.refer_to(to, true, &mut self.walk);
                 self.flash.counts.own.opened += 1;
                 from
             }
             Moved::Merged(old) => {
-                self.lines.refer_to(from, false);
-                self.lines.refer_to(to, true);
+                self.lines.refer_to(from, false, &mut self.walk);
+                self.lines.refer_to(to, true, &mut self.walk);
                 self.flash.counts.own.merged += 1;
                 old
             }
         };
+        self.flash.access(&mut self.walk);
         self.persist.note(&mut self.flash, Entry::Moved { old, from, to })
     }
 

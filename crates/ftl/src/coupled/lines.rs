@@ -5,9 +5,13 @@
 //! - A logical line has one line at most, and a line with data one logical line.
 //! - A sector is valid from its write, or its copy, until it is discarded or moved; `valid` counts the bits.
 //! - A logical line is in use while it has a line or a record names an address of it.
+//!
+//! *Accesses.* The firmware accesses the entry of a logical line to resolve or to change it, or to count a record that names an
+//! address of it; as often as it does so in a row, that is one. Valid bitmaps do not count.
 
 use super::space::{Class, LogicalLine, Space};
 use crate::common::bits::bit;
+use crate::common::firmware::Walk;
 use nandscape_block::{BlockError, Lba};
 use std::collections::VecDeque;
 
@@ -111,6 +115,13 @@ impl Lines {
         Some(self.map[logical as usize]).filter(|&line| line != NONE)
     }
 
+    /// The same, as an access of the firmware.
+    #[inline]
+    pub(super) fn resolve(&self, logical: LogicalLine, walk: &mut Walk) -> Option<u32> {
+        walk.reach(logical.into(), 1);
+        self.of(logical)
+    }
+
     /// Valid sectors of all lines.
     pub(super) const fn live(&self) -> u64 {
         self.live
@@ -128,7 +139,14 @@ impl Lines {
     }
 
     /// Gives the next free line of an instance to a logical line, to be written.
-    pub(super) fn assign(&mut self, line: u32, logical: LogicalLine, generation: u32) {
+    pub(super) fn assign(
+        &mut self,
+        line: u32,
+        logical: LogicalLine,
+        generation: u32,
+        walk: &mut Walk,
+    ) {
+        walk.reach(logical.into(), 1);
         let free = &mut self.free[(line % self.space.instances) as usize];
         free.retain(|other| *other != line);
         let state = LineState::Open;
@@ -183,14 +201,16 @@ impl Lines {
         lba: Lba,
         superblock: u32,
         omits_records: bool,
+        walk: &mut Walk,
     ) -> Result<(), BlockError> {
         for instance in 0..self.space.instances {
             let logical = self.space.line_of(superblock, instance);
+            let line = self.resolve(logical, walk);
             if self.is_referenced(logical) && !omits_records {
                 let what = "a write to an address whose migration is not completed";
                 return Err(BlockError::Region { lba, what });
             }
-            if self.of(logical).is_some() {
+            if line.is_some() {
                 let what = "a write to a superblock that still holds data";
                 return Err(BlockError::Region { lba, what });
             }
@@ -200,8 +220,9 @@ impl Lines {
 
     /// A record names an address, or does no longer.
     #[inline]
-    pub(super) fn refer_to(&mut self, lba: Lba, begins: bool) {
+    pub(super) fn refer_to(&mut self, lba: Lba, begins: bool, walk: &mut Walk) {
         if let Some((logical, _)) = self.space.line(lba) {
+            walk.reach(logical.into(), 1);
             self.refer(logical, begins);
         }
     }
@@ -294,9 +315,10 @@ impl Lines {
     }
 
     /// A logical line has no line any more, as nothing in that is valid.
-    pub(super) fn unmap(&mut self, line: u32, state: LineState) {
+    pub(super) fn unmap(&mut self, line: u32, state: LineState, walk: &mut Walk) {
         let logical = std::mem::replace(&mut self.lines[line as usize].logical, NONE);
         if logical != NONE {
+            walk.reach(logical.into(), 1);
             self.change_use(logical, |lines| lines.map[logical as usize] = NONE);
         }
         self.enter(line, state);

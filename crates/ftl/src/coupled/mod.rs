@@ -48,6 +48,7 @@ mod write;
 pub use config::{Config, Sizes};
 pub use counts::CoupledCounts;
 
+use crate::common::firmware::Walk;
 use crate::error::FtlError;
 use crate::kind::FtlRun;
 use crate::zoned::{Extent, ZonedFtl};
@@ -73,6 +74,8 @@ pub struct CoupledFtl<M> {
     rules: Rules,
     lines: Lines,
     records: Records,
+    /// Accesses of the firmware to both that it has yet to make.
+    walk: Walk,
     persist: Persist,
     writes: Writes,
     gc: Collection,
@@ -103,6 +106,7 @@ impl<M: OpenChannel> CoupledFtl<M> {
         Self {
             lines: Lines::new(space, sizes.lines * sizes.instances, sizes.line_sectors),
             records: Records::new(sizes.journal.records, run.omit),
+            walk: Walk::default(),
             persist: Persist::new(sizes.journal),
             writes: Writes::default(),
             gc: Collection::new(sizes.instances),

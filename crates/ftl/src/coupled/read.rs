@@ -4,6 +4,7 @@ use super::CoupledFtl;
 use super::lines::Lines;
 use super::records::Records;
 use super::space::Space;
+use crate::common::firmware::Walk;
 use crate::common::reads;
 use crate::zoned::{Extent, Store};
 use nandscape_block::{Bio, BlockError, Flags, Lba, Payload, SectorData, Submit, Tag};
@@ -21,9 +22,9 @@ struct Places<'a, M> {
 impl<M: OpenChannel> Places<'_, M> {
     /// Where a sector is: its line, and the sector of that. None of one that holds nothing.
     #[inline]
-    fn find(&self, lba: Lba) -> Option<(u32, u32)> {
+    fn find(&self, lba: Lba, walk: &mut Walk) -> Option<(u32, u32)> {
         let (logical, sector) = self.space.line(lba)?;
-        if let Some(line) = self.lines.of(logical)
+        if let Some(line) = self.lines.resolve(logical, walk)
             && self.is_there(line, sector)
         {
             return Some((line, sector));
@@ -31,9 +32,9 @@ impl<M: OpenChannel> Places<'_, M> {
         if !self.lines.is_referenced(logical) {
             return None;
         }
-        let at = self.records.resolve(lba);
+        let at = self.records.resolve(lba, walk);
         let (logical, sector) = self.space.line(at).filter(|_| at != lba)?;
-        let line = self.lines.of(logical)?;
+        let line = self.lines.resolve(logical, walk)?;
         self.is_there(line, sector).then_some((line, sector))
     }
 
@@ -43,13 +44,13 @@ impl<M: OpenChannel> Places<'_, M> {
     }
 
     /// The runs of sectors that a read is of, line by line; how many of its sectors hold nothing.
-    fn find_extents(&self, bio: &Bio, extents: &mut Vec<Extent>) -> u32 {
+    fn find_extents(&self, bio: &Bio, extents: &mut Vec<Extent>, walk: &mut Walk) -> u32 {
         let instances = self.space.instances;
         let mut unwritten = 0;
         for turn in 0..instances.min(bio.sectors) {
             let first = extents.len();
             for index in (turn..bio.sectors).step_by(instances as usize) {
-                let Some((line, sector)) = self.find(bio.lba.plus(index.into())) else {
+                let Some((line, sector)) = self.find(bio.lba.plus(index.into()), walk) else {
                     unwritten += 1;
                     continue;
                 };
@@ -63,7 +64,8 @@ impl<M: OpenChannel> Places<'_, M> {
     }
 
     fn contents(&self, bio: &Bio) -> Payload {
-        let content = |index: u32| match self.find(bio.lba.plus(index.into())) {
+        let find = |index: u32| self.find(bio.lba.plus(index.into()), &mut Walk::default());
+        let content = |index: u32| match find(index) {
             Some((line, sector)) => self.store.sector(line, sector).0,
             None => SectorData::Tag(Tag::ZERO),
         };
@@ -76,7 +78,8 @@ impl<M: OpenChannel> Places<'_, M> {
             return error;
         };
         let is_it = |host: &Lba| {
-            self.find(*host).is_some_and(|(line, sector)| self.store.address(line, sector) == lba)
+            let found = self.find(*host, &mut Walk::default());
+            found.is_some_and(|(line, sector)| self.store.address(line, sector) == lba)
         };
         let host = (0..bio.sectors).map(|index| bio.lba.plus(index.into())).find(is_it);
         match (error, host) {
@@ -95,7 +98,9 @@ impl<M: OpenChannel> CoupledFtl<M> {
         }
         let mut extents = std::mem::take(&mut self.extents);
         extents.clear();
-        let unwritten = self.places().find_extents(bio, &mut extents);
+        let mut walk = Walk::default();
+        let unwritten = self.places().find_extents(bio, &mut extents, &mut walk);
+        self.flash.access(&mut walk);
         let found =
             self.flash.zones.store.read_extents(extents.iter().copied(), bio.sectors, unwritten);
         self.extents = extents;

@@ -8,8 +8,12 @@
 //!   its upcall is completed.
 //! - Whether a record was offered is not known after a power cut, so every record that a mount finds counts as offered.
 //! - Old addresses are those of one record each; so are new ones.
+//!
+//! *Accesses.* The firmware accesses the head of a bucket, and each record of its list as far as it goes; to put one in, the
+//! head and the record.
 
 use super::space::Class;
+use crate::common::firmware::Walk;
 use crate::kind::OmittedRule;
 use nandscape_block::Lba;
 use std::collections::{BTreeMap, VecDeque};
@@ -77,15 +81,21 @@ impl Table {
 
     /// The record with an address, which `address_of` says of each.
     #[inline]
-    fn find(&self, address: u32, address_of: impl Fn(u32) -> u32) -> Option<u32> {
+    fn find(&self, address: u32, address_of: impl Fn(u32) -> u32, walk: &mut Walk) -> Option<u32> {
+        walk.access(1);
         let mut id = self.heads[self.bucket(address)];
-        while id != NONE && address_of(id) != address {
+        while id != NONE {
+            walk.access(1);
+            if address_of(id) == address {
+                return Some(id);
+            }
             id = self.next[id as usize];
         }
-        (id != NONE).then_some(id)
+        None
     }
 
-    fn insert(&mut self, address: u32, id: u32) {
+    fn insert(&mut self, address: u32, id: u32, walk: &mut Walk) {
+        walk.access(2);
         let bucket = self.bucket(address);
         if self.next.len() <= id as usize {
             self.next.resize(id as usize + 1, NONE);
@@ -94,7 +104,8 @@ impl Table {
     }
 
     /// Takes a record out, if it is in.
-    fn remove(&mut self, address: u32, id: u32) {
+    fn remove(&mut self, address: u32, id: u32, walk: &mut Walk) {
+        walk.access(2);
         let bucket = self.bucket(address);
         let after = self.next.get(id as usize).copied().unwrap_or(NONE);
         if self.heads[bucket] == id {
@@ -103,6 +114,7 @@ impl Table {
         }
         let mut at = self.heads[bucket];
         while at != NONE {
+            walk.access(1);
             let next = self.next[at as usize];
             if next == id {
                 self.next[at as usize] = after;
@@ -156,13 +168,13 @@ impl Records {
     }
 
     #[inline]
-    fn with_old(&self, address: u32) -> Option<u32> {
-        self.by_old.find(address, |id| self.records[id as usize].old)
+    fn with_old(&self, address: u32, walk: &mut Walk) -> Option<u32> {
+        self.by_old.find(address, |id| self.records[id as usize].old, walk)
     }
 
     #[inline]
-    fn with_new(&self, address: u32) -> Option<u32> {
-        self.by_new.find(address, |id| self.records[id as usize].new)
+    fn with_new(&self, address: u32, walk: &mut Walk) -> Option<u32> {
+        self.by_new.find(address, |id| self.records[id as usize].new, walk)
     }
 
     /// Records of a class that wait to be fetched.
@@ -177,10 +189,10 @@ impl Records {
 
     /// Where the data of an address are, by all records that lead on from it: each at most once, as without
     /// [`OmittedRule::RecordReference`] they may lead back.
-    pub(super) fn resolve(&self, lba: Lba) -> Lba {
+    pub(super) fn resolve(&self, lba: Lba, walk: &mut Walk) -> Lba {
         let mut at = lba.0 as u32;
         for _ in 0..self.open {
-            let Some(id) = self.with_old(at) else { break };
+            let Some(id) = self.with_old(at, walk) else { break };
             at = self.records[id as usize].new;
             if self.omit == Some(OmittedRule::RedirectChain) {
                 break;
@@ -190,24 +202,24 @@ impl Records {
     }
 
     /// Whether only records that the host cannot know lead to an address.
-    pub(super) fn is_unknown(&self, lba: Lba) -> bool {
-        self.with_new(lba.0 as u32).is_some_and(|id| !self.records[id as usize].offered)
+    pub(super) fn is_unknown(&self, lba: Lba, walk: &mut Walk) -> bool {
+        self.with_new(lba.0 as u32, walk).is_some_and(|id| !self.records[id as usize].offered)
     }
 
     /// A page was moved.
-    pub(super) fn moved(&mut self, class: Class, from: Lba, to: Lba) -> Moved {
+    pub(super) fn moved(&mut self, class: Class, from: Lba, to: Lba, walk: &mut Walk) -> Moved {
         let (old, new) = (from.0 as u32, to.0 as u32);
-        if let Some(id) = self.with_new(old)
+        if let Some(id) = self.with_new(old, walk)
             && (!self.records[id as usize].offered || self.omit == Some(OmittedRule::OfferedMerge))
         {
-            self.set_new(id, new);
+            self.set_new(id, new, walk);
             return Moved::Merged(Lba(self.records[id as usize].old.into()));
         }
-        self.insert(class, Record { old, new, offered: false, queued: true });
+        self.insert(class, Record { old, new, offered: false, queued: true }, walk);
         Moved::Opened
     }
 
-    fn insert(&mut self, class: Class, record: Record) {
+    fn insert(&mut self, class: Class, record: Record, walk: &mut Walk) {
         let id = match self.unused.pop() {
             Some(id) => {
                 self.records[id as usize] = record;
@@ -219,26 +231,31 @@ impl Records {
             }
         };
         self.open += 1;
-        self.by_old.insert(record.old, id);
-        self.by_new.insert(record.new, id);
+        self.by_old.insert(record.old, id, walk);
+        self.by_new.insert(record.new, id, walk);
         self.queues[class.index()].push_back(id);
         self.queued[class.index()] += 1;
     }
 
-    fn set_new(&mut self, id: u32, new: u32) {
+    fn set_new(&mut self, id: u32, new: u32, walk: &mut Walk) {
         let before = std::mem::replace(&mut self.records[id as usize].new, new);
-        self.by_new.remove(before, id);
-        self.by_new.insert(new, id);
+        self.by_new.remove(before, id, walk);
+        self.by_new.insert(new, id, walk);
     }
 
     /// The page at an address was discarded: the record that is deleted by that.
-    pub(super) fn discarded(&mut self, class: Class, lba: Lba) -> Option<(Lba, Lba)> {
-        let id = self.with_new(lba.0 as u32)?;
+    pub(super) fn discarded(
+        &mut self,
+        class: Class,
+        lba: Lba,
+        walk: &mut Walk,
+    ) -> Option<(Lba, Lba)> {
+        let id = self.with_new(lba.0 as u32, walk)?;
         let record = self.records[id as usize];
         if record.offered {
             return None;
         }
-        self.forget(id);
+        self.forget(id, walk);
         self.records[id as usize].queued = false;
         self.queued[class.index()] -= 1;
         self.tidy_queue(class);
@@ -261,20 +278,21 @@ impl Records {
         });
     }
 
-    fn forget(&mut self, id: u32) {
+    fn forget(&mut self, id: u32, walk: &mut Walk) {
         let Record { old, new, .. } = self.records[id as usize];
         self.open -= 1;
-        self.by_old.remove(old, id);
-        self.by_new.remove(new, id);
+        self.by_old.remove(old, id, walk);
+        self.by_new.remove(new, id, walk);
     }
 
     /// The next batch of records, data before nodes; its identity.
-    pub(super) fn fetch(&mut self, most: usize) -> Option<(u64, Vec<(Lba, Lba)>)> {
+    pub(super) fn fetch(&mut self, most: usize, walk: &mut Walk) -> Option<(u64, Vec<(Lba, Lba)>)> {
         let class = Class::ALL.into_iter().find(|class| self.queued(*class) > 0)?;
         let mut batch = Vec::new();
         while batch.len() < most
             && let Some(id) = self.queues[class.index()].pop_front()
         {
+            walk.access(1);
             let record = &mut self.records[id as usize];
             if !std::mem::replace(&mut record.queued, false) {
                 self.unused.push(id);
@@ -295,18 +313,18 @@ impl Records {
     }
 
     /// The host completed a batch: its records, which are not open any more. `None` of a batch that is not there.
-    pub(super) fn complete(&mut self, batch: u64) -> Option<Vec<Closed>> {
+    pub(super) fn complete(&mut self, batch: u64, walk: &mut Walk) -> Option<Vec<Closed>> {
         let batch = self.batches.remove(&batch)?;
-        Some(batch.into_iter().map(|id| self.close(id)).collect())
+        Some(batch.into_iter().map(|id| self.close(id, walk)).collect())
     }
 
-    fn close(&mut self, id: u32) -> Closed {
+    fn close(&mut self, id: u32, walk: &mut Walk) -> Closed {
         let Record { old, new, .. } = self.records[id as usize];
-        self.forget(id);
+        self.forget(id, walk);
         self.unused.push(id);
-        let before = self.with_new(old);
+        let before = self.with_new(old, walk);
         if let Some(before) = before {
-            self.set_new(before, new);
+            self.set_new(before, new, walk);
         }
         let shortened = before.map(|before| Lba(self.records[before as usize].old.into()));
         Closed { old: Lba(old.into()), new: Lba(new.into()), shortened }
@@ -330,7 +348,8 @@ impl Records {
     /// A record that a mount found.
     pub(super) fn restore(&mut self, class: Class, old: Lba, new: Lba) {
         let (old, new) = (old.0 as u32, new.0 as u32);
-        self.insert(class, Record { old, new, offered: true, queued: true });
+        let record = Record { old, new, offered: true, queued: true };
+        self.insert(class, record, &mut Walk::default());
     }
 
     /// Bytes of RAM: of the records, and of the tables that find them.
@@ -349,7 +368,7 @@ mod tests {
     use Class::{Data, Node};
 
     fn fetched(records: &mut Records, most: usize) -> (u64, Vec<(u64, u64)>) {
-        let (id, moves) = records.fetch(most).unwrap();
+        let (id, moves) = records.fetch(most, &mut Walk::default()).unwrap();
         (id, moves.into_iter().map(|(old, new)| (old.0, new.0)).collect())
     }
 
@@ -357,10 +376,17 @@ mod tests {
     #[test]
     fn moves_are_merged_until_they_are_offered() {
         let mut records = Records::new(8, None);
-        assert_eq!(records.moved(Data, Lba(1), Lba(10)), Moved::Opened);
-        assert_eq!(records.moved(Data, Lba(10), Lba(20)), Moved::Merged(Lba(1)));
-        assert_eq!((records.open(), records.resolve(Lba(1))), (1, Lba(20)));
-        assert_eq!(records.resolve(Lba(10)), Lba(10), "the host has never heard of it");
+        assert_eq!(records.moved(Data, Lba(1), Lba(10), &mut Walk::default()), Moved::Opened);
+        assert_eq!(
+            records.moved(Data, Lba(10), Lba(20), &mut Walk::default()),
+            Moved::Merged(Lba(1))
+        );
+        assert_eq!((records.open(), records.resolve(Lba(1), &mut Walk::default())), (1, Lba(20)));
+        assert_eq!(
+            records.resolve(Lba(10), &mut Walk::default()),
+            Lba(10),
+            "the host has never heard of it"
+        );
         assert_eq!(fetched(&mut records, 9), (1, vec![(1, 20)]));
     }
 
@@ -370,21 +396,69 @@ mod tests {
     fn offered_records_make_chains() {
         for first in [1, 2] {
             let mut records = Records::new(8, None);
-            records.moved(Data, Lba(1), Lba(10));
+            records.moved(Data, Lba(1), Lba(10), &mut Walk::default());
             assert_eq!(fetched(&mut records, 9), (1, vec![(1, 10)]));
-            assert_eq!(records.moved(Data, Lba(10), Lba(20)), Moved::Opened);
-            assert_eq!([1, 10, 20].map(|lba| records.resolve(Lba(lba)).0), [20; 3]);
+            assert_eq!(records.moved(Data, Lba(10), Lba(20), &mut Walk::default()), Moved::Opened);
+            assert_eq!(
+                [1, 10, 20].map(|lba| records.resolve(Lba(lba), &mut Walk::default()).0),
+                [20; 3]
+            );
             assert_eq!(fetched(&mut records, 9), (2, vec![(10, 20)]));
-            let closed = records.complete(first).unwrap();
+            let closed = records.complete(first, &mut Walk::default()).unwrap();
             let (old, new) = if first == 1 { (1, 10) } else { (10, 20) };
             let shortened = (first == 2).then_some(Lba(1));
             assert_eq!(closed, [Closed { old: Lba(old), new: Lba(new), shortened }]);
-            assert_eq!(records.resolve(Lba(old)), Lba(old));
-            assert_eq!(records.resolve(Lba(11 - old)), Lba(20), "batch {first} first");
-            assert_eq!(records.complete(first), None);
-            assert!(records.complete(3 - first).is_some());
-            assert_eq!((records.open(), records.resolve(Lba(1))), (0, Lba(1)));
+            assert_eq!(records.resolve(Lba(old), &mut Walk::default()), Lba(old));
+            assert_eq!(
+                records.resolve(Lba(11 - old), &mut Walk::default()),
+                Lba(20),
+                "batch {first} first"
+            );
+            assert_eq!(records.complete(first, &mut Walk::default()), None);
+            assert!(records.complete(3 - first, &mut Walk::default()).is_some());
+            assert_eq!(
+                (records.open(), records.resolve(Lba(1), &mut Walk::default())),
+                (0, Lba(1))
+            );
         }
+    }
+
+    /// A chain of two: the head of a bucket and the record of each, and the head where it ends. A move finds no record of its
+    /// old address, or that which it merges with, and puts one in both tables, or in one in place of another one.
+    #[test]
+    fn accesses_follow_the_chain() {
+        let mut records = Records::new(8, None);
+        let mut walk = Walk::default();
+        let mut after = |records: &mut Records, step: &dyn Fn(&mut Records, &mut Walk)| {
+            step(records, &mut walk);
+            walk.take()
+        };
+        let (one, ten, twenty) = (Lba(1), Lba(10), Lba(20));
+        let moves = |from, to| {
+            move |of: &mut Records, walk: &mut Walk| {
+                of.moved(Data, from, to, walk);
+            }
+        };
+        let resolves = |lba| {
+            move |of: &mut Records, walk: &mut Walk| {
+                of.resolve(lba, walk);
+            }
+        };
+        assert_eq!(after(&mut records, &resolves(one)), 1);
+        assert_eq!(after(&mut records, &moves(one, ten)), 1 + 2 + 2);
+        assert_eq!(after(&mut records, &resolves(one)), 2 + 1);
+        let fetch = |of: &mut Records, walk: &mut Walk| assert!(of.fetch(9, walk).is_some());
+        assert_eq!(after(&mut records, &fetch), 1);
+        assert_eq!(after(&mut records, &moves(ten, twenty)), 2 + 2 + 2);
+        assert_eq!(after(&mut records, &resolves(one)), 2 + 2 + 1);
+        assert_eq!(after(&mut records, &moves(twenty, Lba(30))), 2 + 2 + 2);
+        let discards = |of: &mut Records, walk: &mut Walk| {
+            assert!(of.discarded(Data, Lba(30), walk).is_some());
+        };
+        assert_eq!(after(&mut records, &discards), 2 + 2 + 2);
+        let completes = |of: &mut Records, walk: &mut Walk| assert!(of.complete(1, walk).is_some());
+        // Out of both tables, and nothing led to it.
+        assert_eq!(after(&mut records, &completes), 2 + 2 + 1);
     }
 
     /// Records that lead in a circle, as only a line that is written again too early makes them, do not keep a search.
@@ -392,27 +466,30 @@ mod tests {
     fn a_circle_of_records_ends() {
         let mut records = Records::new(8, None);
         for (from, to) in [(1, 10), (10, 20), (20, 1)] {
-            records.moved(Data, Lba(from), Lba(to));
-            assert!(records.fetch(1).is_some());
+            records.moved(Data, Lba(from), Lba(to), &mut Walk::default());
+            assert!(records.fetch(1, &mut Walk::default()).is_some());
         }
-        assert_eq!(records.resolve(Lba(10)), Lba(10));
+        assert_eq!(records.resolve(Lba(10), &mut Walk::default()), Lba(10));
     }
 
     /// A page that is discarded has no record any more, unless that was offered.
     #[test]
     fn discards_delete_what_was_not_offered() {
         let mut records = Records::new(8, None);
-        records.moved(Data, Lba(1), Lba(10));
-        records.moved(Data, Lba(2), Lba(11));
-        records.moved(Node, Lba(3), Lba(12));
-        assert!(records.is_unknown(Lba(10)) && !records.is_unknown(Lba(1)));
-        assert_eq!(records.discarded(Data, Lba(10)), Some((Lba(1), Lba(10))));
+        records.moved(Data, Lba(1), Lba(10), &mut Walk::default());
+        records.moved(Data, Lba(2), Lba(11), &mut Walk::default());
+        records.moved(Node, Lba(3), Lba(12), &mut Walk::default());
+        assert!(
+            records.is_unknown(Lba(10), &mut Walk::default())
+                && !records.is_unknown(Lba(1), &mut Walk::default())
+        );
+        assert_eq!(records.discarded(Data, Lba(10), &mut Walk::default()), Some((Lba(1), Lba(10))));
         assert_eq!((records.open(), records.queued(Data), records.queued(Node)), (2, 1, 1));
         assert_eq!(fetched(&mut records, 1), (1, vec![(2, 11)]), "data before nodes");
-        assert_eq!(records.discarded(Data, Lba(11)), None);
-        assert!(!records.is_unknown(Lba(11)));
+        assert_eq!(records.discarded(Data, Lba(11), &mut Walk::default()), None);
+        assert!(!records.is_unknown(Lba(11), &mut Walk::default()));
         assert_eq!(fetched(&mut records, 9), (2, vec![(3, 12)]));
-        assert_eq!(records.fetch(9), None);
+        assert_eq!(records.fetch(9, &mut Walk::default()), None);
     }
 
     /// What a mount finds is offered again, before what is moved later, and is not merged.
@@ -420,7 +497,7 @@ mod tests {
     fn restored_records_count_as_offered() {
         let mut records = Records::new(8, None);
         records.restore(Data, Lba(1), Lba(10));
-        assert_eq!(records.moved(Data, Lba(10), Lba(20)), Moved::Opened);
+        assert_eq!(records.moved(Data, Lba(10), Lba(20), &mut Walk::default()), Moved::Opened);
         assert_eq!(records.list(|_| Data, Data), [(Lba(1), Lba(10)), (Lba(10), Lba(20))]);
         assert_eq!(fetched(&mut records, 9).1, [(1, 10), (10, 20)]);
         assert_eq!(records.list(|_| Data, Data), [(Lba(1), Lba(10)), (Lba(10), Lba(20))]);

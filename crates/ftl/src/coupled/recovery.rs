@@ -170,7 +170,7 @@ impl<M: OpenChannel> CoupledFtl<M> {
             if !is_there || self.lines.get(of.line).logical != NONE {
                 continue;
             }
-            self.lines.assign(of.line, logical, generation);
+            self.lines.assign(of.line, logical, generation, &mut self.walk);
             for sector in 0..self.flash.zones.store.admitted(of.line) {
                 self.lines.mark(of.line, sector, is_set(&of.bits, sector));
             }
@@ -194,12 +194,12 @@ impl<M: OpenChannel> CoupledFtl<M> {
         records.sort_unstable();
         for (_, class, old, new) in records {
             // A chain that led back to its beginning would have no end.
-            if self.records.resolve(new) == Lba(old) {
+            if self.records.resolve(new, &mut self.walk) == Lba(old) {
                 continue;
             }
             self.records.restore(class, Lba(old), new);
-            self.lines.refer_to(Lba(old), true);
-            self.lines.refer_to(new, true);
+            self.lines.refer_to(Lba(old), true, &mut self.walk);
+            self.lines.refer_to(new, true, &mut self.walk);
         }
     }
 

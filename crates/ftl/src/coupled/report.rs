@@ -83,6 +83,7 @@ impl<M: OpenChannel> Ftl for CoupledFtl<M> {
         report.host.discarded += self.flash.counts.discarded;
         report.host.stall_ns_max = report.host.stall_ns_max.max(self.flash.counts.stall_ns_max);
         report.gc.add(&self.flash.counts.gc);
+        report.firmware = self.flash.zones.store.firmware_counts();
         report.detail = Detail::Coupled(self.own_counts());
         report
     }

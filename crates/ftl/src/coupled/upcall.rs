@@ -79,10 +79,11 @@ impl<M: OpenChannel> CoupledFtl<M> {
     /// Serves a fetch.
     pub(super) fn fetch_upcall(&mut self, most: u32) -> Submit {
         let most = most.min(UPCALL_RECORDS) as usize;
-        let Some((id, moves)) = self.records.fetch(most) else {
+        let Some((id, moves)) = self.records.fetch(most, &mut self.walk) else {
             let none = if wants_completion(&self.lines, &self.records) { ASK } else { Reply::None };
             return Submit::Done(Done::new(self.flash.zones.store.accepted(), Ok(none)));
         };
+        self.flash.access(&mut self.walk);
         self.flash.counts.own.upcalls += 1;
         self.flash.counts.own.sent += moves.len() as u64;
         let at = self.flash.zones.store.send(1);
@@ -91,20 +92,21 @@ impl<M: OpenChannel> CoupledFtl<M> {
 
     /// Serves the completion of a batch.
     pub(super) fn complete_upcall(&mut self, id: u64, token: Token) -> Result<Submit, FtlError> {
-        let Some(closed) = self.records.complete(id) else {
+        let Some(closed) = self.records.complete(id, &mut self.walk) else {
             return Ok(self.refused(BlockError::Malformed("no fetched upcall has this id")));
         };
         for record in closed {
-            self.lines.refer_to(record.old, false);
-            self.lines.refer_to(record.new, false);
+            self.lines.refer_to(record.old, false, &mut self.walk);
+            self.lines.refer_to(record.new, false, &mut self.walk);
             if let Some(old) = record.shortened {
-                self.lines.refer_to(record.old, false);
-                self.lines.refer_to(record.new, true);
+                self.lines.refer_to(record.old, false, &mut self.walk);
+                self.lines.refer_to(record.new, true, &mut self.walk);
                 self.persist.note(&mut self.flash, Entry::Shortened { old, to: record.new })?;
             }
             self.flash.counts.own.completed += 1;
             self.persist.note(&mut self.flash, Entry::Closed { old: record.old })?;
         }
+        self.flash.access(&mut self.walk);
         let position = self.persist.want_durable(&mut self.flash);
         if self.rules.run.omits(OmittedRule::CompletionDurable) {
             return Ok(Submit::Done(Done::ok(self.flash.zones.store.accepted())));
@@ -117,6 +119,7 @@ impl<M: OpenChannel> CoupledFtl<M> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::common::firmware::Walk;
     use crate::coupled::space::Space;
     use nandscape_block::Lba;
 
@@ -127,19 +130,23 @@ mod tests {
         let mut records = Records::new(64, None);
         let space = lines.space;
         let first = space.line_of(space.owned(Class::Data).start, 0);
-        records.moved(Class::Data, Lba(1), Lba(2));
+        records.moved(Class::Data, Lba(1), Lba(2), &mut Walk::default());
         for line in 0..16 {
             assert!(!wants_upcall(&lines, &records), "{line} of 20 are in use");
-            lines.refer_to(space.address(first + line, 0), true);
+            lines.refer_to(space.address(first + line, 0), true, &mut Walk::default());
         }
         assert!(wants_upcall(&lines, &records));
-        let (id, _) = records.fetch(1).unwrap();
-        assert!(records.complete(id).is_some() && !wants_upcall(&lines, &records));
-        (0..16).for_each(|line| lines.refer_to(space.address(first + line, 0), false));
+        let (id, _) = records.fetch(1, &mut Walk::default()).unwrap();
+        assert!(
+            records.complete(id, &mut Walk::default()).is_some() && !wants_upcall(&lines, &records)
+        );
+        (0..16).for_each(|line| {
+            lines.refer_to(space.address(first + line, 0), false, &mut Walk::default())
+        });
         for record in 1..=UPCALL_RECORDS {
             assert!(!wants_upcall(&lines, &records), "{record}");
             let at = 10 * u64::from(record);
-            records.moved(Class::Data, Lba(at), Lba(at + 1));
+            records.moved(Class::Data, Lba(at), Lba(at + 1), &mut Walk::default());
         }
         assert!(wants_upcall(&lines, &records));
     }

@@ -363,6 +363,7 @@ impl<M: OpenChannel> CoupledFtl<M> {
                 lba,
                 superblock,
                 self.rules.run.omits(OmittedRule::RecordReference),
+                &mut self.walk,
             )?;
             self.close_for(superblock)?;
             self.writes.opening = Some(superblock);
@@ -398,7 +399,7 @@ impl<M: OpenChannel> CoupledFtl<M> {
             return Ok(false);
         };
         let Some(generation) = self.flash.zones.store.open(line)? else { return Ok(false) };
-        self.lines.assign(line, logical, generation);
+        self.lines.assign(line, logical, generation, &mut self.walk);
         self.persist.note(&mut self.flash, Entry::Opened { logical, line, generation })?;
         Ok(true)
     }
@@ -460,7 +461,8 @@ impl<M: OpenChannel> CoupledFtl<M> {
         for turn in 0..instances.min(sectors) {
             let instance = (at.sector + turn) % instances;
             let logical = self.rules.space.line_of(at.superblock, instance);
-            let Some(line) = self.lines.of(logical) else { continue };
+            let Some(line) = self.lines.resolve(logical, &mut self.walk) else { continue };
+            self.flash.access(&mut self.walk);
             let count = (sectors - turn).div_ceil(instances);
             let from = (at.sector + turn) / instances;
             let payload = strided(&bio.payload, first + turn, instances, count);

@@ -82,6 +82,8 @@ pub struct Config {
     pub gc_lines: u32,
     /// How the commands of a collection are sent to the NAND.
     pub schedule: Schedule,
+    /// What an access of the firmware to a node or an entry of a map takes, in a run; 0: no time.
+    pub map_access_ns: u64,
 }
 
 impl Default for Config {
@@ -94,6 +96,7 @@ impl Default for Config {
             buffer: BufferConfig { size_bytes: 1 << 20, power_safe: false, early_completion: true },
             gc_lines: 2,
             schedule: Schedule::default(),
+            map_access_ns: 0,
         }
     }
 }

@@ -136,7 +136,7 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
                 (self.write_zeroes(request, piece)?, piece.sectors)
             } else {
                 let whole = (units.end - units.start) as u32 * self.flash.map.unit_sectors();
-                (self.hide_units(units)?, whole)
+                (self.hide_units(request, units)?, whole)
             };
             if !gone {
                 return Ok(false);
@@ -150,7 +150,9 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
     /// Overwrites a part of a mapping unit that is discarded, unless the unit holds nothing. Whether the buffer could
     /// take it.
     fn write_zeroes(&mut self, request: &mut Request, piece: Piece) -> Result<bool, FtlError> {
-        if self.flash.map.get(Lba(piece.unit)) == MapEntry::Unmapped {
+        let found = self.flash.map.look_up(Lba(piece.unit), &mut self.flash.walk);
+        request.note_accesses(&mut self.flash);
+        if found == MapEntry::Unmapped {
             return Ok(true);
         }
         let instance = self.flash.map.instance_of(piece.unit);
@@ -164,18 +166,21 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
     }
 
     /// Hides whole units, if their record can be logged. Whether it could.
-    fn hide_units(&mut self, units: Range<u64>) -> Result<bool, FtlError> {
+    fn hide_units(&mut self, request: &mut Request, units: Range<u64>) -> Result<bool, FtlError> {
         if self.discards.log.is_full() && !self.emit_trims()? {
             return Ok(false);
         }
-        let Some(first) = self.flash.map.next_mapped(units.clone()) else { return Ok(true) };
+        let first = self.flash.map.search(units.clone(), &mut self.flash.walk);
+        request.note_accesses(&mut self.flash);
+        let Some(first) = first else { return Ok(true) };
         if !self.flash.rules.run.omits(OmittedRule::LostTrims) {
             let record = self.flash.trim_record(units.clone());
             self.discards.log.log(record, record.seq);
         }
         let mut next = Some(first);
         while let Some(unit) = next {
-            let before = self.flash.map.replace(Lba(unit), MapEntry::Unmapped);
+            let walk = &mut self.flash.walk;
+            let before = self.flash.map.update(Lba(unit), MapEntry::Unmapped, walk);
             if P::COUNTS_LIVE
                 && let Some(instance) = self.home_of(before)
             {
@@ -186,7 +191,8 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
                 self.note_discarded(at);
                 self.invalidate(at, By::Discard)?;
             }
-            next = self.flash.map.next_mapped(unit + 1..units.end);
+            next = self.flash.map.search(unit + 1..units.end, &mut self.flash.walk);
+            request.note_accesses(&mut self.flash);
         }
         Ok(true)
     }

@@ -6,6 +6,7 @@ use super::config::{Config, Levels, PAGE_MAX, Sizes};
 use super::counts::DeviceCounts;
 use super::region::RegionMap;
 use crate::common::events::Events;
+use crate::common::firmware::{Firmware, Walk};
 use crate::common::ids::LineId;
 use crate::common::l2p::MapEntry;
 use crate::common::layout::Layout;
@@ -60,6 +61,9 @@ pub(super) struct Flash<M, P> {
     /// What every bio crosses once, and copies never do.
     pub(super) link: HostLink,
     pub(super) rules: Rules,
+    pub(super) firmware: Firmware,
+    /// Accesses for the request of the host's that is being served.
+    pub(super) walk: Walk,
     pub(super) map: P,
     pub(super) lines: Lines,
     pub(super) victims: Stripes,
@@ -78,6 +82,30 @@ impl<M: OpenChannel, P: RegionMap> Flash<M, P> {
     /// The sequence before which every discard must be durable so that all made so far are.
     pub(super) const fn gate(&self) -> u64 {
         self.next_seq
+    }
+
+    /// When the firmware takes up what comes now.
+    #[inline]
+    pub(super) fn begins(&self) -> Nanos {
+        self.firmware.begins(self.now)
+    }
+
+    /// Does what is due in the background.
+    #[inline]
+    pub(super) fn tick(&mut self) {
+        self.map.tick(self.now, &mut self.firmware);
+    }
+
+    /// Has the firmware make the accesses of a walk; when it has made them.
+    #[inline]
+    pub(super) fn access(&mut self, walk: &mut Walk) -> Nanos {
+        self.firmware.access(self.now, walk)
+    }
+
+    /// The same for the request that is being served.
+    #[inline]
+    pub(super) fn access_for_host(&mut self) -> Nanos {
+        self.firmware.access(self.now, &mut self.walk)
     }
 
     /// Places left in an open erase unit.
@@ -238,6 +266,7 @@ impl<M: OpenChannel, P: RegionMap> Flash<M, P> {
         self.counts = DeviceCounts::default();
         self.counts.in_use_sum = 0;
         self.map.reset_counts();
+        self.firmware.reset_counts();
     }
 
     /// A record of units that are unmapped, or about to be. It takes a sequence, so that what comes after it and waits

@@ -37,6 +37,7 @@ use super::instance::{Instance, Stream};
 use super::port::InstanceSet;
 use super::region::RegionMap;
 use super::space::Space;
+use crate::common::firmware::Walk;
 use crate::common::ids::LineId;
 use crate::common::l2p::MapEntry;
 use crate::common::lines::{Line, LineState};
@@ -299,6 +300,7 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
         trims: &mut Vec<Ppa>,
     ) -> Result<bool, FtlError> {
         let mut rest = self.flash.lines.valid_mask(at, self.flash.rules.sizes.page);
+        let mut walk = Walk::default();
         while rest != 0 {
             let index = rest.trailing_zeros();
             rest &= !(self.flash.map.unit_mask() << index);
@@ -310,7 +312,7 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
             let key = self.flash.media.oob(unit).key;
             if let Some(lba) = key_lba(key) {
                 let Some(slot) = self.copy_slot(instance)? else { return Ok(false) };
-                self.copy_data(instance, lba, unit, slot)?;
+                self.copy_data(instance, (lba, unit), slot, &mut walk)?;
             } else if key == KEY_TRIM {
                 trims.push(unit);
             }
@@ -319,11 +321,18 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
     }
 
     /// Copies a unit of data into a slot, and programs the page when it is full.
-    fn copy_data(&mut self, instance: usize, lba: Lba, at: Ppa, slot: u32) -> Result<(), FtlError> {
+    fn copy_data(
+        &mut self,
+        instance: usize,
+        (lba, at): (Lba, Ppa),
+        slot: u32,
+        walk: &mut Walk,
+    ) -> Result<(), FtlError> {
         let number = Lba(self.flash.map.unit_of(lba));
-        if !self.flash.map.switch(number, MapEntry::Flash(at), MapEntry::Buffered(slot)) {
+        if !self.flash.map.switch(number, MapEntry::Flash(at), MapEntry::Buffered(slot), walk) {
             self.flash.counts.media_errors.mismatches += 1;
         }
+        self.flash.access(walk);
         let (id, unit) = (self.buffer.page_of(slot), self.flash.map.unit_sectors());
         for index in 0..unit {
             let data = self.flash.kept(|| self.flash.media.data(at.plus(index)));

@@ -62,6 +62,7 @@ pub use config::{BufferConfig, Config, Schedule, Sizes};
 pub use counts::{DeviceCounts, DeviceReport, IntervalReport};
 
 use crate::common::events::Events;
+use crate::common::firmware::{Firmware, Walk};
 use crate::common::lines::Lines;
 use crate::common::stripes::Stripes;
 use crate::error::FtlError;
@@ -133,6 +134,8 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
             flash: Flash {
                 media,
                 link: HostLink::new(link),
+                firmware: Firmware::new(config.map_access_ns),
+                walk: Walk::default(),
                 rules: Rules {
                     geometry,
                     levels: config.levels(&sizes),
@@ -185,13 +188,13 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
     fn run_until(&mut self, now: Nanos) {
         while let Some(at) = self.flash.events.next_at().filter(|&at| at <= now) {
             self.flash.now = self.flash.now.max(at);
-            self.flash.map.tick(self.flash.now);
+            self.flash.tick();
             if let Err(error) = self.run_round() {
                 self.stop(error.into());
             }
         }
         self.flash.now = self.flash.now.max(now);
-        self.flash.map.tick(self.flash.now);
+        self.flash.tick();
     }
 
     /// Handles what completes now, then serves what waits.

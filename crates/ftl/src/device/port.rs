@@ -12,9 +12,11 @@
 //!   the rest is read from media (a read-modify-write). If that cannot be read, the write fails.
 
 use super::DeviceFtl;
+use super::flash::Flash;
 use super::instance::Stream;
 use super::program::By;
 use super::region::{Admission, Piece, RegionMap};
+use crate::common::firmware::Walk;
 use crate::common::l2p::MapEntry;
 use crate::common::waits::Programmed;
 use crate::error::FtlError;
@@ -42,8 +44,9 @@ pub(super) struct Request {
     pub(super) done: u32,
     /// Sectors that crossed the link and have their share of the buffer, but are not in.
     crossed: u32,
-    /// When all that crossed has arrived; of a discard, when the controller has accepted it.
-    arrived: Nanos,
+    /// When all that crossed has arrived, and the firmware has mapped what is in; of a discard, when the controller has accepted
+    /// it, and the firmware has unmapped what is done.
+    pub(super) arrived: Nanos,
     /// Instances that it wrote to.
     touched: InstanceSet,
     /// It may begin when everything before this sequence is durable.
@@ -53,6 +56,12 @@ pub(super) struct Request {
 }
 
 impl Request {
+    /// The firmware makes the accesses so far, before which the request is not complete.
+    #[inline]
+    pub(super) fn note_accesses<M: OpenChannel, P: RegionMap>(&mut self, flash: &mut Flash<M, P>) {
+        self.arrived = self.arrived.max(flash.access_for_host());
+    }
+
     /// Content of a sector of the next piece.
     #[inline]
     fn sector(&self, index: u32) -> SectorData {
@@ -127,7 +136,7 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
             done: 0,
             crossed: 0,
             arrived: match bio.op {
-                Op::Discard => self.flash.link.accepted(self.flash.map.begins(self.flash.now)),
+                Op::Discard => self.flash.link.accepted(self.flash.begins()),
                 _ => self.flash.now,
             },
             touched: 0,
@@ -146,6 +155,7 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
 
     /// Serves a request as far as it goes; `None` if it must wait.
     fn serve(&mut self, request: &mut Request) -> Result<Option<Submit>, FtlError> {
+        self.flash.walk = Walk::default();
         if request.op == Op::Flush {
             return self.flush(request);
         }
@@ -197,9 +207,7 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
         let covered = self.flash.next_seq;
         if self.is_durable(covered, InstanceSet::MAX) {
             self.flash.counts.flush.empty += 1;
-            return Ok(Some(Submit::Done(Done::ok(
-                self.flash.link.command(self.flash.map.begins(self.flash.now)),
-            ))));
+            return Ok(Some(Submit::Done(Done::ok(self.flash.link.command(self.flash.begins())))));
         }
         let (token, since) = (request.token, request.since);
         self.wait(Waiter { token, covered, instances: InstanceSet::MAX, since });
@@ -365,11 +373,8 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
             return false;
         }
         request.crossed = sectors;
-        request.arrived = self
-            .flash
-            .link
-            .data_in(self.flash.now, self.flash.map.begins(self.flash.now), sectors)
-            .end;
+        let begins = self.flash.begins();
+        request.arrived = self.flash.link.data_in(self.flash.now, begins, sectors).end;
         true
     }
 
@@ -415,7 +420,10 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
         }
         self.flash.counts.sectors.pad += u64::from(unit - sectors);
         self.flash.counts.own.rmw_sectors += u64::from(unit - sectors);
-        match self.flash.map.replace(Lba(piece.unit), MapEntry::Buffered(slot)) {
+        let place = MapEntry::Buffered(slot);
+        let superseded = self.flash.map.update(Lba(piece.unit), place, &mut self.flash.walk);
+        request.note_accesses(&mut self.flash);
+        match superseded {
             MapEntry::Flash(at) => {
                 self.note_superseded(slot, at);
                 self.invalidate(at, By::Write)?;
@@ -427,8 +435,10 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
     }
 
     /// Lays a piece over its unit in the page that is being filled for the host. Whether it is there.
-    fn overlay(&mut self, request: &Request, instance: usize, piece: Piece) -> bool {
-        let MapEntry::Buffered(slot) = self.flash.map.get(Lba(piece.unit)) else { return false };
+    fn overlay(&mut self, request: &mut Request, instance: usize, piece: Piece) -> bool {
+        let found = self.flash.map.look_up(Lba(piece.unit), &mut self.flash.walk);
+        request.note_accesses(&mut self.flash);
+        let MapEntry::Buffered(slot) = found else { return false };
         let id = self.buffer.page_of(slot);
         if self.instances[instance].host.page != Some(id) {
             return false;

@@ -10,6 +10,7 @@ use super::buffer::PageId;
 use super::flash::EventKind;
 use super::instance::Stream;
 use super::region::RegionMap;
+use crate::common::firmware::Walk;
 use crate::common::ids::LineId;
 use crate::common::l2p::MapEntry;
 use crate::common::lines::LineState;
@@ -78,11 +79,8 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
                 aux: &[],
                 data: self.buffer.contents(id),
             };
-            let outcome = self.flash.media.write(
-                self.flash.now,
-                page.ready.max(self.flash.map.begins(self.flash.now)),
-                cmd,
-            )?;
+            let ready = page.ready.max(self.flash.begins());
+            let outcome = self.flash.media.write(self.flash.now, ready, cmd)?;
             if outcome.status == Status::Ok {
                 self.flash.counts.sectors.pad += u64::from(padding);
                 self.buffer.get_mut(id).began = self.flash.media.begins();
@@ -127,7 +125,7 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
     pub(super) fn settle(&mut self, id: PageId) -> Result<(), FtlError> {
         let page = *self.buffer.get(id);
         let (first, unit) = (self.buffer.first_slot(id), self.flash.map.unit_sectors());
-        let (mask, mut valid) = (self.flash.map.unit_mask(), 0);
+        let (mask, mut valid, mut walk) = (self.flash.map.unit_mask(), 0, Walk::default());
         for index in (0..page.filled).step_by(unit as usize) {
             let slot = first + index;
             let key = self.buffer.key(slot);
@@ -136,13 +134,14 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
                     let unit = Lba(self.flash.map.unit_of(lba));
                     let (from, to) =
                         (MapEntry::Buffered(slot), MapEntry::Flash(page.at.plus(index)));
-                    self.flash.map.switch(unit, from, to)
+                    self.flash.map.switch(unit, from, to, &mut walk)
                 }
                 None if key == KEY_TRIM => self.settle_trims(page.at.plus(index)),
                 None => false,
             };
             valid |= if live { mask << index } else { 0 };
         }
+        self.flash.access(&mut walk);
         self.flash.lines.set_valid(page.line, page.at, valid);
         if page.supersedes || valid.count_ones() < page.filled {
             self.drop_superseded(id);

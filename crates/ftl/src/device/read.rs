@@ -5,6 +5,7 @@
 use super::DeviceFtl;
 use super::flash::Flash;
 use super::region::{Piece, RegionMap};
+use crate::common::firmware::Walk;
 use crate::common::l2p::MapEntry;
 use crate::common::reads::{self, Found};
 use crate::error::FtlError;
@@ -14,6 +15,9 @@ use nandscape_rt::Nanos;
 
 /// A read in progress.
 struct Reading {
+    walk: Walk,
+    /// What the controller takes for a read of this size.
+    latency: Nanos,
     /// When units may begin.
     ready: Nanos,
     end: Nanos,
@@ -58,9 +62,18 @@ impl<M: OpenChannel, P: RegionMap> Flash<M, P> {
         let end = lba.plus(u64::from(sectors));
         let (first, last) = (self.map.unit_of(lba), self.map.unit_of(Lba(end.0 - 1)));
         let instances = u64::from(self.rules.config.instances);
-        let ready = self.link.read_ready(self.map.begins(self.now), sectors);
-        let mut reading =
-            Reading { ready, end: ready, hits: 0, unwritten: 0, run: None, error: None };
+        let begins = self.begins();
+        let ready = self.link.read_ready(begins, sectors);
+        let mut reading = Reading {
+            walk: Walk::default(),
+            latency: ready - begins,
+            ready,
+            end: ready,
+            hits: 0,
+            unwritten: 0,
+            run: None,
+            error: None,
+        };
         for start in (first..=last).take(instances as usize) {
             for unit in (start..=last).step_by(instances as usize) {
                 let from = self.map.first_of(unit).0.max(lba.0);
@@ -74,16 +87,19 @@ impl<M: OpenChannel, P: RegionMap> Flash<M, P> {
         if elsewhere > 0 {
             self.counts.host.buffer_hits += u64::from(reading.hits);
             self.counts.host.unwritten += u64::from(reading.unwritten);
-            let crossing = self.link.data_out(elsewhere).piece(self.now, ready, elsewhere);
+            let crossing = self.link.data_out(elsewhere).piece(self.now, reading.ready, elsewhere);
             reading.end = reading.end.max(crossing.end);
         }
-        Ok((reading.end, reading.error))
+        Ok((reading.end.max(reading.ready), reading.error))
     }
 
     /// Joins a piece to the run before it, if it follows it on the same page, and checks it.
     #[inline]
     fn read_piece(&mut self, reading: &mut Reading, piece: Piece) -> Result<(), FtlError> {
-        let at = match self.map.get(Lba(piece.unit)) {
+        let found = self.map.look_up(Lba(piece.unit), &mut reading.walk);
+        let looked_up = self.access(&mut reading.walk);
+        reading.ready = reading.ready.max(looked_up + reading.latency);
+        let at = match found {
             MapEntry::Unmapped => {
                 reading.unwritten += piece.sectors;
                 return Ok(());

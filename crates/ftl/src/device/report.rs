@@ -4,6 +4,7 @@ use super::DeviceFtl;
 use super::check::Check;
 use super::counts::DeviceCounts;
 use super::region::RegionMap;
+use crate::common::firmware::Firmware;
 use crate::common::lines::{Line, LineState};
 use crate::face::{Attach, DeviceSize, EraseUnit, EraseUnitState, Ftl, MemoryUse};
 use crate::kind::{FtlKind, Side};
@@ -23,6 +24,18 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
     #[inline]
     pub(crate) const fn media_and_link(&mut self) -> (&mut M, &mut HostLink) {
         (&mut self.flash.media, &mut self.flash.link)
+    }
+
+    /// The core of its firmware.
+    #[inline]
+    pub(crate) const fn firmware(&self) -> &Firmware {
+        &self.flash.firmware
+    }
+
+    /// The same, for what else its firmware does.
+    #[inline]
+    pub(crate) const fn firmware_mut(&mut self) -> &mut Firmware {
+        &mut self.flash.firmware
     }
 }
 
@@ -59,6 +72,7 @@ impl<M: OpenChannel, P: RegionMap> Ftl for DeviceFtl<M, P> {
             flush,
             media_errors,
             dropped_sectors: counts.dropped_sectors,
+            firmware: Some(self.flash.firmware.counts()),
             in_use_sectors_mean: mean,
             detail: self.flash.map.detail(counts.own),
         }
@@ -107,6 +121,7 @@ impl<M: OpenChannel, P: RegionMap> Ftl for DeviceFtl<M, P> {
 
     fn attach(&mut self, attach: Attach) {
         self.flash.link = HostLink::new(attach.link);
+        self.flash.firmware.attach(attach.times_firmware);
     }
 
     fn link(&self) -> &HostLink {

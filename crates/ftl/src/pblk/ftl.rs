@@ -56,6 +56,7 @@ impl<M: OpenChannel> Ftl for Pblk<M> {
                 0 => 0.0,
                 _ => self.in_use_sum as f64 / written as f64,
             },
+            firmware: None,
             detail: Detail::Pblk(Box::new(detail)),
         }
     }

@@ -87,8 +87,9 @@ impl<M: OpenChannel> Store<M> {
                     left.min(room)
                 }
             };
+            let begins = self.begins();
             let (_, link) = self.front.parts();
-            let arrived = link.data_in(self.now, self.now, part).end;
+            let arrived = link.data_in(self.now, begins, part).end;
             request.arrived = request.arrived.max(arrived);
             self.count_write(request, part);
             let programmed = self.take_sectors(zone, request, part, arrived)?;

@@ -129,7 +129,7 @@ impl<M: OpenChannel> ZonedFtl<M> {
         self.flush_front(&mut waiter);
         if waiter.entries.is_empty() && !waiter.front {
             self.store.counts.flush.empty += 1;
-            let at = waiter.at.max(self.store.front.link().command(self.store.now));
+            let at = waiter.at.max(self.store.front.link().command(self.store.begins()));
             return Ok(Submit::Done(Done::new(at, waiter.result.map(|()| Reply::None))));
         }
         self.wait(waiter);

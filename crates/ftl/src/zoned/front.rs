@@ -2,6 +2,7 @@
 //! the zones, so that everything crosses one link and takes its turn on one schedule.
 
 use super::config::{Config, Sizes};
+use crate::common::firmware::Walk;
 use crate::device::DeviceFtl;
 use crate::error::FtlError;
 use crate::face::Ftl;
@@ -110,6 +111,18 @@ impl<M: OpenChannel> Front<M> {
         if let Some(pages) = self.pages_mut() {
             pages.advance(now, done);
         }
+    }
+
+    /// When the firmware takes up what comes now. Without pages it has no map that takes accesses.
+    #[inline]
+    pub(super) fn begins(&self, now: Nanos) -> Nanos {
+        self.pages().map_or(now, |pages| pages.firmware().begins(now))
+    }
+
+    /// Has the firmware make the accesses of a walk; when it has made them.
+    #[inline]
+    pub(super) fn access(&mut self, now: Nanos, walk: &mut Walk) -> Nanos {
+        self.pages_mut().map_or(now, |pages| pages.firmware_mut().access(now, walk))
     }
 
     /// When it came up.

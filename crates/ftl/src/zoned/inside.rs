@@ -6,6 +6,7 @@
 
 use super::read::{Extent, Reading};
 use super::store::Store;
+use crate::common::firmware::{FirmwareCounts, Walk};
 use crate::common::reads::Found;
 use crate::device::DeviceFtl;
 use crate::error::FtlError;
@@ -131,7 +132,7 @@ impl<M: OpenChannel> Store<M> {
         sectors: u32,
         unwritten: u32,
     ) -> Found {
-        let ready = self.front.link().read_ready(self.now, sectors);
+        let ready = self.front.link().read_ready(self.begins(), sectors);
         let mut reading = Reading::new(ready);
         reading.unwritten = unwritten;
         for (zone, from, to) in extents {
@@ -139,6 +140,17 @@ impl<M: OpenChannel> Store<M> {
         }
         self.counts.host.read += u64::from(sectors);
         Ok(self.arrive(reading))
+    }
+
+    /// Has the firmware make the accesses of a walk; when it has made them.
+    #[inline]
+    pub(crate) fn access(&mut self, walk: &mut Walk) -> Nanos {
+        self.front.access(self.now, walk)
+    }
+
+    /// What the core of the firmware counts.
+    pub(crate) fn firmware_counts(&self) -> Option<FirmwareCounts> {
+        self.front.pages().map(|pages| pages.firmware().counts())
     }
 
     /// Whether the page-mapped region has found that power is off.
@@ -158,13 +170,13 @@ impl<M: OpenChannel> Store<M> {
 
     /// When the controller has accepted a command without data.
     pub(crate) fn accepted(&self) -> Nanos {
-        self.front.link().accepted(self.now)
+        self.front.link().accepted(self.begins())
     }
 
     /// Sends sectors from the controller's memory to the host; when they are there.
     pub(crate) fn send(&mut self, sectors: u32) -> Nanos {
-        let now = self.now;
-        self.front.parts().1.read_unwritten(now, sectors)
+        let begins = self.begins();
+        self.front.parts().1.read_unwritten(begins, sectors)
     }
 
     /// Whether everything of a zone before a sector is durable.

@@ -51,7 +51,8 @@ impl<M: OpenChannel> Store<M> {
 
     fn write_page(&mut self, id: PageId, at: Ppa) -> Result<Outcome, FtlError> {
         let page = self.zones.pages.get(id);
-        let (place, ready) = ((page.zone, page.stream, page.index), page.ready.max(self.now));
+        let place = (page.zone, page.stream, page.index);
+        let ready = page.ready.max(self.begins());
         let (filled, lost, copies) = (page.filled(), page.lost, page.copies);
         self.oob.set_page(&self.zones.shape, place, filled, lost);
         let seq = self.zones.seq(place.0, place.2);

@@ -73,7 +73,7 @@ impl<M: OpenChannel> Store<M> {
 
     /// Reserves the time of a read, and checks every sector: when the last arrives, and the first error.
     fn read_sectors(&mut self, lba: Lba, sectors: u32) -> Found {
-        let ready = self.front.link().read_ready(self.now, sectors);
+        let ready = self.front.link().read_ready(self.begins(), sectors);
         let mut reading = Reading::new(ready);
         let (mut at, end) = (lba.0, lba.0 + u64::from(sectors));
         while at < end {

@@ -105,6 +105,12 @@ impl<M: OpenChannel> Store<M> {
         Ok(())
     }
 
+    /// When the firmware takes up what comes now.
+    #[inline]
+    pub(super) fn begins(&self) -> Nanos {
+        self.front.begins(self.now)
+    }
+
     /// When a request of the host's that waited until now is complete.
     pub(super) fn no_earlier(&self, at: Nanos) -> Nanos {
         at.max(self.now)

@@ -4,6 +4,7 @@
 mod common;
 mod coupled;
 mod device;
+mod firmware;
 mod interval;
 mod pblk;
 mod zoned;

@@ -138,7 +138,12 @@ fn preconditioned(
 fn settling_timing(ftl: &mut RunFtl) {
     let nand = DeviceTiming::preset(SETTLING_NAND).map_or(NandTiming::none(), |timing| timing.nand);
     ftl.media_mut().inner_mut().set_timing(nand);
-    ftl.attach(Attach { host: None, link: LinkTiming::none(), copy_ns_per_sector: 0 });
+    ftl.attach(Attach {
+        host: None,
+        link: LinkTiming::none(),
+        copy_ns_per_sector: 0,
+        times_firmware: false,
+    });
 }
 
 /// The same FTL after its power was off, in order: what it had flushed is there, and nothing in RAM.

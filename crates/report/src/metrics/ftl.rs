@@ -284,6 +284,27 @@ pub(super) static INTERVAL: Group = Group {
     ],
 };
 
+pub(super) static FIRMWARE: Group = Group {
+    name: "firmware",
+    prefix: "firmware",
+    when: "conventional SSDs, SSDs with interval maps, and coupled SSDs, whether or not accesses take time",
+    derived: false,
+    metrics: &[
+        metric(
+            "map_accesses",
+            "count",
+            "nodes and entries of its maps that the firmware accessed, for the host and for \
+             collection",
+        ),
+        metric(
+            "busy_ns",
+            "ns",
+            "time for which accesses, and compactions of interval maps, kept the firmware's core \
+             busy",
+        ),
+    ],
+};
+
 pub(super) static COUPLED: Group = Group {
     name: "coupled",
     prefix: "coupled",

@@ -49,7 +49,7 @@ const fn metric(name: &'static str, unit: &'static str, meaning: &'static str) -
 }
 
 /// All metrics, those that most readers look for first.
-pub static GROUPS: [&Group; 59] = [
+pub static GROUPS: [&Group; 60] = [
     &ftl::WAF,
     &derived::ALL,
     &derived::ALL_SYNC,
@@ -84,6 +84,7 @@ pub static GROUPS: [&Group; 59] = [
     &ftl::ZONES,
     &ftl::INTERVAL,
     &ftl::COUPLED,
+    &ftl::FIRMWARE,
     &ftl::MAP,
     &ftl::MAP_CACHED,
     &ftl::MAP_SSD,

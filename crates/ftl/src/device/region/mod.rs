@@ -7,6 +7,7 @@ pub(super) mod interval;
 pub(super) mod pages;
 pub(super) mod partitions;
 
+use crate::common::firmware::{Firmware, Walk};
 use crate::common::l2p::MapEntry;
 use crate::common::table::Table;
 use crate::device::DeviceReport;
@@ -56,8 +57,29 @@ pub trait RegionMap: Table {
     /// Whether a copy of a unit may be in an instance.
     fn may_be_in(&self, unit: u64, instance: u32) -> bool;
 
+    /// Where a unit is, as the firmware looks it up.
+    #[inline]
+    fn look_up(&self, unit: Lba, walk: &mut Walk) -> MapEntry {
+        walk.access(1);
+        self.get(unit)
+    }
+
+    /// Stores `place` and returns what it replaces, as the firmware does.
+    #[inline]
+    fn update(&mut self, unit: Lba, place: MapEntry, walk: &mut Walk) -> MapEntry {
+        walk.access(1);
+        self.replace(unit, place)
+    }
+
     /// Stores `to` if the unit is still at `from`; whether it was.
-    fn switch(&mut self, unit: Lba, from: MapEntry, to: MapEntry) -> bool;
+    fn switch(&mut self, unit: Lba, from: MapEntry, to: MapEntry, walk: &mut Walk) -> bool;
+
+    /// The first of these units that is mapped, as the firmware searches: what it passes counts, what it finds does not.
+    fn search(&self, units: Range<u64>, walk: &mut Walk) -> Option<u64> {
+        let found = self.next_mapped(units.clone());
+        walk.access(found.unwrap_or(units.end).saturating_sub(units.start));
+        found
+    }
 
     /// Whether there is such an address.
     fn has(&self, lba: Lba) -> bool;
@@ -105,13 +127,7 @@ pub trait RegionMap: Table {
 
     /// Does what is due in the background.
     #[inline]
-    fn tick(&mut self, _now: Nanos) {}
-
-    /// When the firmware begins to serve a command that comes now.
-    #[inline]
-    fn begins(&self, now: Nanos) -> Nanos {
-        now
-    }
+    fn tick(&mut self, _now: Nanos, _firmware: &mut Firmware) {}
 
     /// Begins a new period of counting.
     #[inline]

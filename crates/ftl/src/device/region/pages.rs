@@ -3,6 +3,7 @@
 //! the write buffer.
 
 use super::RegionMap;
+use crate::common::firmware::Walk;
 use crate::common::l2p::{L2p, MapEntry};
 use crate::common::table::Table;
 use crate::device::DeviceReport;
@@ -76,7 +77,8 @@ impl RegionMap for Pages {
     }
 
     #[inline]
-    fn switch(&mut self, unit: Lba, from: MapEntry, to: MapEntry) -> bool {
+    fn switch(&mut self, unit: Lba, from: MapEntry, to: MapEntry, walk: &mut Walk) -> bool {
+        walk.access(1);
         self.l2p.switch(unit, from, to)
     }
 

@@ -17,12 +17,16 @@
 //! *Compaction* looks at all maps once per period of virtual time, in the background. While the firmware reads bitmaps
 //! and copies entries at its rate it does nothing else: commands that come meanwhile, and programs, begin when it
 //! is done.
+//!
+//! *Accesses* of the firmware are those of interval maps, and one for an entry of the metadata region. The append rule and the
+//! bound on live sectors are checked without any.
 
 use super::interval::{Compaction, IntervalMap, MapBytes, MapShape};
 #[cfg(test)]
 mod tests;
 
 use super::{Admission, RegionMap};
+use crate::common::firmware::{Firmware, Walk};
 use crate::common::l2p::{L2p, MapEntry, pack, unpack};
 use crate::common::table::Table;
 use crate::device::{DeviceReport, IntervalReport};
@@ -68,8 +72,6 @@ pub struct Partitions {
     mapped: u64,
     /// When compaction is due.
     due: Nanos,
-    /// Until when the firmware compacts.
-    busy: Nanos,
     counts: IntervalReport,
 }
 
@@ -85,7 +87,6 @@ impl Partitions {
             live: vec![0; division.instances as usize].into(),
             mapped: 0,
             due: next_period(now, division.period),
-            busy: now,
             counts: IntervalReport::default(),
         })
     }
@@ -115,18 +116,21 @@ impl Partitions {
         std::iter::once((None, random)).chain(logs).filter(|(_, part)| part.start < part.end)
     }
 
-    /// The first of these units that is mapped, or that is not.
-    fn next(&self, units: &Range<u64>, mapped: bool) -> Option<u64> {
+    /// The first of these units that is mapped, or that is not, by accesses of the firmware.
+    fn next(&self, units: &Range<u64>, mapped: bool, walk: &mut Walk) -> Option<u64> {
         self.parts_of(units).find_map(|(log, part)| {
             let Some(log) = log else {
-                return if mapped {
-                    self.random.next_mapped(part)
+                let found = if mapped {
+                    self.random.next_mapped(part.clone())
                 } else {
-                    self.random.next_unmapped(part)
+                    self.random.next_unmapped(part.clone())
                 };
+                walk.access(found.unwrap_or(part.end) - part.start);
+                return found;
             };
+            walk.enter(log);
             let first = (log as u64 + 1) << self.division.partition_bits;
-            let found = self.logs[log].next(part.start - first..part.end - first, mapped);
+            let found = self.logs[log].next(part.start - first..part.end - first, mapped, walk);
             found.map(|at| first + at)
         })
     }
@@ -139,7 +143,7 @@ impl Partitions {
     fn admission(&self, lba: Lba, sectors: u32) -> Admission {
         let units = lba.0..lba.0 + u64::from(sectors);
         let refuse = |lba, what| Admission::Refused(BlockError::Region { lba: Lba(lba), what });
-        let mapped = self.next(&units, true);
+        let mapped = self.next_mapped(units.clone());
         let added = match (mapped, self.log_of(lba.0)) {
             (None, _) => u64::from(sectors),
             (Some(lba), Some(_)) => return refuse(lba, "an overwrite in an append-only region"),
@@ -156,7 +160,7 @@ impl Partitions {
 
     /// Compacts what changed, at the time when that was due.
     #[cold]
-    fn compact(&mut self, now: Nanos) {
+    fn compact(&mut self, now: Nanos, firmware: &mut Firmware) {
         let at = self.due;
         self.due = next_period(now, self.division.period);
         if !self.logs.iter().any(IntervalMap::has_changed) {
@@ -167,7 +171,7 @@ impl Partitions {
         let bytes = u128::from(done.read_bytes + done.copied_bytes) * 1_000_000_000;
         let ns = bytes.checked_div(self.division.bytes_per_s.into()).unwrap_or(0);
         let ns = Nanos(u64::try_from(ns).unwrap_or(u64::MAX));
-        self.busy = at.max(self.busy).saturating_add(ns);
+        firmware.occupy(at, ns);
         self.counts.compactions += 1;
         self.counts.candidates += done.candidates;
         self.counts.compacted += done.compacted;
@@ -195,13 +199,7 @@ impl Table for Partitions {
 
     #[inline]
     fn replace(&mut self, unit: Lba, place: MapEntry) -> MapEntry {
-        if unit.0 < self.division.random_sectors {
-            return self.random.replace(unit, place);
-        }
-        match self.log_of(unit.0) {
-            Some((log, at)) => unpack(self.logs[log].set(at, pack(place))),
-            None => MapEntry::Unmapped,
-        }
+        self.update(unit, place, &mut Walk::default())
     }
 
     fn end(&self) -> u64 {
@@ -209,11 +207,11 @@ impl Table for Partitions {
     }
 
     fn next_mapped(&self, units: Range<u64>) -> Option<u64> {
-        self.next(&units, true)
+        self.next(&units, true, &mut Walk::default())
     }
 
     fn next_unmapped(&self, units: Range<u64>) -> Option<u64> {
-        self.next(&units, false)
+        self.next(&units, false, &mut Walk::default())
     }
 }
 
@@ -243,15 +241,40 @@ impl RegionMap for Partitions {
         unit >= self.division.random_sectors || home == u64::from(instance)
     }
 
-    fn switch(&mut self, unit: Lba, from: MapEntry, to: MapEntry) -> bool {
+    #[inline]
+    fn look_up(&self, unit: Lba, walk: &mut Walk) -> MapEntry {
         if unit.0 < self.division.random_sectors {
-            return self.random.switch(unit, from, to);
+            walk.access(1);
+            return self.random.get(unit);
         }
+        let Some((log, at)) = self.log_of(unit.0) else { return MapEntry::Unmapped };
+        walk.enter(log);
+        unpack(self.logs[log].look_up(at, walk))
+    }
+
+    #[inline]
+    fn update(&mut self, unit: Lba, place: MapEntry, walk: &mut Walk) -> MapEntry {
+        if unit.0 < self.division.random_sectors {
+            walk.access(1);
+            return self.random.replace(unit, place);
+        }
+        let Some((log, at)) = self.log_of(unit.0) else { return MapEntry::Unmapped };
+        walk.enter(log);
+        unpack(self.logs[log].set(at, pack(place), walk))
+    }
+
+    fn switch(&mut self, unit: Lba, from: MapEntry, to: MapEntry, walk: &mut Walk) -> bool {
         let current = self.get(unit) == from;
         if current {
-            self.replace(unit, to);
+            self.update(unit, to, walk);
+        } else {
+            self.look_up(unit, walk);
         }
         current
+    }
+
+    fn search(&self, units: Range<u64>, walk: &mut Walk) -> Option<u64> {
+        self.next(&units, true, walk)
     }
 
     fn has(&self, lba: Lba) -> bool {
@@ -319,15 +342,10 @@ impl RegionMap for Partitions {
     }
 
     #[inline]
-    fn tick(&mut self, now: Nanos) {
+    fn tick(&mut self, now: Nanos, firmware: &mut Firmware) {
         if now >= self.due {
-            self.compact(now);
+            self.compact(now, firmware);
         }
-    }
-
-    #[inline]
-    fn begins(&self, now: Nanos) -> Nanos {
-        now.max(self.busy)
     }
 
     fn reset_counts(&mut self) {

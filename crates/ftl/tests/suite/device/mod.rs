@@ -4,7 +4,7 @@
 
 mod busy;
 mod discard;
-mod driver;
+pub(crate) mod driver;
 mod faults;
 mod load;
 mod spare;

@@ -1,7 +1,7 @@
 //! The SSD of IPLFS: an address space larger than its media, append-only regions that refuse overwrites and nothing else,
 //! discards of any length, promises that survive power cuts, and maps whose memory follows what is live.
 
-mod driver;
+pub(crate) mod driver;
 mod log;
 
 use driver::{Driver, GEOMETRY, config, holds, power_safe};

@@ -49,6 +49,7 @@ fn any_ftl_is_the_ftl_itself() {
         host: Some(Host::with_cores(config.write_buffers as u16)),
         link,
         copy_ns_per_sector: 1_000,
+        times_firmware: true,
     };
     plain.attach(host());
     any.attach(host());
@@ -110,7 +111,12 @@ fn attached_cores_are_charged() {
     };
     let (spent, detail) = written(&mut driver);
     assert_eq!((spent, requests(detail)), (Nanos::ZERO, None));
-    driver.ftl.attach(Attach { host: Some(Host::with_cores(2)), link, copy_ns_per_sector: 1_000 });
+    driver.ftl.attach(Attach {
+        host: Some(Host::with_cores(2)),
+        link,
+        copy_ns_per_sector: 1_000,
+        times_firmware: true,
+    });
     let (spent, detail) = written(&mut driver);
     assert!(spent > Nanos::ZERO);
     assert_eq!(requests(detail), Some(1));

@@ -55,15 +55,17 @@ fn coupled(counts: &CoupledCounts) -> Value {
 }
 
 impl Outcome {
-    /// What only the kind of FTL counts, and its key.
-    fn detail_json(&self) -> (&'static str, Value) {
-        match &self.ftl.detail {
+    /// What only the kind of FTL counts, and what the core of its firmware does; their keys.
+    fn detail_json(&self) -> impl Iterator<Item = (&'static str, Value)> {
+        let own = match &self.ftl.detail {
             Detail::Pblk(detail) => ("pad_units", detail.pad_units.clone().into()),
             Detail::Device(detail) => ("device", json!(detail)),
             Detail::Zoned(counts) => ("zones", zones(counts, self.zones.as_ref())),
             Detail::Interval(counts) => ("interval", json!(counts)),
             Detail::Coupled(counts) => ("coupled", coupled(counts)),
-        }
+        };
+        let firmware = self.ftl.firmware.as_ref().map(|counts| ("firmware", json!(counts)));
+        std::iter::once(own).chain(firmware)
     }
 
     fn ours(&self, commit: &str) -> Value {
@@ -101,8 +103,7 @@ impl Outcome {
         put("writes", self.writes_json());
         put("discards", json!({ "sectors": self.ftl.host.discarded }));
         put("lines", json!({ "valid_histogram": self.line_valid }));
-        let (key, detail) = self.detail_json();
-        put(key, detail);
+        self.detail_json().for_each(|(key, value)| drop(put(key, value)));
         put("steady", self.not_steady.is_none().into());
         put("steady_reason", self.not_steady.clone().into());
         put("steady_criterion", criterion(self.rounds.is_some()).into());

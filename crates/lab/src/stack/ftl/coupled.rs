@@ -9,8 +9,17 @@ use nandscape_block::UpcallSignal;
 use nandscape_ftl::coupled::Config;
 
 /// Keys of `[ftl]`, in the order in which they are read.
-pub(super) const KEYS: [&str; 8] =
-    ["op_percent", "instances", "gc_lines", "rho", "upcall", "buffer", "random", "superblock"];
+pub(super) const KEYS: [&str; 9] = [
+    "op_percent",
+    "instances",
+    "gc_lines",
+    "rho",
+    "upcall",
+    "map_access_ns",
+    "buffer",
+    "random",
+    "superblock",
+];
 
 /// Reads the rest of the FTL's section. What does not fit the media is refused with them.
 pub(super) fn read(mut ftl: Section<'_>) -> Result<(Config, String), StackError> {
@@ -21,6 +30,7 @@ pub(super) fn read(mut ftl: Section<'_>) -> Result<(Config, String), StackError>
     let rho: f64 = ftl.or("rho", f64::from(plain.rho_percent) / 100.0)?;
     ftl.check("rho", (1.0..=100.0).contains(&rho), "must be 1 to 100")?;
     let upcall = ftl.word("upcall", "piggyback", read_upcall, |_, word| word.to_owned())?;
+    let map_access_ns = device::read_map_access(&mut ftl)?;
     let (buffer, buffer_text) =
         device::read_buffer(ftl.section("buffer", "ftl.buffer")?, plain.pages.buffer)?;
     let mut random = ftl.section("random", "ftl.random")?;
@@ -35,6 +45,7 @@ pub(super) fn read(mut ftl: Section<'_>) -> Result<(Config, String), StackError>
         op_hundredths: hundredths(pages_op),
         instances,
         buffer,
+        map_access_ns,
         ..plain.pages
     };
     let config = Config {

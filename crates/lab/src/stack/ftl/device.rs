@@ -7,8 +7,11 @@ use crate::stack::resolved::{join, titled};
 use nandscape_ftl::device::{BufferConfig, Config, Schedule};
 
 /// Keys of `[ftl]`, in the order in which they are read.
-pub(super) const KEYS: [&str; 6] =
-    ["op_percent", "instances", "map_unit", "gc_lines", "buffer", "gc"];
+pub(super) const KEYS: [&str; 7] =
+    ["op_percent", "instances", "map_unit", "gc_lines", "buffer", "gc", "map_access_ns"];
+
+/// The longest access of a map.
+const MAP_ACCESS_NS_MAX: u64 = 1_000_000;
 
 const SCHEDULE: Words<Schedule> = Words {
     here: &[
@@ -20,8 +23,16 @@ const SCHEDULE: Words<Schedule> = Words {
 
 /// Reads the rest of the FTL's section. What does not fit the media is refused with them.
 pub(super) fn read(mut ftl: Section<'_>) -> Result<(Config, String), StackError> {
-    let (config, text) = read_keys(&mut ftl, Config::default())?;
+    let (pages, text) = read_keys(&mut ftl, Config::default())?;
+    let config = Config { map_access_ns: read_map_access(&mut ftl)?, ..pages };
     Ok((config, join([titled("ftl", ftl)?, text])))
+}
+
+/// What an access of the firmware to its maps takes.
+pub(super) fn read_map_access(ftl: &mut Section<'_>) -> Result<u64, StackError> {
+    let ns = ftl.or("map_access_ns", Config::default().map_access_ns)?;
+    ftl.check("map_access_ns", ns <= MAP_ACCESS_NS_MAX, "must be at most 1000000")?;
+    Ok(ns)
 }
 
 /// Reads the keys of the FTL's section, whose defaults are those of `plain`; and the resolved sections below it.
@@ -40,8 +51,16 @@ pub(super) fn read_keys(
     let map_unit_bytes = u32::try_from(map_unit).unwrap_or(u32::MAX);
     // What is out of range is refused with the media.
     let op_hundredths = (op_percent * 100.0).round() as u32;
-    let config =
-        Config { op_hundredths, victim, instances, map_unit_bytes, buffer, gc_lines, schedule };
+    let config = Config {
+        op_hundredths,
+        victim,
+        instances,
+        map_unit_bytes,
+        buffer,
+        gc_lines,
+        schedule,
+        map_access_ns: plain.map_access_ns,
+    };
     Ok((config, join([buffer_text, titled("ftl.gc", gc)?])))
 }
 

@@ -5,16 +5,27 @@ use crate::stack::place::StackError;
 use crate::stack::reader::{Section, Size};
 use crate::stack::resolved::{join, titled};
 use nandscape_block::SECTOR_BYTES;
+use nandscape_ftl::device::Config as PagesConfig;
 use nandscape_ftl::interval::Config;
 
 /// Keys of `[ftl]`, in the order in which they are read.
-pub(super) const KEYS: [&str; 8] =
-    ["op_percent", "instances", "map_unit", "gc_lines", "buffer", "gc", "random", "map"];
+pub(super) const KEYS: [&str; 9] = [
+    "op_percent",
+    "instances",
+    "map_unit",
+    "gc_lines",
+    "buffer",
+    "gc",
+    "map_access_ns",
+    "random",
+    "map",
+];
 
 /// Reads the rest of the FTL's section. What does not fit the media is refused with them.
 pub(super) fn read(mut ftl: Section<'_>) -> Result<(Config, String), StackError> {
     let plain = Config::default();
     let (pages, pages_text) = device::read_keys(&mut ftl, plain.pages.clone())?;
+    let pages = PagesConfig { map_access_ns: device::read_map_access(&mut ftl)?, ..pages };
     let mut random = ftl.section("random", "ftl.random")?;
     let Size(random_bytes) = random.or("size", Size(plain.random_bytes))?;
     let (map, map_text) = read_map(ftl.section("map", "ftl.map")?, plain)?;

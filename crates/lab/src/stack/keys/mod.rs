@@ -124,7 +124,7 @@ pub enum Default {
 }
 
 /// All keys, in the order of docs/formats/stack.md.
-pub static GROUPS: [&Group; 21] = [
+pub static GROUPS: [&Group; 22] = [
     &host::STACK,
     &host::NO_FS,
     &host::HOST_CACHE,
@@ -140,6 +140,7 @@ pub static GROUPS: [&Group; 21] = [
     &ssd::ZONED,
     &ssd::INTERVAL,
     &ssd::COUPLED,
+    &ssd::FIRMWARE,
     &fs::FS,
     &fs::FS_CACHE,
     &fs::EXT4,

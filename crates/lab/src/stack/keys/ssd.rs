@@ -215,6 +215,20 @@ pub(super) static INTERVAL: Group = Group {
     ],
 };
 
+pub(super) static FIRMWARE: Group = Group {
+    name: "ftl.firmware",
+    prefix: "ftl",
+    when: When::Ftl(&["pagemap", "interval", "coupled"]),
+    keys: &[key(
+        "map_access_ns",
+        Number("at most 1000000; 0: takes no time"),
+        Is("0"),
+        "time of the firmware's core for each node or entry of its maps that it accesses. No \
+         measurement: a variable, for the question at which time per access two devices change \
+         places",
+    )],
+};
+
 pub(super) static COUPLED: Group = Group {
     name: "ftl.coupled",
     prefix: "ftl",

@@ -98,6 +98,12 @@ impl Leaf {
             .filter(|&place| place < self.entries.len())
     }
 
+    /// Whether an address has a place, and thereby an entry that can be accessed.
+    #[inline]
+    pub(super) fn has_place(&self, at: u32) -> bool {
+        self.place(at).is_some()
+    }
+
     /// The entry of an address.
     #[inline]
     pub(super) fn get(&self, at: u32) -> u32 {

@@ -11,6 +11,11 @@
 //!
 //! Addresses are those within the region. An entry is any number but 0, which is none.
 //!
+//! *Accesses.* The way to a leaf is three: the root's slot, the middle node's, and the leaf's directory; it ends where there is
+//! nothing. An entry is one more. A node that is made or freed is one more, the slot that names it. So is each slot of a root
+//! whose window moves, and each entry of a leaf that gets its full form again. Valid bitmaps are read by compaction, whose
+//! time follows from bytes, and do not count.
+//!
 //! Invariants: each leaf has an entry, each middle node a leaf; [`MapBytes`] and the number of entries are those that a
 //! recount finds; every leaf that changed is listed once.
 
@@ -19,6 +24,7 @@ mod leaf;
 #[cfg(test)]
 mod tests;
 
+use crate::common::firmware::Walk;
 use leaf::Leaf;
 use std::ops::Range;
 
@@ -104,6 +110,9 @@ impl Compaction {
         }
     }
 }
+
+/// Accesses on the way to a leaf: a slot of the root, one of a middle node, the directory of the leaf.
+const WAY: u64 = 3;
 
 #[derive(Debug)]
 struct Middle {
@@ -209,25 +218,55 @@ impl IntervalMap {
         self.leaf(at).map_or(0, |leaf| leaf.get(self.offset_of(at)))
     }
 
-    /// Gives an address another entry, or none; the one that it had.
-    pub(in crate::device) fn set(&mut self, at: u64, entry: u32) -> u32 {
+    /// The same, as an access of the firmware.
+    #[inline]
+    pub(in crate::device) fn look_up(&self, at: u64, walk: &mut Walk) -> u32 {
+        let Some(leaf) = self.leaf(at) else {
+            self.miss(at, walk);
+            return 0;
+        };
         let offset = self.offset_of(at);
+        walk.reach(self.leaf_of(at), WAY);
+        walk.access(u64::from(leaf.has_place(offset)));
+        leaf.get(offset)
+    }
+
+    /// Accesses on the way to a leaf that is not there.
+    fn miss(&self, at: u64, walk: &mut Walk) {
+        walk.reach(self.leaf_of(at), if self.middle(at).is_some() { 2 } else { 1 });
+    }
+
+    /// Gives an address another entry, or none; the one that it had.
+    pub(in crate::device) fn set(&mut self, at: u64, entry: u32, walk: &mut Walk) -> u32 {
+        let (offset, number) = (self.offset_of(at), self.leaf_of(at));
         if let Some(leaf) = self.leaf_mut(at)
             && entry != 0
             && leaf.get(offset) != 0
         {
+            walk.reach(number, WAY);
+            walk.access(1);
             return leaf.set(offset, entry);
         }
-        self.set_rare(at, entry)
+        self.set_rare(at, entry, walk)
     }
 
     /// The same where an entry comes or goes.
-    fn set_rare(&mut self, at: u64, entry: u32) -> u32 {
+    fn set_rare(&mut self, at: u64, entry: u32, walk: &mut Walk) -> u32 {
         if entry != 0 {
-            self.grow(at);
+            self.grow(at, walk);
         }
         let (offset, number) = (self.offset_of(at), self.leaf_of(at));
-        let Some(leaf) = self.leaf_mut(at) else { return 0 };
+        let Some(leaf) = self.leaf_mut(at) else {
+            self.miss(at, walk);
+            return 0;
+        };
+        walk.reach(number, WAY);
+        let (has_place, entries) = (leaf.has_place(offset), leaf.count());
+        walk.access(match (has_place, entry) {
+            (true, _) => 1,
+            (false, 0) => 0,
+            (false, _) => u64::from(entries) + 1,
+        });
         let before = leaf.bytes();
         let old = leaf.set(offset, entry);
         if (old == 0) == (entry == 0) {
@@ -242,27 +281,29 @@ impl IntervalMap {
             self.changed.push(number);
         }
         if empty {
-            self.free_leaf(at);
+            self.free_leaf(at, walk);
         }
         old
     }
 
     /// Makes sure that an address has a leaf.
-    fn grow(&mut self, at: u64) {
+    fn grow(&mut self, at: u64, walk: &mut Walk) {
         if self.leaf(at).is_some() {
             return;
         }
-        let index = self.reach(self.middle_of(at));
+        let index = self.reach(self.middle_of(at), walk);
         let (child, children) = (self.child_of(at), 1 << self.shape.middle_bits);
         if self.root[index].is_none() {
             let empty = std::iter::repeat_with(|| None).take(children).collect();
             self.root[index] = Some(Box::new(Middle { children: empty, leaves: 0 }));
             self.bytes.middles += middle_bytes(children);
+            walk.access(1);
         }
         let addresses = self.leaf_addresses();
         let Some(middle) = &mut self.root[index] else { return };
         let leaf = Box::new(Leaf::new(addresses));
         let bytes = leaf.bytes();
+        walk.access(1);
         middle.children[child] = Some(leaf);
         middle.leaves += 1;
         self.bytes.leaves += size_of::<Leaf>() as u64;
@@ -272,7 +313,7 @@ impl IntervalMap {
     }
 
     /// Moves the window, or makes it longer, so that it has the middle node of this number; its place in the root.
-    fn reach(&mut self, number: u64) -> usize {
+    fn reach(&mut self, number: u64, walk: &mut Walk) -> usize {
         let window = self.first..self.first + self.root.len() as u64;
         if !window.contains(&number) {
             let used = self.root.iter().position(Option::is_some);
@@ -289,6 +330,7 @@ impl IntervalMap {
             let mut root: Vec<Slot> = std::iter::repeat_with(|| None).take(slots).collect();
             for (old, slot) in (self.first..).zip(self.root.drain(..)) {
                 if slot.is_some() {
+                    walk.access(1);
                     root[(old - first) as usize] = slot;
                 }
             }
@@ -299,7 +341,9 @@ impl IntervalMap {
     }
 
     /// Frees a leaf without entries, and its middle node if it has no other.
-    fn free_leaf(&mut self, at: u64) {
+    fn free_leaf(&mut self, at: u64, walk: &mut Walk) {
+        walk.leave();
+        walk.access(1);
         let child = self.child_of(at);
         let number = self.middle_of(at) - self.first;
         let Some(middle) = self.root[number as usize].as_deref_mut() else { return };
@@ -313,17 +357,24 @@ impl IntervalMap {
         if empty {
             self.root[number as usize] = None;
             self.bytes.middles -= middle_bytes(children);
+            walk.access(1);
         }
     }
 
     /// The first of these addresses that has an entry, or that has none.
-    pub(in crate::device) fn next(&self, range: Range<u64>, mapped: bool) -> Option<u64> {
+    pub(in crate::device) fn next(
+        &self,
+        range: Range<u64>,
+        mapped: bool,
+        walk: &mut Walk,
+    ) -> Option<u64> {
         let mut at = range.start;
         while at < range.end {
             let middle = self.middle(at);
             let leaf = middle.and_then(|middle| middle.children[self.child_of(at)].as_deref());
             at = match (middle, leaf) {
                 (_, Some(leaf)) => {
+                    walk.reach(self.leaf_of(at), WAY);
                     let first = at - u64::from(self.offset_of(at));
                     if let Some(found) = leaf.next(self.offset_of(at), mapped) {
                         return Some(first + u64::from(found)).filter(|&at| at < range.end);
@@ -331,19 +382,27 @@ impl IntervalMap {
                     first + u64::from(self.leaf_addresses())
                 }
                 _ if !mapped => return Some(at),
-                (Some(_), None) => (self.leaf_of(at) + 1) << self.shape.leaf_bits,
-                (None, None) => self.next_middle(self.middle_of(at) + 1)?,
+                (Some(_), None) => {
+                    self.miss(at, walk);
+                    (self.leaf_of(at) + 1) << self.shape.leaf_bits
+                }
+                (None, None) => self.next_middle(self.middle_of(at), range.end, walk)?,
             };
         }
         None
     }
 
-    /// The first address of the first middle node with this number or a higher one.
-    fn next_middle(&self, number: u64) -> Option<u64> {
-        let from = number.saturating_sub(self.first) as usize;
-        let found = self.root.iter().skip(from).position(Option::is_some)?;
+    /// The first address of the first middle node with a number above this one, of which there is none; nothing if that is not
+    /// below `end`.
+    fn next_middle(&self, number: u64, end: u64, walk: &mut Walk) -> Option<u64> {
         let bits = self.shape.leaf_bits + self.shape.middle_bits;
-        Some((self.first + (from + found) as u64) << bits)
+        let from = (number + 1).saturating_sub(self.first).min(self.root.len() as u64);
+        let past = (end.div_ceil(1 << bits)).saturating_sub(self.first);
+        let slots = &self.root[from as usize..past.clamp(from, self.root.len() as u64) as usize];
+        let found = slots.iter().position(Option::is_some);
+        // The slot of this one, and those up to what is found.
+        walk.access(1 + found.map_or(slots.len(), |at| at + 1) as u64);
+        Some((self.first + from + found? as u64) << bits)
     }
 
     /// Compacts the leaves that changed, where at most half is mapped.

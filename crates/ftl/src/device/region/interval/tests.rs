@@ -54,16 +54,16 @@ fn assert_equal(map: &IntervalMap, model: &BTreeMap<u64, u32>) {
         assert_eq!(map.get(at), model.get(&at).copied().unwrap_or(0), "{at}");
     }
     let (mut at, mut found) = (0, Vec::new());
-    while let Some(next) = map.next(at..SPACE, true) {
+    while let Some(next) = map.next(at..SPACE, true, &mut Walk::default()) {
         found.push(next);
         at = next + 1;
     }
     assert!(found.iter().eq(model.keys()));
     for from in (0..SPACE).step_by(97) {
         let hole = (from..SPACE).find(|at| !model.contains_key(at));
-        assert_eq!(map.next(from..SPACE, false), hole);
+        assert_eq!(map.next(from..SPACE, false, &mut Walk::default()), hole);
         let near = model.range(from..(from + 50).min(SPACE)).next().map(|(at, _)| *at);
-        assert_eq!(map.next(from..(from + 50).min(SPACE), true), near);
+        assert_eq!(map.next(from..(from + 50).min(SPACE), true, &mut Walk::default()), near);
     }
 }
 
@@ -81,7 +81,7 @@ proptest! {
                 entry += 1;
                 let value = if maps { entry } else { 0 };
                 let before = if maps { model.insert(at, value) } else { model.remove(&at) };
-                prop_assert_eq!(map.set(at, value), before.unwrap_or(0));
+                prop_assert_eq!(map.set(at, value, &mut Walk::default()), before.unwrap_or(0));
             }
             if matches!(step, Step::Compact) {
                 let before = map.bytes().total();
@@ -92,7 +92,7 @@ proptest! {
         }
         assert_equal(&map, &model);
         for at in model.keys() {
-            map.set(*at, 0);
+            map.set(*at, 0, &mut Walk::default());
         }
         let empty = MapBytes { roots: map.bytes().roots, ..MapBytes::default() };
         prop_assert_eq!(map.bytes(), empty);
@@ -105,9 +105,9 @@ fn the_window_moves_with_the_log() {
     let mut map = IntervalMap::new(SMALL);
     let live = 1_000;
     for at in 0..1_000_000_u64 {
-        map.set(at, 1);
+        map.set(at, 1, &mut Walk::default());
         if at >= live {
-            map.set(at - live, 0);
+            map.set(at - live, 0, &mut Walk::default());
         }
         if at % 10_000 == 0 {
             map.check().expect("consistent");
@@ -122,11 +122,11 @@ fn the_window_moves_with_the_log() {
 #[test]
 fn the_root_doubles_for_what_stays_behind() {
     let mut map = IntervalMap::new(SMALL);
-    map.set(3, 1);
+    map.set(3, 1, &mut Walk::default());
     let mut sizes = Vec::new();
     for at in (512..64 * 512).step_by(512) {
-        map.set(at, 2);
-        map.set(at, 0);
+        map.set(at, 2, &mut Walk::default());
+        map.set(at, 0, &mut Walk::default());
         sizes.push(map.root.len());
     }
     // Between two steps nothing but the first node is in use.
@@ -134,8 +134,8 @@ fn the_root_doubles_for_what_stays_behind() {
     assert_eq!(sizes, [2, 4, 8, 16, 32, 64]);
     assert_eq!((map.get(3), map.mapped()), (1, 1));
     assert_eq!(map.bytes().middles, middle_bytes(4));
-    map.set(3, 0);
-    map.set(10 * SPACE, 1);
+    map.set(3, 0, &mut Walk::default());
+    map.set(10 * SPACE, 1, &mut Walk::default());
     assert_eq!((map.first, map.get(3)), ((10 * SPACE) >> 9, 0));
     map.check().expect("consistent");
 }
@@ -145,7 +145,7 @@ fn the_root_doubles_for_what_stays_behind() {
 fn the_window_reaches_back() {
     let mut map = IntervalMap::new(SMALL);
     for at in [5_000, 100, 9_000, 0] {
-        map.set(at, at as u32 + 1);
+        map.set(at, at as u32 + 1, &mut Walk::default());
         map.check().expect("consistent");
     }
     assert_eq!([0, 100, 5_000, 9_000].map(|at| map.get(at)), [1, 101, 5_001, 9_001]);
@@ -156,20 +156,20 @@ fn the_window_reaches_back() {
 fn compaction_looks_once_at_what_changed() {
     let mut map = IntervalMap::new(MapShape::default());
     for at in 0..3 * 4096 {
-        map.set(at, 1);
+        map.set(at, 1, &mut Walk::default());
     }
     assert_eq!(map.compact(), Compaction::default(), "nothing is half empty");
     for at in 0..4000 {
-        map.set(at, 0);
+        map.set(at, 0, &mut Walk::default());
     }
     for at in 4096..4096 + 2047 {
-        map.set(at, 0);
+        map.set(at, 0, &mut Walk::default());
     }
     let done = map.compact();
     assert_eq!((done.candidates, done.compacted, done.read_bytes), (1, 1, 512));
     assert_eq!((done.copied_bytes, done.freed_bytes), (2 + 4 * 96, 4 * 4000));
     assert_eq!(map.compact(), Compaction::default(), "nothing changed");
-    map.set(4096 + 2047, 0);
+    map.set(4096 + 2047, 0, &mut Walk::default());
     assert_eq!((map.compact().candidates, map.compact().candidates), (1, 0));
     map.check().expect("consistent");
 }
@@ -180,10 +180,45 @@ fn a_full_map_costs_a_page_map_and_its_bitmaps() {
     let mut map = IntervalMap::new(MapShape::default());
     let addresses = 1 << 22;
     for at in 0..addresses {
-        map.set(at, 1);
+        map.set(at, 1, &mut Walk::default());
     }
     let bytes = map.bytes();
     assert_eq!((bytes.entries, bytes.bitmaps), (4 * addresses, addresses / 8));
     assert_eq!(bytes.directories, 2 * addresses / 4096);
     assert!(bytes.total() < 4 * addresses + addresses / 8 + addresses / 32);
+}
+
+/// Accesses by hand: what is rare costs what it moves.
+#[test]
+fn accesses_are_those_of_what_is_visited() {
+    let mut map = IntervalMap::new(SMALL);
+    let set = |map: &mut IntervalMap, addresses: &[u64], entry: u32| {
+        let mut walk = Walk::default();
+        for &at in addresses {
+            map.set(at, entry, &mut walk);
+        }
+        walk.take()
+    };
+    assert_eq!(set(&mut map, &[0], 1), WAY + 1 + 2, "a middle node and a leaf are made");
+    assert_eq!(set(&mut map, &[1, 2, 100], 1), WAY + 3);
+    assert_eq!(set(&mut map, &[128, 3], 1), (WAY + 1 + 1) + (WAY + 1), "another leaf is made");
+    assert_eq!(set(&mut map, &[2], 9), WAY + 1, "an entry becomes another one");
+    assert_eq!(set(&mut map, &[512], 1), WAY + 1 + 2 + 1, "a slot of the root moves");
+    assert_eq!(set(&mut map, &[3, 4], 0), WAY + 2, "one was there");
+    assert_eq!(set(&mut map, &[600], 0), 2);
+    assert_eq!(set(&mut map, &[5_000], 0), 1);
+    assert_eq!(set(&mut map, &[128], 0), WAY + 1 + 1, "a leaf is freed");
+    assert_eq!(set(&mut map, &[512], 0), WAY + 1 + 2, "a middle node as well");
+    assert_eq!(map.compact().compacted, 1);
+    let mut walk = Walk::default();
+    assert_eq!([1, 60, 127].map(|at| map.look_up(at, &mut walk)), [1, 0, 0]);
+    assert_eq!(walk.take(), WAY + 1, "compaction left no place for two of them");
+    assert_eq!(set(&mut map, &[60], 0), WAY);
+    assert_eq!(set(&mut map, &[127, 60], 1), WAY + (4 + 1) + 1, "all entries move once");
+    assert_eq!(map.next(0..128, true, &mut walk), Some(0));
+    assert_eq!(walk.take(), 0, "it is there already");
+    assert_eq!(map.next(5..3 * SPACE, true, &mut Walk::default()), Some(60));
+    assert_eq!(map.next(128..SPACE, true, &mut walk), None);
+    // Three leaves that are not there; a slot of the root, and the other one that it has.
+    assert_eq!(walk.take(), 3 * 2 + 1);
 }

@@ -60,7 +60,7 @@ fn map_memory_at_256_gib() {
             }
             print(&format!("{second} s"), &map);
         }
-        map.tick(now);
+        map.tick(now, &mut Firmware::new(0));
     }
     print("compacted", &map);
     let counts = map.counts;
