@@ -316,6 +316,9 @@ pub trait OpenChannel {
         Nanos::ZERO
     }
 
+    /// From when on every unit is idle if no other command comes, and the unit that is so last, the first of several.
+    fn idle_from(&self) -> (Nanos, UnitId);
+
     /// How long of a time a unit erased, or read and programmed for garbage collection alone. What it did before the
     /// last commands of this kind that it remembers counts as if it had gone on like that.
     fn collection_time(&self, _unit: UnitId, _time: Range<Nanos>) -> Nanos {

@@ -154,6 +154,10 @@ impl<L: Layer> OpenChannel for L {
         self.inner().begins()
     }
 
+    fn idle_from(&self) -> (Nanos, UnitId) {
+        self.inner().idle_from()
+    }
+
     fn collection_time(&self, unit: UnitId, time: Range<Nanos>) -> Nanos {
         self.inner().collection_time(unit, time)
     }

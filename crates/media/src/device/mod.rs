@@ -452,6 +452,10 @@ impl<S: Store> OpenChannel for Media<S> {
         self.schedule.begins()
     }
 
+    fn idle_from(&self) -> (Nanos, UnitId) {
+        self.schedule.idle_from()
+    }
+
     fn collection_time(&self, unit: UnitId, time: Range<Nanos>) -> Nanos {
         self.schedule.collection_time(unit.0, time)
     }

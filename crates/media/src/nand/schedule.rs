@@ -13,6 +13,7 @@ use super::lane::{Lane, TransferCost};
 use super::log::{Log, Resource};
 use super::{NandTiming, ReadPriority};
 use crate::command::{Crossing, DataOut};
+use crate::geometry::UnitId;
 use nandscape_block::SECTOR_BYTES;
 use nandscape_rt::Nanos;
 use std::mem::take;
@@ -211,6 +212,17 @@ impl Schedule {
     /// When its unit begins the last command.
     pub(crate) const fn begins(&self) -> Nanos {
         self.begins
+    }
+
+    /// From when on every unit is idle if no other command comes, and the unit that is so last, the first of several.
+    pub(crate) fn idle_from(&self) -> (Nanos, UnitId) {
+        let (mut last, mut from) = (0, 0);
+        for (number, unit) in self.units.iter().enumerate() {
+            if unit.free > from {
+                (last, from) = (number as u32, unit.free);
+            }
+        }
+        (Nanos(from), UnitId(last))
     }
 
     /// The last command, of this unit, was for collection.
