@@ -4,7 +4,7 @@
 use crate::common::victims::Victim;
 use crate::coupled::{self, CoupledFtl};
 use crate::device::interval::{self, IntervalFtl};
-use crate::device::{self, DeviceFtl};
+use crate::device::{self, DeviceFtl, Flush};
 use crate::error::FtlError;
 use crate::face::{Attach, DeviceSize, EraseUnit, Ftl, MemoryUse, Rest};
 use crate::kind::{FtlKind, FtlRun, Side};
@@ -251,8 +251,10 @@ impl FtlConfig {
     pub const fn run_only_keys(&self) -> &'static [&'static str] {
         match self {
             Self::Pblk(_) => &["ftl.cpu", "ftl.map_update"],
-            Self::Device(_) | Self::Coupled(_) | Self::Interval(_) => &["ftl.map_access_ns"],
-            Self::Zoned(_) => &[],
+            Self::Device(_) | Self::Coupled(_) | Self::Interval(_) => {
+                &["ftl.buffer.flush", "ftl.map_access_ns"]
+            }
+            Self::Zoned(_) => &["ftl.buffer.flush"],
         }
     }
 
@@ -290,11 +292,18 @@ impl FtlConfig {
     /// key, and what a campaign needs.
     #[must_use]
     pub fn breaks_promises(&self) -> Option<(&'static str, &'static str)> {
-        match self {
-            Self::Pblk(config) => (config.discard == Discard::Kernel)
-                .then_some(("ftl.discard", "loses discards by design; campaigns need \"durable\"")),
-            Self::Device(_) | Self::Zoned(_) | Self::Coupled(_) | Self::Interval(_) => None,
-        }
+        let buffer = match self {
+            Self::Pblk(config) => {
+                let why = "loses discards by design; campaigns need \"durable\"";
+                return (config.discard == Discard::Kernel).then_some(("ftl.discard", why));
+            }
+            Self::Device(config) => &config.buffer,
+            Self::Zoned(config) => &config.pages.buffer,
+            Self::Interval(config) => &config.pages.buffer,
+            Self::Coupled(config) => &config.pages.buffer,
+        };
+        let why = "loses what was flushed by design; campaigns need \"program\"";
+        (buffer.flush != Flush::Program).then_some(("ftl.buffer.flush", why))
     }
 }
 
@@ -441,6 +450,10 @@ impl<M: OpenChannel> Ftl for AnyFtl<M> {
 
     fn attach(&mut self, attach: Attach) {
         of_each!(self, ftl => ftl.attach(attach));
+    }
+
+    fn keep_flushed(&mut self, keeps: bool) {
+        of_each!(self, ftl => ftl.keep_flushed(keeps));
     }
 
     fn cpu_spans(&mut self, room: Option<usize>) -> Vec<CpuSpan> {

@@ -56,6 +56,11 @@ pub trait Ftl: BlockDevice {
     /// mounted has no host: its own work takes no time.
     fn attach(&mut self, attach: Attach);
 
+    /// Whether flushes make durable what they cover although the configuration has them wait for idle units alone
+    /// ([`crate::device::Flush`]). They do at first, while a device is made or mounted, and should before its power goes in
+    /// order. On a device at rest only.
+    fn keep_flushed(&mut self, _keeps: bool) {}
+
     /// From now on logs up to `room` spans of host CPU time, or none; returns what was logged so far. An
     /// FTL on the device returns nothing.
     fn cpu_spans(&mut self, room: Option<usize>) -> Vec<CpuSpan>;

@@ -75,7 +75,7 @@ counts! {
     pub struct FlushTime {
         /// Flushes (also writes with PREFLUSH or FUA) that had something to wait for.
         pub waited: u64,
-        /// Flushes that found everything durable.
+        /// Flushes that found everything durable; those that wait for idle units, all of them idle.
         pub empty: u64,
         /// Sum of what was not durable in the buffers that a flush covered, in sectors.
         pub drained_sectors: u64,
@@ -89,7 +89,8 @@ counts! {
         /// collection nor the last program.
         pub queue_ns: u64,
         /// Waiting for garbage-collection copies ahead in the buffer to be submitted; in an FTL within the device, while
-        /// the unit of the last program read, programmed or erased for collection.
+        /// the unit of the last program read, programmed or erased for collection; of a flush that waits for idle units,
+        /// that of the last command.
         pub gc_ns: u64,
         /// From the time that the writer took the last entries until their command was submitted. Results
         /// show it with the host's CPU.

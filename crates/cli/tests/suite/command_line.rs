@@ -381,4 +381,11 @@ fn campaigns_tell_sound_from_broken() {
     assert!(out(&broken).contains("seed "), "{}", out(&broken));
     let kernel = ["crash", "--stack", "pblk", "--set", "ftl.discard=kernel"];
     assert_eq!(folder.run(&kernel).status.code(), Some(2));
+    for on in [&["--stack", "ssd"][..], &["--fs", "f2fs", "--stack", "f2fs-ssd"]] {
+        let lossy = ["--set", "ftl.buffer.flush=nvmevirt"];
+        let refused = folder.run(&[&["crash"], on, &lossy].concat());
+        assert_eq!(refused.status.code(), Some(2), "{on:?}");
+        let why = "ftl.buffer.flush: loses what was flushed by design; campaigns need \"program\"";
+        assert!(err(&refused).contains(why), "{}", err(&refused));
+    }
 }

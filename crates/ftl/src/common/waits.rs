@@ -1,5 +1,5 @@
 //! Where the time went of something that waited until all before it was durable, in an FTL that runs in the device: for
-//! what its last program waited, and that program.
+//! what its last program waited, and that program. And of something that waited until all units were idle.
 
 use crate::report::FlushTime;
 use nandscape_media::{OpenChannel, UnitId};
@@ -41,6 +41,44 @@ impl FlushTime {
         self.queue_ns += total_ns - program_ns - gc_ns;
         self.padding_ns += padding_ns;
         self.program_ns += program_ns - padding_ns;
+    }
+
+    /// Counts a wait that ended when this unit, the last one, was idle: the time in which the unit worked for collection,
+    /// and the rest. What waits so has nothing programmed, and so no program of its own.
+    pub(crate) fn add_idle_wait(
+        &mut self,
+        media: &impl OpenChannel,
+        time: Range<Nanos>,
+        unit: UnitId,
+    ) {
+        let total_ns = (time.end - time.start).0;
+        let gc_ns = media.collection_time(unit, time).0.min(total_ns);
+        self.waited += 1;
+        self.total_ns += total_ns;
+        self.gc_ns += gc_ns;
+        self.queue_ns += total_ns - gc_ns;
+    }
+}
+
+/// All units being idle, as something waits for it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Idle {
+    /// From when on they are, by the commands that had been sent when the wait began.
+    pub(crate) from: Nanos,
+    /// The one that is so last.
+    pub(crate) last: UnitId,
+}
+
+impl Idle {
+    /// Of these media, now.
+    pub(crate) fn of(media: &impl OpenChannel) -> Self {
+        let (from, last) = media.idle_from();
+        Self { from, last }
+    }
+
+    /// Whether the wait is over.
+    pub(crate) fn has_come(self, now: Nanos) -> bool {
+        self.from <= now
     }
 }
 

@@ -155,6 +155,12 @@ impl<M: OpenChannel> Flash<M> {
         self.zones.store.access(walk)
     }
 
+    /// Whether a flush, the host's or one of the firmware's own, has nothing programmed, and waits until all units are idle.
+    #[inline]
+    pub(super) fn waits_for_idle(&self) -> bool {
+        self.zones.store.waits_for_idle()
+    }
+
     /// Has the zones serve a bio of the firmware's, or a part of one of the host's; its end, if that is known.
     pub(super) fn submit_own(&mut self, bio: Bio, own: Own) -> Result<Option<Done>, FtlError> {
         let submit = self.zones.submit(self.now, bio, own.token());

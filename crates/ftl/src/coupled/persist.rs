@@ -2,7 +2,9 @@
 //!
 //! - A full sector is written at once, the one that is being filled when something must be durable. Both are in the
 //!   buffer of the page-mapped region then, and a flush of that makes them durable; one is in flight at a time.
-//! - A flush of the host writes what the journal has first, then covers both parts of the device.
+//! - A flush of the host writes what the journal has first, then covers both parts of the device. By NVMeVirt's rule
+//!   (`device::Flush`) it does neither, and nothing of the journal is durable by it; the firmware's own flushes wait for
+//!   idle units then, too, and what they cover counts as durable although a power cut may lose it.
 //! - When half of the ring is used, a snapshot is taken, at a sector's end: everything that it says is made durable, then
 //!   its head. After that the ring before it is free.
 
@@ -414,7 +416,8 @@ impl<M: OpenChannel> CoupledFtl<M> {
 
     /// Whether a flush of the media side covers what it has to of the journal; sends that on its way if it does not.
     pub(super) fn flush_covers_journal(&mut self) -> Result<bool, FtlError> {
-        Ok(!self.rules.covers_journal() || self.persist.settle_journal(&mut self.flash)?)
+        let covers = self.rules.covers_journal() && !self.flash.waits_for_idle();
+        Ok(!covers || self.persist.settle_journal(&mut self.flash)?)
     }
 
     /// Serves a flush of the host.
@@ -441,9 +444,7 @@ impl<M: OpenChannel> CoupledFtl<M> {
         let own = Own::Flush(slot as u32);
         match self.flash.zones.submit(self.flash.now, Bio::flush(), own.token()) {
             Submit::Done(done) => {
-                if done.result.is_ok() {
-                    self.made_durable(position);
-                }
+                self.host_flushed(position, &done);
                 Submit::Done(self.for_host(done))
             }
             Submit::Pending => {
@@ -453,12 +454,17 @@ impl<M: OpenChannel> CoupledFtl<M> {
         }
     }
 
+    /// A flush of the host ended, before which the journal had this position. By NVMeVirt's rule it says nothing of that.
+    fn host_flushed(&mut self, position: u64, done: &Done) {
+        if done.result.is_ok() && !self.flash.waits_for_idle() {
+            self.made_durable(position);
+        }
+    }
+
     pub(super) fn flush_done(&mut self, slot: u32, done: Done) -> Result<(), FtlError> {
         let slot = self.persist.flushes.get_mut(slot as usize);
         let Some(Flush { token, position }) = slot.and_then(Option::take) else { return Ok(()) };
-        if done.result.is_ok() {
-            self.made_durable(position);
-        }
+        self.host_flushed(position, &done);
         let done = self.for_host(done);
         self.complete(token, done);
         Ok(())

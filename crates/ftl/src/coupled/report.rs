@@ -125,6 +125,10 @@ impl<M: OpenChannel> Ftl for CoupledFtl<M> {
         self.flash.zones.attach(attach);
     }
 
+    fn keep_flushed(&mut self, keeps: bool) {
+        self.flash.zones.keep_flushed(keeps);
+    }
+
     fn link(&self) -> &HostLink {
         self.flash.zones.link()
     }

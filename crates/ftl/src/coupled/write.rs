@@ -3,7 +3,8 @@
 //! - A superblock is written in order, from its first sector on. The first one opens it: each instance gives it a line.
 //! - A write that needs lines which are not free yet waits, and with it all that follow: what has a place never waits.
 //! - A write with PREFLUSH waits until the journal is in the buffer, so that the flush that precedes it covers that, too.
-//! - A write with FUA is complete when it and the journal's word that its line was opened are durable.
+//! - A write with FUA is complete when it and the journal's word that its line was opened are durable; where flushes wait for
+//!   idle units, when these are idle.
 
 use super::CoupledFtl;
 use super::flash::Own;
@@ -323,7 +324,8 @@ impl<M: OpenChannel> CoupledFtl<M> {
             if let Some(error) = self.stopped.clone() {
                 return Err(error.into());
             }
-            if flags.has(Flags::FUA) && !self.persist.journal.is_durable(position) {
+            let covers_opening = flags.has(Flags::FUA) && !self.flash.waits_for_idle();
+            if covers_opening && !self.persist.journal.is_durable(position) {
                 self.persist.want_durable(&mut self.flash);
                 self.persist.wait_for(&mut self.flash, position, Waiter::Piece(number));
                 if let Some(write) = self.writes.write_mut(number) {

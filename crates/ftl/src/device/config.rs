@@ -36,6 +36,19 @@ const INSTANCES_MAX: u32 = 64;
 /// another one can be collected then.
 const SPARES_MIN: usize = 3;
 
+/// What a flush of the host waits for; a bio with PREFLUSH, and a write with FUA, wait for the same.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum Flush {
+    /// Everything that was admitted: pages that are being filled are padded and programmed, and the flush completes when
+    /// all of it is durable.
+    #[default]
+    Program,
+    /// As NVMeVirt has it (`conv_ftl.c`, `conv_flush`): until all parallel units have ended what they were sent. Nothing
+    /// is programmed for it, so a power cut loses what was flushed and is in the buffer: for comparisons with figures
+    /// that were measured so. In force after [`crate::Ftl::keep_flushed`] was called with `false`.
+    Nvmevirt,
+}
+
 /// The write buffer, in the device's DRAM.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct BufferConfig {
@@ -45,6 +58,26 @@ pub struct BufferConfig {
     pub power_safe: bool,
     /// Whether a write completes when the buffer has it; otherwise when it is programmed.
     pub early_completion: bool,
+    /// What a flush waits for, where the content does not survive.
+    pub flush: Flush,
+}
+
+impl BufferConfig {
+    /// Refuses choices that exclude each other.
+    pub(crate) fn check(&self) -> Result<(), FtlError> {
+        if self.power_safe && self.flush != Flush::Program {
+            let why = "\"nvmevirt\" and ftl.buffer.power_safe = true exclude each other: the buffer of a flush that \
+                       programs nothing is lost when power fails, and one that is power-safe needs no such flush; \
+                       leave one of them out";
+            return refuse("ftl.buffer.flush", why.into());
+        }
+        Ok(())
+    }
+
+    /// What a flush is now; one that has everything programmed where what was flushed has to be kept.
+    pub(crate) const fn flush_now(&self, keeps: bool) -> Flush {
+        if keeps { Flush::Program } else { self.flush }
+    }
 }
 
 /// How the commands of a collection are sent to the NAND.
@@ -93,7 +126,12 @@ impl Default for Config {
             victim: Victim::Greedy,
             instances: 4,
             map_unit_bytes: 4096,
-            buffer: BufferConfig { size_bytes: 1 << 20, power_safe: false, early_completion: true },
+            buffer: BufferConfig {
+                size_bytes: 1 << 20,
+                power_safe: false,
+                early_completion: true,
+                flush: Flush::default(),
+            },
             gc_lines: 2,
             schedule: Schedule::default(),
             map_access_ns: 0,
@@ -206,6 +244,7 @@ impl Config {
     pub(super) fn sizes_unchecked(&self, geometry: &Geometry) -> Result<Sizes, FtlError> {
         let layout = self.layout(geometry)?;
         check_media(geometry)?;
+        self.buffer.check()?;
         let unit = self.unit_sectors()?;
         let page = self.page_sectors(geometry, unit)?;
         let physical_sectors = geometry.total_sectors();
@@ -241,10 +280,15 @@ impl Config {
         self.check_space(sizes, u64::from(geometry.chunks) * u64::from(sizes.line_sectors))
     }
 
+    /// Whether what is in the buffer survives power cuts, and so is durable. What a flush does is another matter.
+    pub(super) const fn keeps_buffer(&self) -> bool {
+        self.buffer.power_safe
+    }
+
     /// Free erase units of an instance that user writes leave alone: one into which any victim fits, one that
     /// power cuts may use up, and one in place of that into which they saved a power-safe buffer.
     pub(super) const fn reserve_lines(&self) -> u32 {
-        2 + self.buffer.power_safe as u32
+        2 + self.keeps_buffer() as u32
     }
 
     /// An instance that has fewer erase units free or about to be collects.
@@ -275,7 +319,7 @@ impl Config {
     /// Erase units of an instance that hold no data in the long run: open for the host, open for collection, the
     /// reserve, one that waits for its erase, and one for saving a power-safe buffer.
     const fn lines_apart(&self) -> u32 {
-        3 + self.reserve_lines() + self.buffer.power_safe as u32
+        3 + self.reserve_lines() + self.keeps_buffer() as u32
     }
 
     /// Whether the data of an instance fit `sectors` good sectors beside what must stay free.
@@ -293,7 +337,7 @@ impl Config {
             );
             return refuse("ftl.op_percent", why);
         }
-        if self.buffer.power_safe && sizes.saved_sectors() > sizes.line_sectors {
+        if self.keeps_buffer() && sizes.saved_sectors() > sizes.line_sectors {
             let why = format!(
                 "{} sectors do not fit the erase unit of {line} sectors that saves them when power fails",
                 sizes.buffer
@@ -307,7 +351,7 @@ impl Config {
     pub(super) fn check_spares(&self, sizes: &Sizes, capacities: &[u32]) -> Result<(), FtlError> {
         let needed = sizes.saved_sectors();
         let able = capacities.iter().filter(|&&capacity| capacity >= needed).count();
-        if self.buffer.power_safe && able < SPARES_MIN {
+        if self.keeps_buffer() && able < SPARES_MIN {
             let why = format!(
                 "{able} erase units of an instance hold the {needed} sectors to be saved when power fails, and \
                  {SPARES_MIN} must: others have too many bad chunks"

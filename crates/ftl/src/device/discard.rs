@@ -109,7 +109,7 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
     /// Every discard before this sequence is durable. In a power-safe buffer all are, but for what compaction
     /// has yet to send: that is more than is saved when power fails.
     pub(super) fn trims_durable(&mut self) -> u64 {
-        let power_safe = self.flash.rules.config.buffer.power_safe;
+        let power_safe = self.flash.rules.config.keeps_buffer();
         let host = &self.instances[0].host;
         let oldest =
             host.flight.oldest().or_else(|| self.buffer.filling(host.page)).filter(|_| !power_safe);

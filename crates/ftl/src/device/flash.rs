@@ -2,7 +2,7 @@
 //! flight there, and the clock. Nothing here knows what is in the buffer.
 
 use super::buffer::{Page, PageId};
-use super::config::{Config, Levels, PAGE_MAX, Sizes};
+use super::config::{Config, Flush, Levels, PAGE_MAX, Sizes};
 use super::counts::DeviceCounts;
 use super::region::RegionMap;
 use crate::common::events::Events;
@@ -14,7 +14,7 @@ use crate::common::lines::Lines;
 use crate::common::oob::key_lba;
 use crate::common::stripes::Stripes;
 use crate::common::trims::TrimRecord;
-use crate::common::waits::Programmed;
+use crate::common::waits::{Idle, Programmed};
 use crate::error::FtlError;
 use crate::kind::{FtlRun, OmittedRule};
 use nandscape_block::{DeviceCaps, Lba, SectorData};
@@ -33,6 +33,8 @@ pub(super) enum EventKind {
     Gc { instance: u8, number: u64 },
     /// The read of a page of a victim.
     Read { instance: u8, at: Ppa },
+    /// All units, for which something waits.
+    Idle,
 }
 
 /// What never changes after a device was put together.
@@ -71,6 +73,8 @@ pub(super) struct Flash<M, P> {
     pub(super) now: Nanos,
     /// When everything that was erased is.
     pub(super) settled: Nanos,
+    /// What flushes wait for now.
+    pub(super) flush: Flush,
     /// Sequence of the next sector.
     pub(super) next_seq: u64,
     /// Most sectors that an erase unit lacks because of bad chunks.
@@ -106,6 +110,22 @@ impl<M: OpenChannel, P: RegionMap> Flash<M, P> {
     #[inline]
     pub(super) fn access_for_host(&mut self) -> Nanos {
         self.firmware.access(self.now, &mut self.walk)
+    }
+
+    /// Whether a flush has nothing programmed, and waits until all units are idle.
+    #[inline]
+    pub(super) fn waits_for_idle(&self) -> bool {
+        self.flush == Flush::Nvmevirt
+    }
+
+    /// When all units are idle, of which an event tells; `None` where they are by `at`.
+    pub(super) fn await_idle(&mut self, at: Nanos) -> Option<Idle> {
+        let idle = Idle::of(&self.media);
+        if idle.has_come(at) {
+            return None;
+        }
+        self.events.push(idle.from, EventKind::Idle);
+        Some(idle)
     }
 
     /// Places left in an open erase unit.

@@ -231,7 +231,7 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
 
     /// Sets an erase unit aside for saving the buffer, if that is wanted and there is none.
     pub(super) fn keep_spare(&mut self, instance: usize) {
-        if !self.flash.rules.config.buffer.power_safe || self.instances[instance].spare.is_some() {
+        if !self.flash.rules.config.keeps_buffer() || self.instances[instance].spare.is_some() {
             return;
         }
         let needed = self.flash.rules.sizes.saved_sectors();
@@ -243,7 +243,7 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
 
     /// Whether an instance lacks the erase unit for saving the buffer.
     pub(super) fn lacks_spare(&self, instance: usize) -> bool {
-        self.flash.rules.config.buffer.power_safe && self.instances[instance].spare.is_none()
+        self.flash.rules.config.keeps_buffer() && self.instances[instance].spare.is_none()
     }
 
     /// Whether an erase unit that can save the buffer waits for its erase.

@@ -58,7 +58,7 @@ mod save;
 mod space;
 
 pub(crate) use config::check_media;
-pub use config::{BufferConfig, Config, Schedule, Sizes};
+pub use config::{BufferConfig, Config, Flush, Schedule, Sizes};
 pub use counts::{DeviceCounts, DeviceReport, IntervalReport};
 
 use crate::common::events::Events;
@@ -136,6 +136,7 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
                 link: HostLink::new(link),
                 firmware: Firmware::new(config.map_access_ns),
                 walk: Walk::default(),
+                flush: Flush::Program,
                 rules: Rules {
                     geometry,
                     levels: config.levels(&sizes),
@@ -164,7 +165,7 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
         let Instance { host, gc, .. } = &self.instances[instance];
         let oldest_of =
             |point: &WritePoint| point.flight.oldest().or_else(|| self.buffer.filling(point.page));
-        let host = if self.flash.rules.config.buffer.power_safe { None } else { oldest_of(host) };
+        let host = if self.flash.rules.config.keeps_buffer() { None } else { oldest_of(host) };
         let omitted = self.flash.rules.run.omits(OmittedRule::CopyCompletion);
         let gc = if omitted { self.buffer.filling(gc.page) } else { oldest_of(gc) };
         host.into_iter().chain(gc).min().unwrap_or(u64::MAX)
@@ -231,7 +232,7 @@ fn caps(sizes: &Sizes, config: &Config, run: &FtlRun) -> DeviceCaps {
         sectors: sizes.logical_sectors,
         atomic_sectors: 1,
         fua: Fua::Honoured,
-        volatile_cache: !config.buffer.power_safe,
+        volatile_cache: !config.keeps_buffer(),
         discard_sectors: 1,
         discard_zeroes: true,
         keeps_content: run.keep_content,

@@ -5,8 +5,9 @@
 //! - With early completion a write completes when the buffer has it. A write with FUA, or any write without
 //!   early completion, completes when it is programmed, its last page padded.
 //! - A flush pads and programs the pages that are being filled and completes when everything that was
-//!   admitted is programmed (NVMeVirt neither pads nor programs them). A buffer that survives power cuts
-//!   completes both at once.
+//!   admitted is programmed. A buffer that survives power cuts completes both at once. With NVMeVirt's rule
+//!   (`config::Flush`) a flush, PREFLUSH and FUA have nothing programmed, and wait until all units have ended what
+//!   they were sent; what else has to be durable is as ever.
 //! - A discard is in order with writes (`discard.rs`), and durable at the next flush.
 //! - A write of a part of a mapping unit is laid over the unit where that still waits in the buffer; else
 //!   the rest is read from media (a read-modify-write). If that cannot be read, the write fails.
@@ -18,7 +19,7 @@ use super::program::By;
 use super::region::{Admission, Piece, RegionMap};
 use crate::common::firmware::Walk;
 use crate::common::l2p::MapEntry;
-use crate::common::waits::Programmed;
+use crate::common::waits::{Idle, Programmed};
 use crate::error::FtlError;
 use crate::kind::OmittedRule;
 use nandscape_block::{
@@ -49,7 +50,8 @@ pub(super) struct Request {
     pub(super) arrived: Nanos,
     /// Instances that it wrote to.
     touched: InstanceSet,
-    /// It may begin when everything before this sequence is durable.
+    /// It may begin when everything before this sequence is durable; where flushes wait for idle units, at this time. 0:
+    /// nothing precedes it.
     awaits: u64,
     since: Nanos,
     failed: Option<BlockError>,
@@ -81,11 +83,20 @@ struct Waiter {
     since: Nanos,
 }
 
+/// Something that completes when all units are idle.
+#[derive(Debug)]
+struct IdleWaiter {
+    token: Token,
+    idle: Idle,
+    since: Nanos,
+}
+
 /// What the host waits for.
 #[derive(Default, Debug)]
 pub(super) struct Port {
     queue: VecDeque<Request>,
     waiters: Vec<Waiter>,
+    idle_waiters: Vec<IdleWaiter>,
     /// The last program that completed while something waited.
     programmed: Programmed,
 }
@@ -102,13 +113,16 @@ impl Port {
     /// Everything that waits is dropped; its tokens.
     pub(super) fn abandon(&mut self) -> Vec<Token> {
         let queued = self.queue.drain(..).map(|request| request.token);
-        queued.chain(self.waiters.drain(..).map(|waiter| waiter.token)).collect()
+        let waiters = self.waiters.drain(..).map(|waiter| waiter.token);
+        let idle_waiters = self.idle_waiters.drain(..).map(|waiter| waiter.token);
+        queued.chain(waiters).chain(idle_waiters).collect()
     }
 
     /// Bytes of RAM.
     pub(super) fn bytes(&self) -> u64 {
         (self.queue.capacity() * size_of::<Request>()
-            + self.waiters.capacity() * size_of::<Waiter>()) as u64
+            + self.waiters.capacity() * size_of::<Waiter>()
+            + self.idle_waiters.capacity() * size_of::<IdleWaiter>()) as u64
     }
 }
 
@@ -121,8 +135,7 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
     /// Takes a bio that changes something, or a flush.
     pub(super) fn enter(&mut self, bio: Bio, token: Token) -> Result<Submit, FtlError> {
         let awaits = if bio.flags.has(Flags::PREFLUSH) || bio.op == Op::Flush {
-            self.push_out(InstanceSet::MAX)?;
-            self.flash.next_seq
+            self.precede(bio.op)?
         } else {
             0
         };
@@ -153,14 +166,37 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
         Ok(Submit::Pending)
     }
 
+    /// Sends on what precedes a flush or a bio with PREFLUSH; what that waits for. A flush by NVMeVirt's rule waits when it
+    /// is served.
+    fn precede(&mut self, op: Op) -> Result<u64, FtlError> {
+        if !self.flash.waits_for_idle() {
+            self.push_out(InstanceSet::MAX)?;
+            return Ok(self.flash.next_seq);
+        }
+        let idle = if op == Op::Flush { None } else { self.flash.await_idle(self.flash.now) };
+        Ok(idle.map_or(0, |idle| idle.from.0))
+    }
+
+    /// Whether what precedes a request has come.
+    #[inline]
+    fn is_preceded(&mut self, awaits: u64) -> bool {
+        if awaits == 0 {
+            return true;
+        }
+        if self.flash.waits_for_idle() {
+            return awaits <= self.flash.now.0;
+        }
+        self.flash.rules.run.omits(OmittedRule::PreflushDrain)
+            || self.is_durable(awaits, InstanceSet::MAX)
+    }
+
     /// Serves a request as far as it goes; `None` if it must wait.
     fn serve(&mut self, request: &mut Request) -> Result<Option<Submit>, FtlError> {
         self.flash.walk = Walk::default();
         if request.op == Op::Flush {
             return self.flush(request);
         }
-        let drained = request.awaits == 0 || self.flash.rules.run.omits(OmittedRule::PreflushDrain);
-        if !drained && !self.is_durable(request.awaits, InstanceSet::MAX) {
+        if !self.is_preceded(request.awaits) {
             return Ok(None);
         }
         let admitted = match request.op {
@@ -183,8 +219,12 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
         }
         let early = self.flash.rules.config.buffer.early_completion || request.op == Op::Discard;
         let durable = request.flags.has(Flags::FUA) || !early;
-        if !durable || self.flash.rules.config.buffer.power_safe {
+        if !durable || self.flash.rules.config.keeps_buffer() {
             return Ok(Submit::Done(Done::ok(at)));
+        }
+        // A write that completes when it is programmed does so whatever a flush is.
+        if early && self.flash.waits_for_idle() {
+            return Ok(self.complete_idle(request, at));
         }
         if request.op == Op::Discard {
             request.touched = InstanceSet::MAX;
@@ -194,34 +234,53 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
         if self.is_durable(covered, instances) {
             return Ok(Submit::Done(Done::ok(at)));
         }
-        self.wait(Waiter { token: request.token, covered, instances, since: request.since });
+        self.wait_durable(request, covered, instances);
         Ok(Submit::Pending)
     }
 
-    /// A flush: everything that was admitted before must be durable.
+    /// A flush: everything that was admitted before must be durable, or all units idle.
     fn flush(&mut self, request: &Request) -> Result<Option<Submit>, FtlError> {
-        if !self.flash.rules.config.buffer.power_safe && !self.emit_all_trims()? {
+        if self.flash.waits_for_idle() {
+            let accepted = self.flush_accepted();
+            let submit = self.complete_idle(request, accepted);
+            self.flash.counts.flush.empty += u64::from(matches!(submit, Submit::Done(_)));
+            return Ok(Some(submit));
+        }
+        if !self.flash.rules.config.keeps_buffer() && !self.emit_all_trims()? {
             return Ok(None);
         }
         self.push_out(InstanceSet::MAX)?;
         let covered = self.flash.next_seq;
         if self.is_durable(covered, InstanceSet::MAX) {
             self.flash.counts.flush.empty += 1;
-            return Ok(Some(Submit::Done(Done::ok(self.flash.link.command(self.flash.begins())))));
+            return Ok(Some(Submit::Done(Done::ok(self.flush_accepted()))));
         }
-        let (token, since) = (request.token, request.since);
-        self.wait(Waiter { token, covered, instances: InstanceSet::MAX, since });
+        self.wait_durable(request, covered, InstanceSet::MAX);
         Ok(Some(Submit::Pending))
     }
 
-    fn wait(&mut self, waiter: Waiter) {
+    /// When a flush that has nothing to wait for completes.
+    fn flush_accepted(&self) -> Nanos {
+        self.flash.link.command(self.flash.begins())
+    }
+
+    fn wait_durable(&mut self, request: &Request, covered: u64, instances: InstanceSet) {
         self.flash.counts.flush.drained_sectors += u64::from(self.buffer.used());
-        self.port.waiters.push(waiter);
+        let Request { token, since, .. } = *request;
+        self.port.waiters.push(Waiter { token, covered, instances, since });
+    }
+
+    /// A request completes when all units are idle: at `at` if they are by then.
+    fn complete_idle(&mut self, request: &Request, at: Nanos) -> Submit {
+        let Some(idle) = self.flash.await_idle(at) else { return Submit::Done(Done::ok(at)) };
+        let Request { token, since, .. } = *request;
+        self.port.idle_waiters.push(IdleWaiter { token, idle, since });
+        Submit::Pending
     }
 
     /// Programs what the host's pages of some instances hold, trim records included.
     pub(super) fn push_out(&mut self, instances: InstanceSet) -> Result<(), FtlError> {
-        if self.flash.rules.config.buffer.power_safe {
+        if self.flash.rules.config.keeps_buffer() {
             return Ok(());
         }
         if instances == InstanceSet::MAX {
@@ -241,7 +300,7 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
 
     /// Whether the host's writes before a sequence are durable in some instances.
     pub(super) fn is_durable(&mut self, covered: u64, instances: InstanceSet) -> bool {
-        if self.flash.rules.config.buffer.power_safe {
+        if self.flash.rules.config.keeps_buffer() {
             return true;
         }
         let omitted = self.flash.rules.omits_one_shot_flush();
@@ -279,7 +338,18 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
                 index += 1;
             }
         }
+        self.end_idle_waits();
         Ok(())
+    }
+
+    /// Completes what waited for units that are idle now.
+    fn end_idle_waits(&mut self) {
+        let now = self.flash.now;
+        let ended = |waiter: &mut IdleWaiter| waiter.idle.has_come(now);
+        for IdleWaiter { token, idle, since } in self.port.idle_waiters.extract_if(.., ended) {
+            self.flash.counts.flush.add_idle_wait(&self.flash.media, since..now, idle.last);
+            self.done.push(Completion { token, done: Done::ok(now) });
+        }
     }
 
     /// Serves requests in their order, up to the first that must wait.
@@ -306,12 +376,13 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
     /// Sends trim records that a waiter or the first request waits for, and that found no page before. Whether a page of
     /// them was programmed.
     fn push_awaited(&mut self) -> Result<bool, FtlError> {
-        if self.flash.rules.config.buffer.power_safe || !self.discards.log.has_pending() {
+        if self.flash.rules.config.keeps_buffer() || !self.discards.log.has_pending() {
             return Ok(false);
         }
         let waiting =
             self.port.waiters.iter().filter(|waiter| waiter.instances == InstanceSet::MAX);
         let first = self.port.queue.front().map(|request| request.awaits);
+        let first = first.filter(|_| !self.flash.waits_for_idle());
         let covered = waiting.map(|waiter| waiter.covered).chain(first).max().unwrap_or(0);
         if self.trims_durable() < covered
             && self.emit_all_trims()?

@@ -179,6 +179,8 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
                 self.advance(usize::from(instance))?;
             }
             EventKind::Read { instance, at } => return self.read_ended(usize::from(instance), at),
+            // Who waits for it looks by itself.
+            EventKind::Idle => return Ok(()),
         }
         self.drop_discarded();
         if P::COUNTS_LIVE {

@@ -124,6 +124,10 @@ impl<M: OpenChannel, P: RegionMap> Ftl for DeviceFtl<M, P> {
         self.flash.firmware.attach(attach.times_firmware);
     }
 
+    fn keep_flushed(&mut self, keeps: bool) {
+        self.flash.flush = self.flash.rules.config.buffer.flush_now(keeps);
+    }
+
     fn link(&self) -> &HostLink {
         &self.flash.link
     }

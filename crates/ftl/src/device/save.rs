@@ -20,7 +20,7 @@ type Saved = (u64, u32, SectorData);
 impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
     /// Everything in RAM is gone, but for a power-safe buffer, which is saved.
     pub(super) fn lose_power(mut self) -> M {
-        if self.flash.rules.config.buffer.power_safe
+        if self.flash.rules.config.keeps_buffer()
             && !self.flash.rules.run.omits(OmittedRule::BufferSave)
         {
             for instance in 0..self.instances.len() {

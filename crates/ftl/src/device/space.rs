@@ -160,7 +160,7 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
     /// Programs what an instance fills, as erase units wait for it. Whether there was anything.
     fn program_filling(&mut self, instance: usize) -> Result<bool, FtlError> {
         let mut moved = self.program(instance, Stream::Gc)?;
-        if !self.flash.rules.config.buffer.power_safe {
+        if !self.flash.rules.config.keeps_buffer() {
             moved |= self.program(instance, Stream::Host)?;
         }
         self.flash.counts.gc.forced_flushes += u64::from(moved);

@@ -144,6 +144,7 @@ impl Config {
     /// The key of the choice that does not fit, and why.
     pub fn sizes(&self, geometry: &Geometry) -> Result<Sizes, FtlError> {
         device::check_media(geometry)?;
+        self.pages.buffer.check()?;
         self.check_zone(geometry)?;
         let (zone_sectors, capacity) = self.zone_sectors(geometry)?;
         let (random_chunks, random_sectors, random_lines) = self.random(geometry, zone_sectors)?;

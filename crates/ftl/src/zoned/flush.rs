@@ -4,13 +4,17 @@
 //! when both are done. For each zone it waits until everything before an end is on media, full pages at their places,
 //! of a page that is partly filled the sectors in the save log. A buffer that survives power cuts keeps all promises
 //! of its zones at once.
+//!
+//! By NVMeVirt's rule (`device::Flush`) nothing is saved or programmed for any of them: they wait until all units, which
+//! both parts share, have ended what they were sent.
 
 use super::ZonedFtl;
 use super::cover::Entry;
 use super::zone::read_only;
+use crate::common::waits::Idle;
 use crate::error::FtlError;
 use nandscape_block::{Bio, BlockDevice, BlockError, Completion, Done, Reply, Submit, Token};
-use nandscape_media::OpenChannel;
+use nandscape_media::{OpenChannel, UnitId};
 use nandscape_rt::Nanos;
 
 /// For whom a waiter waits.
@@ -37,13 +41,24 @@ impl Who {
     }
 }
 
+/// What else something waits for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Beside {
+    /// Nothing, or nothing any more.
+    Nothing,
+    /// The page-mapped region.
+    Front,
+    /// All units being idle, this one last; they are when it may complete.
+    Idle(UnitId),
+}
+
 /// Something that waits for durability.
 #[derive(Debug)]
 pub(super) struct Waiter {
     who: Who,
     entries: Vec<Entry>,
-    /// Whether it also waits for the page-mapped region.
-    front: bool,
+    /// What it waits for beside them.
+    beside: Beside,
     /// It is complete no earlier.
     at: Nanos,
     result: Result<(), BlockError>,
@@ -62,7 +77,26 @@ impl Waiter {
     }
 
     const fn new(who: Who, entries: Vec<Entry>, at: Nanos, since: Nanos) -> Self {
-        Self { who, entries, front: false, at, result: Ok(()), since }
+        Self { who, entries, beside: Beside::Nothing, at, result: Ok(()), since }
+    }
+
+    /// A write with FUA that waits until all units are idle.
+    pub(super) fn write_until(token: Token, idle: Idle, reply: Reply, since: Nanos) -> Self {
+        Self::until(Who::Write(token, reply), idle, since)
+    }
+
+    fn until(who: Who, idle: Idle, since: Nanos) -> Self {
+        Self { beside: Beside::Idle(idle.last), ..Self::new(who, Vec::new(), idle.from, since) }
+    }
+
+    /// Whether it waits for nothing any more, at this time.
+    fn is_done(&self, now: Nanos) -> bool {
+        self.entries.is_empty()
+            && match self.beside {
+                Beside::Nothing => true,
+                Beside::Front => false,
+                Beside::Idle(_) => self.at <= now,
+            }
     }
 }
 
@@ -85,9 +119,10 @@ impl Waiters {
     /// The page-mapped region completed a bio; whether that was a part of something here.
     pub(super) fn front_completed(&mut self, completion: &Completion) -> bool {
         let token = completion.token;
-        let of = |waiter: &&mut Waiter| waiter.front && waiter.who.token() == token;
+        let of =
+            |waiter: &&mut Waiter| waiter.beside == Beside::Front && waiter.who.token() == token;
         let Some(waiter) = self.all.iter_mut().find(of) else { return false };
-        waiter.front = false;
+        waiter.beside = Beside::Nothing;
         waiter.at = waiter.at.max(completion.done.at);
         if let Err(error) = &completion.done.result {
             waiter.result = Err(error.clone());
@@ -124,10 +159,13 @@ impl<M: OpenChannel> ZonedFtl<M> {
 
     /// Serves a flush.
     pub(super) fn flush(&mut self, token: Token) -> Result<Submit, FtlError> {
+        if self.store.waits_for_idle() {
+            return Ok(self.flush_until_idle(token));
+        }
         let mut waiter =
             Waiter::new(Who::Flush(token), self.store.cover_all()?, self.store.now, self.store.now);
         self.flush_front(&mut waiter);
-        if waiter.entries.is_empty() && !waiter.front {
+        if waiter.entries.is_empty() && waiter.beside == Beside::Nothing {
             self.store.counts.flush.empty += 1;
             let at = waiter.at.max(self.store.front.link().command(self.store.begins()));
             return Ok(Submit::Done(Done::new(at, waiter.result.map(|()| Reply::None))));
@@ -136,16 +174,35 @@ impl<M: OpenChannel> ZonedFtl<M> {
         Ok(Submit::Pending)
     }
 
+    /// Serves a flush that has nothing programmed.
+    fn flush_until_idle(&mut self, token: Token) -> Submit {
+        let accepted = self.store.front.link().command(self.store.now);
+        let Some(idle) = self.store.await_idle(accepted) else {
+            self.store.counts.flush.empty += 1;
+            return Submit::Done(Done::ok(accepted));
+        };
+        self.wait(Waiter::until(Who::Flush(token), idle, self.store.now));
+        Submit::Pending
+    }
+
     /// Begins the flush that a bio with PREFLUSH waits for; its number, if there is anything to wait for.
     pub(super) fn begin_preflush(&mut self, token: Token) -> Result<Option<u64>, FtlError> {
-        let flush = self.waiters.next_preflush;
-        let entries = self.store.cover_all()?;
-        let mut waiter =
-            Waiter::new(Who::Preflush(token, flush), entries, self.store.now, self.store.now);
-        self.flush_front(&mut waiter);
-        if waiter.entries.is_empty() && !waiter.front && waiter.result.is_ok() {
-            return Ok(None);
-        }
+        let (flush, now) = (self.waiters.next_preflush, self.store.now);
+        let who = Who::Preflush(token, flush);
+        let waiter = if self.store.waits_for_idle() {
+            let Some(idle) = self.store.await_idle(now) else { return Ok(None) };
+            Waiter::until(who, idle, now)
+        } else {
+            let mut waiter = Waiter::new(who, self.store.cover_all()?, now, now);
+            self.flush_front(&mut waiter);
+            if waiter.entries.is_empty()
+                && waiter.beside == Beside::Nothing
+                && waiter.result.is_ok()
+            {
+                return Ok(None);
+            }
+            waiter
+        };
         self.waiters.next_preflush += 1;
         self.wait(waiter);
         Ok(Some(flush))
@@ -160,7 +217,7 @@ impl<M: OpenChannel> ZonedFtl<M> {
                 waiter.at = waiter.at.max(done.at);
                 waiter.result = done.result.map(drop);
             }
-            Submit::Pending => waiter.front = true,
+            Submit::Pending => waiter.beside = Beside::Front,
         }
     }
 
@@ -182,7 +239,7 @@ impl<M: OpenChannel> ZonedFtl<M> {
             }
             let waiter = &mut self.waiters.all[index];
             waiter.entries = entries;
-            if waiter.entries.is_empty() && !waiter.front {
+            if waiter.is_done(self.store.now) {
                 let waiter = self.waiters.all.remove(index);
                 self.settled(waiter);
                 any = true;
@@ -195,12 +252,17 @@ impl<M: OpenChannel> ZonedFtl<M> {
 
     /// A waiter waits for nothing any more.
     fn settled(&mut self, waiter: Waiter) {
-        let Waiter { who, at, result, since, .. } = waiter;
+        let Waiter { who, beside, at, result, since, .. } = waiter;
         let at = self.store.no_earlier(at);
         if !matches!(who, Who::Held(..)) {
             let last = self.store.last_programmed();
             let (media, time) = (self.store.front.media(), since..self.store.now);
-            self.store.counts.flush.add_wait(media, time, &last);
+            match beside {
+                Beside::Idle(unit) => self.store.counts.flush.add_idle_wait(media, time, unit),
+                Beside::Nothing | Beside::Front => {
+                    self.store.counts.flush.add_wait(media, time, &last);
+                }
+            }
         }
         match who {
             Who::Flush(token) => self.complete(token, Done::new(at, result.map(|()| Reply::None))),

@@ -2,7 +2,7 @@
 //!
 //! - The zone table checks a command and moves the write pointer when it is submitted; what it refuses changes nothing.
 //! - With a buffer a write completes when the buffer has it; without, when it is programmed. One with FUA completes
-//!   when it is durable, and with it what precedes it in its zone.
+//!   when it is durable, and with it what precedes it in its zone; where a flush waits for idle units, when these are idle.
 //! - A bio with PREFLUSH waits for a flush of both parts of the device.
 //! - Reads pass everything.
 
@@ -100,6 +100,15 @@ impl<M: OpenChannel> ZonedFtl<M> {
         if !request.flags.has(Flags::FUA) || self.store.rules.config.keeps_buffer() {
             return Ok(Submit::Done(Done::new(at, Ok(reply))));
         }
+        if self.store.waits_for_idle() {
+            return Ok(match self.store.await_idle(at) {
+                None => Submit::Done(Done::new(at, Ok(reply))),
+                Some(idle) => {
+                    self.wait(Waiter::write_until(request.token, idle, reply, request.since));
+                    Submit::Pending
+                }
+            });
+        }
         let entry = self.store.cover_zone(zone)?;
         if self.store.is_covered(&entry) {
             return Ok(Submit::Done(Done::new(at, Ok(reply))));
@@ -110,7 +119,9 @@ impl<M: OpenChannel> ZonedFtl<M> {
 
     /// Takes a write to the page-mapped region.
     pub(super) fn write_random(&mut self, bio: Bio, token: Token) -> Result<Submit, FtlError> {
-        if !bio.flags.has(Flags::PREFLUSH) || self.store.rules.config.keeps_buffer() {
+        let precedes_nothing =
+            self.store.rules.config.keeps_buffer() || self.store.waits_for_idle();
+        if !bio.flags.has(Flags::PREFLUSH) || precedes_nothing {
             return Ok(self.store.submit_to_front(bio, token));
         }
         let entries = self.store.cover_all()?;

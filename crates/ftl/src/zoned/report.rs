@@ -110,6 +110,13 @@ impl<M: OpenChannel> Ftl for ZonedFtl<M> {
         }
     }
 
+    fn keep_flushed(&mut self, keeps: bool) {
+        self.store.flush = self.store.rules.config.pages.buffer.flush_now(keeps);
+        if let Some(pages) = self.store.front.pages_mut() {
+            pages.keep_flushed(keeps);
+        }
+    }
+
     fn link(&self) -> &HostLink {
         self.store.front.link()
     }

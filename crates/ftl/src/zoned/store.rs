@@ -9,8 +9,8 @@ use super::shape::Shape;
 use super::units::Unit;
 use super::zone::{PageId, Zones};
 use crate::common::events::Events;
-use crate::common::waits::Programmed;
-use crate::device::DeviceFtl;
+use crate::common::waits::{Idle, Programmed};
+use crate::device::{DeviceFtl, Flush};
 use crate::error::FtlError;
 use nandscape_block::zone::{ZoneId, ZoneState, ZoneTable};
 use nandscape_block::{Bio, BlockDevice, BlockError, Done, Submit, Token};
@@ -52,6 +52,8 @@ pub(super) enum Event {
     Copied { unit: u32, chunk: u32, zone: u32 },
     /// An erase.
     Erased { unit: u32, chunk: u32, ok: bool, after: After },
+    /// All units, for which something waits.
+    Idle,
 }
 
 /// Media, zones, and what is in flight.
@@ -70,6 +72,8 @@ pub(crate) struct Store<M> {
     programmed: Programmed,
     pub(super) events: Events<Event>,
     pub(super) now: Nanos,
+    /// What flushes wait for now.
+    pub(super) flush: Flush,
     pub(super) counts: ZonedCounts,
     /// What waits may go on although nothing completed: a zone failed, or something new waits.
     pub(super) stirred: bool,
@@ -89,6 +93,7 @@ impl<M: OpenChannel> Store<M> {
             programmed: Programmed::default(),
             events: Events::default(),
             counts: ZonedCounts::default(),
+            flush: Flush::Program,
             stirred: false,
             front,
             rules,
@@ -109,6 +114,22 @@ impl<M: OpenChannel> Store<M> {
     #[inline]
     pub(super) fn begins(&self) -> Nanos {
         self.front.begins(self.now)
+    }
+
+    /// Whether a flush has nothing saved or programmed, and waits until all units are idle.
+    #[inline]
+    pub(crate) fn waits_for_idle(&self) -> bool {
+        self.flush == Flush::Nvmevirt
+    }
+
+    /// When all units are idle, of which an event tells; `None` where they are by `at`.
+    pub(super) fn await_idle(&mut self, at: Nanos) -> Option<Idle> {
+        let idle = Idle::of(self.front.media());
+        if idle.has_come(at) {
+            return None;
+        }
+        self.events.push(idle.from, Event::Idle);
+        Some(idle)
     }
 
     /// When a request of the host's that waited until now is complete.
@@ -148,6 +169,8 @@ impl<M: OpenChannel> Store<M> {
             }
             Event::Copied { unit, chunk, zone } => self.erase(unit, chunk, After::Retired(zone)),
             Event::Erased { unit, chunk, ok, after } => self.erased(unit, chunk, ok, after),
+            // Who waits for it looks by itself.
+            Event::Idle => Ok(()),
         }
     }
 

@@ -5,6 +5,7 @@ mod common;
 mod coupled;
 mod device;
 mod firmware;
+mod idle;
 mod interval;
 mod pblk;
 mod zoned;

@@ -188,6 +188,7 @@ impl Run<'_> {
     fn final_state(&self, rig: Rig) -> Result<State, RunError> {
         let in_use = || RunError::Failed("defect: device still in use".to_owned());
         let mut ftl = rig.release().ok_or_else(in_use)?;
+        ftl.keep_flushed(true);
         device::serve(&mut ftl, Bio::flush())?;
         let fill_sectors = ftl.mapped_sectors();
         let done = Preconditioned { fill_sectors, ..Preconditioned::default() };

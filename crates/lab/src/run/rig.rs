@@ -219,13 +219,15 @@ impl Rig {
         }
     }
 
-    /// The measured phase begins: I/O takes time, the stack's faults strike, and counters begin at zero.
+    /// The measured phase begins: I/O takes time, the stack's faults strike, flushes are those of the stack, and counters begin
+    /// at zero.
     pub(super) fn begin_measuring(&mut self, stack: &Stack) {
         let host = self.host().clone();
         self.with(|ftl, _| {
             *ftl.media_mut().faults_mut() = stack.media.faults.measured();
             ftl.media_mut().inner_mut().set_timing(stack.timing().nand);
             ftl.attach(stack.attach(host));
+            ftl.keep_flushed(false);
         });
         self.reset_counts();
     }

@@ -9,6 +9,7 @@ mod coupled;
 mod extends;
 mod f2fs;
 mod files;
+mod flushes;
 mod golden;
 mod interrupt;
 mod jobs;

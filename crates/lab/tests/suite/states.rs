@@ -430,11 +430,15 @@ fn a_run_leaves_what_it_wrote() {
     const SECTORS: u64 = 301;
     let text = "[w]\nrw=write\ndirect=1\nbs=4k\niodepth=8\nsize=1204k\n";
     let small = ["media.chunks=48", "media.sectors=128", "ftl.op_percent=35"];
-    let cached = "ftl.map.cache=100%";
-    for name in ["pblk", "pblk-4.13", "js-pblk", "fa-ftl", "dftl", "qblk", "combined"] {
+    let stacks = ["pblk", "pblk-4.13", "js-pblk", "fa-ftl", "dftl", "qblk", "combined", "ssd"];
+    for name in stacks {
         for fill in ["precondition.fill=0.0", "precondition.fill=1.0"] {
-            let map: &[&str] = if name == "combined" { &[cached] } else { &[] };
-            let stack = Stack::load(name, &[&small[..], &[fill], map].concat()).unwrap();
+            let own: &[&str] = match name {
+                "combined" => &["ftl.map.cache=100%"],
+                "ssd" => &["ftl.buffer.flush=nvmevirt"],
+                _ => &[],
+            };
+            let stack = Stack::load(name, &[&small[..], &[fill], own].concat()).unwrap();
             let (result, bytes) = leave(&stack, text, StateSource::Make);
             let job = parse(text, "w.fio", &HostEnvironment).unwrap();
             let options = RunOptions { program: "test", ..RunOptions::default() };
@@ -456,6 +460,20 @@ fn a_run_leaves_what_it_wrote() {
                 assert!(sector == &expected[..], "{name}, {fill}: sector {lba}");
             }
         }
+    }
+}
+
+/// What flushes wait for while a device is measured changes nothing of how it is made: what was flushed then is there.
+#[test]
+fn flushes_are_kept_while_a_device_is_made() {
+    let small = ["media.chunks=48", "media.sectors=128", "ftl.op_percent=35"];
+    for name in ["ssd", "zns", "iplfs-ssd", "d2fs-ssd"] {
+        let small = if name == "ssd" { &small[..] } else { &[] };
+        let made = |set: &[&str]| {
+            let set = [small, &["precondition.fill=0.01"], set].concat();
+            saved(&Stack::load(name, &set).unwrap())
+        };
+        assert!(made(&[]) == made(&["ftl.buffer.flush=nvmevirt"]), "{name}");
     }
 }
 

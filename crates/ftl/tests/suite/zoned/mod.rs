@@ -2,7 +2,7 @@
 //! power cuts, and its latencies are NVMeVirt's.
 
 mod ceilings;
-mod driver;
+pub(crate) mod driver;
 mod load;
 mod model;
 mod promises;
@@ -28,7 +28,7 @@ fn with_zone(change: impl FnOnce(&mut ZoneConfig)) -> Config {
 }
 
 /// With a page-mapped region of two zones in front.
-fn with_random() -> Config {
+pub(crate) fn with_random() -> Config {
     let mut config = with_zone(|zone| zone.spare_chunks = 8);
     config.pages.instances = 2;
     config.pages.op_hundredths = 6_000;

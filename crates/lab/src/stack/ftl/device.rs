@@ -4,7 +4,7 @@ use super::read_victim;
 use crate::stack::place::StackError;
 use crate::stack::reader::{Section, Size, Words};
 use crate::stack::resolved::{join, titled};
-use nandscape_ftl::device::{BufferConfig, Config, Schedule};
+use nandscape_ftl::device::{BufferConfig, Config, Flush, Schedule};
 
 /// Keys of `[ftl]`, in the order in which they are read.
 pub(super) const KEYS: [&str; 7] =
@@ -20,6 +20,9 @@ const SCHEDULE: Words<Schedule> = Words {
         ("femu", Schedule::Femu),
     ],
 };
+
+const FLUSH: Words<Flush> =
+    Words { here: &[("program", Flush::Program), ("nvmevirt", Flush::Nvmevirt)] };
 
 /// Reads the rest of the FTL's section. What does not fit the media is refused with them.
 pub(super) fn read(mut ftl: Section<'_>) -> Result<(Config, String), StackError> {
@@ -71,6 +74,7 @@ pub(super) fn read_buffer(
     let Size(size_bytes) = buffer.or("size", Size(plain.size_bytes))?;
     let power_safe = buffer.or("power_safe", plain.power_safe)?;
     let early_completion = buffer.or("early_completion", plain.early_completion)?;
-    let config = BufferConfig { size_bytes, power_safe, early_completion };
+    let flush = buffer.optional_choice("flush", &FLUSH)?.unwrap_or(plain.flush);
+    let config = BufferConfig { size_bytes, power_safe, early_completion, flush };
     Ok((config, titled("ftl.buffer", buffer)?))
 }

@@ -50,6 +50,18 @@ pub(super) static SSD: Group = Group {
              programmed",
         ),
         key(
+            "buffer.flush",
+            Words(&["program", "nvmevirt"]),
+            Is("program"),
+            "what a flush waits for, and a bio with PREFLUSH or a write with FUA: partly filled \
+             one-shot pages are padded and programmed, and everything that was admitted is durable; \
+             or, as in NVMeVirt's `conv_flush`, all parallel units of all instances have ended the \
+             commands sent so far, and nothing is programmed, neither trim records nor the zones' \
+             save log. `nvmevirt` loses data in a power cut although it was flushed, like the \
+             emulator that it reproduces: it is for comparisons with published figures, never a \
+             base. It applies to the measured phase; not with `buffer.power_safe`",
+        ),
+        key(
             "gc.victim",
             Words(&["pblk-lists", "greedy", "cost-benefit", "fifo", "random", "d-choices"]),
             Is("greedy"),
@@ -289,6 +301,18 @@ pub(super) static COUPLED: Group = Group {
             Is("true"),
             "when a write to the page-mapped region completes: as soon as it is in the write \
              buffer; or when it is programmed",
+        ),
+        key(
+            "buffer.flush",
+            Words(&["program", "nvmevirt"]),
+            Is("program"),
+            "what a flush waits for, and a bio with PREFLUSH or a write with FUA: the journal and \
+             the partly filled one-shot pages are programmed, and everything that was admitted is \
+             durable; or, as in NVMeVirt, on which D2FS's artifact runs, all parallel units have \
+             ended the commands sent so far, and nothing is programmed, for flushes of the \
+             firmware's journal neither. `nvmevirt` loses data in a power cut although it was \
+             flushed, like the emulator that it reproduces: it is for comparisons with published \
+             figures, never a base. It applies to the measured phase; not with `buffer.power_safe`",
         ),
         key(
             "random.size",
