@@ -176,7 +176,7 @@ impl<M: OpenChannel> ZonedFtl<M> {
 
     /// Serves a flush that has nothing programmed.
     fn flush_until_idle(&mut self, token: Token) -> Submit {
-        let accepted = self.store.front.link().command(self.store.now);
+        let accepted = self.store.front.link().command(self.store.begins());
         let Some(idle) = self.store.await_idle(accepted) else {
             self.store.counts.flush.empty += 1;
             return Submit::Done(Done::ok(accepted));
