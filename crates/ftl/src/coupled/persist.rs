@@ -526,6 +526,23 @@ mod tests {
         assert_eq!((start, persist.journal.is_fresh()), (Some(filled + 1), true));
     }
 
+    /// A sector that an earlier mount wrote behind the end of the journal is not read after one of a later mount, although its
+    /// number follows.
+    #[test]
+    fn the_ring_ends_where_an_earlier_mount_goes_on() {
+        let CoupledFtl { flash, persist, .. } = &mut coupled();
+        let start = persist.journal.number;
+        for (number, mount) in (start..).zip([1, 2, 1, 2]) {
+            let sector =
+                JournalSector { mount, number, entries: vec![Entry::Closed { old: Lba(1) }] };
+            let bio = Bio::write(persist.journal.address(number), 1, payload(sector.encode()));
+            assert!(flash.submit_inside(bio, Own::JournalWrite).expect("power is on").is_some());
+        }
+        let sectors = flash.read_ring(&persist.journal, start, 1).expect("power is on");
+        let read: Vec<_> = sectors.iter().map(|of| (of.number, of.mount)).collect();
+        assert_eq!(read, [(start, 1), (start + 1, 2)]);
+    }
+
     /// What waits for the journal fails when that cannot be written: flushes, writes with PREFLUSH to the page-mapped region
     /// and to superblocks, the first one as well as those behind it.
     #[test]

@@ -386,7 +386,7 @@ impl<M: OpenChannel> Flash<M> {
     }
 
     /// The sectors of the ring from one on, as far as they follow each other.
-    fn read_ring(
+    pub(super) fn read_ring(
         &mut self,
         journal: &Journal,
         start: u64,
