@@ -241,10 +241,7 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
     /// A flush: everything that was admitted before must be durable, or all units idle.
     fn flush(&mut self, request: &Request) -> Result<Option<Submit>, FtlError> {
         if self.flash.waits_for_idle() {
-            let accepted = self.flush_accepted();
-            let submit = self.complete_idle(request, accepted);
-            self.flash.counts.flush.empty += u64::from(matches!(submit, Submit::Done(_)));
-            return Ok(Some(submit));
+            return Ok(Some(self.complete_idle(request, self.flush_accepted())));
         }
         if !self.flash.rules.config.keeps_buffer() && !self.emit_all_trims()? {
             return Ok(None);
@@ -270,10 +267,18 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
         self.port.waiters.push(Waiter { token, covered, instances, since });
     }
 
-    /// A request completes when all units are idle: at `at` if they are by then.
+    /// A request completes when all units are idle: at `at` if they are by then. It may have waited for that before it was
+    /// served.
     fn complete_idle(&mut self, request: &Request, at: Nanos) -> Submit {
-        let Some(idle) = self.flash.await_idle(at) else { return Submit::Done(Done::ok(at)) };
-        let Request { token, since, .. } = *request;
+        let Request { token, since, awaits, .. } = *request;
+        let Some(idle) = self.flash.await_idle(at) else {
+            let (flush, media) = (&mut self.flash.counts.flush, &self.flash.media);
+            match awaits {
+                0 => flush.empty += 1,
+                _ => flush.add_idle_wait(media, since..self.flash.now, Idle::of(media).last),
+            }
+            return Submit::Done(Done::ok(at));
+        };
         self.port.idle_waiters.push(IdleWaiter { token, idle, since });
         Submit::Pending
     }

@@ -134,6 +134,26 @@ fn waits_for_idle_units<F: Ssd>(
     watch
 }
 
+/// A barrier, a write with PREFLUSH and FUA, counts once, whether units are idle when its data are there or not.
+fn counts_barriers<F: Ssd>(mut watch: Watch<F>) -> Watch<F> {
+    for is_busy in [true, false] {
+        if is_busy {
+            watch.make_busy();
+        }
+        let (before, begun) = (watch.driver.ftl.report().flush, watch.driver.now);
+        let wait = watch.busy_until.saturating_sub(begun).0;
+        let barrier = watch.bio(1, Flags::PREFLUSH | Flags::FUA);
+        assert_eq!(watch.driver.run(barrier).result, Ok(Reply::None));
+        let after = watch.driver.ftl.report().flush;
+        let counted = [after.waited - before.waited, after.empty - before.empty];
+        assert_eq!(counted, [u64::from(is_busy), u64::from(!is_busy)]);
+        let total_ns = after.total_ns - before.total_ns;
+        assert!(total_ns >= wait && (total_ns > 0) == is_busy, "{total_ns} of {wait}");
+        watch.settle();
+    }
+    watch
+}
+
 /// Where what was flushed is to be kept, a flush programs it whatever the configuration says.
 fn keeps_flushed_where_asked<F: Ssd>(mut watch: Watch<F>) {
     let first = watch.next;
@@ -201,14 +221,16 @@ const TWO_PAGES: u32 = 9;
 
 #[test]
 fn conventional_ssds_flush_as_nvmevirt() {
-    keeps_flushed_where_asked(waits_for_idle_units(device_driver, (0, FOUR_PAGES), 2));
+    let watch = waits_for_idle_units(device_driver, (0, FOUR_PAGES), 2);
+    keeps_flushed_where_asked(counts_barriers(watch));
     writes_no_records(device_driver, 5);
 }
 
 #[test]
 fn interval_ssds_flush_as_nvmevirt() {
     const LOG: u64 = 1 << 16;
-    keeps_flushed_where_asked(waits_for_idle_units(interval_driver, (LOG, FOUR_PAGES), 2));
+    let watch = waits_for_idle_units(interval_driver, (LOG, FOUR_PAGES), 2);
+    keeps_flushed_where_asked(counts_barriers(watch));
     writes_no_records(interval_driver, LOG);
 }
 

@@ -123,7 +123,11 @@ pub(super) static FLUSH: Group = Group {
     when: "always",
     derived: false,
     metrics: &[
-        metric("waited", "count", "device flushes that waited for sectors to become durable"),
+        metric(
+            "waited",
+            "count",
+            "device flushes that waited for sectors to become durable, or for idle units",
+        ),
         metric("empty", "count", "device flushes with nothing to wait for"),
         metric(
             "drained_sectors",
@@ -145,7 +149,8 @@ pub(super) static FLUSH: Group = Group {
             "gc_ns",
             "ns",
             "part of `total_ns`: waiting for GC copies to be programmed; on an SSD while the die of \
-             the last program read, programmed or erased for collection",
+             the last program, or the one that was idle last, read, programmed or erased for \
+             collection",
         ),
         metric("padding_ns", "ns", "part of `total_ns`: the padding's share of the last program"),
         metric("program_ns", "ns", "part of `total_ns`: the rest of the last program"),
@@ -299,8 +304,8 @@ pub(super) static FIRMWARE: Group = Group {
         metric(
             "busy_ns",
             "ns",
-            "time for which accesses, and compactions of interval maps, kept the firmware's core \
-             busy",
+            "time for which accesses, and compactions of interval maps, keep the firmware's core \
+             busy; what it has taken up at the end of a run counts as a whole",
         ),
     ],
 };
