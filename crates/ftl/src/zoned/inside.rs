@@ -69,7 +69,7 @@ impl<M: OpenChannel> Store<M> {
 
     /// How long units erased for resets of a zone since this was last asked.
     pub(crate) fn take_erase_ns(&mut self, zone: u32) -> u64 {
-        std::mem::replace(&mut self.zones.get_mut(zone).erase_ns, 0)
+        std::mem::take(&mut self.zones.erase_ns[zone as usize])
     }
 
     /// Pages that lie side by side on the parallel units of a zone.

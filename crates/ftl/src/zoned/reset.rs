@@ -26,7 +26,7 @@ impl<M: OpenChannel> Store<M> {
     ) -> Result<Option<Submit>, FtlError> {
         let erased_ns = self.counts.erase_ns;
         let served = self.proceed_with_reset(zone, request);
-        self.zones.get_mut(zone).erase_ns += self.counts.erase_ns - erased_ns;
+        self.zones.erase_ns[zone as usize] += self.counts.erase_ns - erased_ns;
         served
     }
 

@@ -174,8 +174,6 @@ pub(super) struct Zone {
     pub(super) failed: bool,
     /// Commands in flight of the reset that goes on.
     pub(super) resetting: u32,
-    /// How long units erase for resets, since counts were last taken.
-    pub(super) erase_ns: u64,
 }
 
 /// How far a reset is.
@@ -241,6 +239,8 @@ pub(super) struct Zones {
     streams: Box<[ZoneStream]>,
     chunks: Box<[u32]>,
     per_zone: (usize, usize),
+    /// How long units erased for resets of each zone since that was last asked: a measurement, no table of the device.
+    pub(super) erase_ns: Box<[u64]>,
 }
 
 impl Zones {
@@ -257,6 +257,7 @@ impl Zones {
             streams: vec![ZoneStream::default(); zones * streams].into_boxed_slice(),
             chunks: vec![NO_CHUNK; zones * dies].into_boxed_slice(),
             per_zone: (streams, dies),
+            erase_ns: vec![0; zones].into_boxed_slice(),
         }
     }
 
