@@ -1,7 +1,7 @@
 //! Repository chores: `cargo xtask tidy` checks what neither the compiler nor clippy can know, `licences` what we build from,
 //! `perf` counts instructions, `campaigns` runs crash campaigns, those of the gate and longer ones, `differential` random jobs beside fio, `fuzz` runs fuzz targets, `rules` prints
 //! what campaigns need to find a safety rule missing, `mutants` what catches planted defects, `night` all that is too long
-//! for the gate, and `verdicts` prints reproductions of papers as tables.
+//! for the gate, `verdicts` prints reproductions of papers as tables, and `picture` takes a plot from a report.
 //!
 //! Exit codes: 0 nothing to say; 1 findings; 2 called wrongly, or the repository cannot be read.
 
@@ -14,6 +14,7 @@ mod licences;
 mod mutants;
 mod night;
 mod perf;
+mod picture;
 mod repository;
 mod rules;
 mod tidy;
@@ -46,7 +47,8 @@ const USAGE: &str = "usage: cargo xtask tidy
                                                     planted defects, and which check of the gate catches each; resumed where it was
                                                     interrupted
        cargo xtask mutants --fresh ORIGIN [--only TEXT]   which of them fresh seeds find, such as those of a commit
-       cargo xtask verdicts PAPER.JSON...           reproductions of papers, as Markdown tables";
+       cargo xtask verdicts PAPER.JSON...           reproductions of papers, as Markdown tables
+       cargo xtask picture PAGE PLOT FILE           a plot of a report as an SVG file";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -84,6 +86,10 @@ fn main() -> ExitCode {
             None => complain(USAGE),
         },
         ["verdicts", files @ ..] if !files.is_empty() => verdicts(files),
+        ["picture", page, plot, file] => match picture::save(page, plot, file) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => complain(&format!("picture: {error}")),
+        },
         _ => complain(USAGE),
     }
 }

@@ -76,6 +76,11 @@ impl Idle {
         Self { from, last }
     }
 
+    /// What a wait for it is for, unless they are by `at`.
+    pub(crate) fn awaited(media: &impl OpenChannel, at: Nanos) -> Option<Self> {
+        Some(Self::of(media)).filter(|idle| !idle.has_come(at))
+    }
+
     /// Whether the wait is over.
     pub(crate) fn has_come(self, now: Nanos) -> bool {
         self.from <= now

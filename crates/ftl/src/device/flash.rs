@@ -120,10 +120,7 @@ impl<M: OpenChannel, P: RegionMap> Flash<M, P> {
 
     /// When all units are idle, of which an event tells; `None` where they are by `at`.
     pub(super) fn await_idle(&mut self, at: Nanos) -> Option<Idle> {
-        let idle = Idle::of(&self.media);
-        if idle.has_come(at) {
-            return None;
-        }
+        let idle = Idle::awaited(&self.media, at)?;
         self.events.push(idle.from, EventKind::Idle);
         Some(idle)
     }

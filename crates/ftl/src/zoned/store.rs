@@ -124,10 +124,7 @@ impl<M: OpenChannel> Store<M> {
 
     /// When all units are idle, of which an event tells; `None` where they are by `at`.
     pub(super) fn await_idle(&mut self, at: Nanos) -> Option<Idle> {
-        let idle = Idle::of(self.front.media());
-        if idle.has_come(at) {
-            return None;
-        }
+        let idle = Idle::awaited(self.front.media(), at)?;
         self.events.push(idle.from, Event::Idle);
         Some(idle)
     }

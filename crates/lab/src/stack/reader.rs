@@ -184,6 +184,13 @@ impl<T: Copy> Words<T> {
     }
 }
 
+/// Keys that go with one value of another key.
+struct Foreign {
+    keys: &'static [&'static str],
+    with: &'static str,
+    value: &'static str,
+}
+
 /// One table of a stack while it is read.
 pub struct Section<'a> {
     path: &'static str,
@@ -192,8 +199,8 @@ pub struct Section<'a> {
     asked: Vec<&'static str>,
     /// Keys that were given, and not as they would be without that.
     chosen: Vec<&'static str>,
-    /// Keys that mean something elsewhere, and why not here.
-    foreign: Vec<(&'static [&'static str], String)>,
+    /// Keys that mean something where another key has another value, and which.
+    foreign: Vec<Foreign>,
     /// The resolved stack as far as it was read.
     lines: String,
 }
@@ -475,10 +482,15 @@ impl<'a> Section<'a> {
         &self.chosen
     }
 
-    /// Of these keys, those that this section does not ask for are refused for this reason when it closes,
-    /// instead of as unknown.
-    pub(super) fn foreign(&mut self, keys: &'static [&'static str], why: &str) {
-        self.foreign.push((keys, why.to_owned()));
+    /// Of these keys, those that this section does not ask for are refused when it closes because they go with this value
+    /// of another key, instead of as unknown.
+    pub(super) fn foreign(
+        &mut self,
+        keys: &'static [&'static str],
+        with: &'static str,
+        value: &'static str,
+    ) {
+        self.foreign.push(Foreign { keys, with, value });
     }
 
     /// Refuses keys that are given although they mean nothing here, for this reason.
@@ -488,8 +500,11 @@ impl<'a> Section<'a> {
     }
 
     fn unknown_key(&self, key: &str) -> String {
-        if let Some((_, why)) = self.foreign.iter().find(|(keys, _)| keys.contains(&key)) {
-            return why.clone();
+        let going_with = |foreign: &&Foreign| foreign.keys.contains(&key);
+        if let Some(Foreign { with, .. }) = self.foreign.iter().find(going_with) {
+            let all = self.foreign.iter().filter(going_with);
+            let values: Vec<_> = all.map(|foreign| foreign.value).collect();
+            return format!("goes with {with} = {} only", values.join(" or "));
         }
         let hint = did_you_mean(key, self.asked.iter().copied());
         format!("unknown key{hint} (known here: {})", self.asked.join(", "))
@@ -523,7 +538,8 @@ mod tests {
         let refusal = |text: &str| {
             let table = parse(&"a.toml".into(), text).unwrap();
             let mut section = Section::entry(&table, "ftl", &Place::Argument("stack"));
-            section.foreign(&["limiter", "gc", "ring"], "goes with ftl.kind = pblk only");
+            section.foreign(&["limiter", "gc", "ring"], "ftl.kind", "pblk");
+            section.foreign(&["flush", "gc"], "ftl.kind", "zoned");
             let _: Option<u32> = section.optional("ring").unwrap();
             section.close().map_err(|error| error.to_string())
         };
@@ -531,7 +547,7 @@ mod tests {
         let why = "ftl.limiter: goes with ftl.kind = pblk only";
         assert_eq!(refusal("limiter = \"kernel\"\n"), Err(format!("a.toml:1:1: {why}")));
         let table = refusal("[gc]\nvictim = \"fifo\"\n").unwrap_err();
-        assert!(table.ends_with("ftl.gc: goes with ftl.kind = pblk only"), "{table}");
+        assert!(table.ends_with("ftl.gc: goes with ftl.kind = pblk or zoned only"), "{table}");
         let unknown = refusal("limitr = 1\n").unwrap_err();
         assert!(unknown.ends_with("ftl.limitr: unknown key (known here: ring)"), "{unknown}");
     }

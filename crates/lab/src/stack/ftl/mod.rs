@@ -35,7 +35,7 @@ const DEFAULT_KIND: &str = FtlKind::Pblk.name();
 pub(super) fn read(mut ftl: Section<'_>, host: &Host) -> Result<(FtlConfig, String), StackError> {
     let kind = ftl.word("kind", DEFAULT_KIND, read_kind, |kind, _| kind.to_string())?;
     for other in FtlKind::ALL.into_iter().filter(|&other| other != kind) {
-        ftl.foreign(keys(other), &format!("goes with ftl.kind = {other} only"));
+        ftl.foreign(keys(other), "ftl.kind", other.name());
     }
     match kind {
         FtlKind::Pblk => {
