@@ -2,7 +2,7 @@
 
 use nandscape_block::{AsyncDevice, Bio, BlockError, Flags, Lba, Payload, Tag};
 use nandscape_rt::Stream;
-use nandscape_rt::combine::join_all;
+use nandscape_rt::combine::in_turn;
 use std::borrow::Cow;
 use std::ops::Range;
 
@@ -90,7 +90,7 @@ pub(crate) async fn write_blocks<'a>(
         let payload = payload.map_err(|_| BlockError::Malformed("half a block of metadata"))?;
         replies.push(device.submit(Bio::write(Lba(start), sectors, payload).with(Flags::META)));
         if replies.len() == IN_FLIGHT || next.is_none() {
-            for reply in join_all(std::mem::take(&mut replies)).await {
+            for reply in in_turn(std::mem::take(&mut replies)).await {
                 reply?;
             }
         }

@@ -1,7 +1,8 @@
 //! Several futures in one task: the first of two, both, all, or one with a time limit.
 //!
 //! Children are polled in the order of the arguments, and again whenever their task is polled. For
-//! more than a few futures spawn tasks instead: a wake of a task polls all of its children.
+//! more than a few futures spawn tasks instead, as a wake of a task polls all of its children, or wait for them
+//! [`in_turn`].
 
 use crate::handle::Handle;
 use crate::time::Nanos;
@@ -60,6 +61,17 @@ pub async fn join_all<F: Future>(futures: impl IntoIterator<Item = F>) -> Vec<F:
     })
     .await;
     outputs.into_iter().flatten().collect()
+}
+
+/// Waits for futures that are under way, one after the other; outputs in their order. Each is polled when it is the next,
+/// so thousands cost no more than their own polls; one that must be polled to get further does not until then.
+pub async fn in_turn<F: Future>(futures: impl IntoIterator<Item = F>) -> Vec<F::Output> {
+    let futures = futures.into_iter();
+    let mut outputs = Vec::with_capacity(futures.size_hint().0);
+    for future in futures {
+        outputs.push(future.await);
+    }
+    outputs
 }
 
 /// The time limit passed first.

@@ -19,7 +19,7 @@ use crate::vfs::content::{self, Places, Writer};
 use crate::vfs::writeback::{Room, Submitted, submit, write_blocks};
 use crate::vfs::{DataPath, Mapped, PAGE, Pages, VolumeEnv};
 use nandscape_block::{Bio, BlockError, FlushScope, Lba, Placement, Reply, SectorData};
-use nandscape_rt::combine::join_all;
+use nandscape_rt::combine::in_turn;
 use nandscape_rt::sync::ReadGuard;
 use std::future::Future;
 use std::ops::Range;
@@ -260,7 +260,7 @@ impl DataPath for Volume {
                 at = end;
             });
         }
-        for ended in join_all(replies).await {
+        for ended in in_turn(replies).await {
             result = result.and(ended.unwrap_or(Err(FsError::ReadOnly)));
         }
         result

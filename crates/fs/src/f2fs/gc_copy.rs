@@ -16,7 +16,7 @@ use crate::cache::read_pages;
 use crate::contract::{FsError, Result};
 use crate::vfs::writeback::FileBacking;
 use nandscape_block::{Flags, Lba, SectorData};
-use nandscape_rt::combine::join_all;
+use nandscape_rt::combine::in_turn;
 use std::rc::Rc;
 
 /// A block that lies twice on the device.
@@ -86,7 +86,7 @@ impl Cleaning<'_> {
         self.volume.mount.check_running()?;
         let device = &self.volume.mount.env.device;
         let reads = blocks.iter().map(|(at, _)| device.read(Lba(at.0.into()), 1));
-        let contents = join_all(reads.collect::<Vec<_>>()).await;
+        let contents = in_turn(reads.collect::<Vec<_>>()).await;
         let mut copies = Vec::new();
         for ((at, summary), content) in blocks.iter().zip(contents) {
             let content = content?.sector(0);

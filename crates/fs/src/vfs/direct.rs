@@ -6,7 +6,7 @@ use super::writeback::write_blocks;
 use super::{DataPath, Mapped, PAGE, Pages};
 use crate::contract::{Caller, Data, FsError, Result};
 use nandscape_block::{Bio, BlockError, Lba, Payload, Reply, SectorData, Tag};
-use nandscape_rt::combine::join_all;
+use nandscape_rt::combine::in_turn;
 use std::rc::Rc;
 
 /// Reads from the device.
@@ -160,7 +160,7 @@ async fn write_mapped<V: DataPath>(
         drop(extents);
     }
     // Whatever went wrong, nothing is in flight any more when the caller goes on.
-    for ended in join_all(replies).await {
+    for ended in in_turn(replies).await {
         result = result.and(ended);
     }
     result?;

@@ -4,7 +4,7 @@
 use crate::common;
 
 use common::{Log, on_both_clocks};
-use nandscape_rt::combine::{Either, Elapsed, join_all, join2, select2, timeout};
+use nandscape_rt::combine::{Either, Elapsed, in_turn, join_all, join2, select2, timeout};
 use nandscape_rt::sync::{Mutex, Notify, Semaphore, bounded, oneshot};
 use nandscape_rt::{Aborted, Executor, Handle, Nanos};
 use std::cell::{Cell, RefCell};
@@ -237,6 +237,32 @@ fn joins_keep_the_order_of_their_futures() {
             }
         };
         assert_eq!(join2(join_all(waiters), notifier).await, (vec![0, 1, 2], ()));
+    });
+}
+
+/// What is under way goes on before its turn, and each is polled a few times only.
+#[test]
+fn in_turn_waits_for_what_is_under_way() {
+    on_both_clocks(|handle| async move {
+        let polls = Rc::new(Cell::new(0));
+        let waits = (0..100_u64).map(|index| {
+            let polls = Rc::clone(&polls);
+            let task = handle.spawn("wait", {
+                let handle = handle.clone();
+                async move {
+                    handle.sleep(Nanos(1_000 * (100 - index))).await;
+                    index
+                }
+            });
+            let mut task = Box::pin(task);
+            poll_fn(move |cx| {
+                polls.set(polls.get() + 1);
+                task.as_mut().poll(cx)
+            })
+        });
+        let outputs = in_turn(waits.collect::<Vec<_>>()).await;
+        assert_eq!(outputs, (0..100).map(Ok).collect::<Vec<_>>());
+        assert!(polls.get() <= 200, "{} polls", polls.get());
     });
 }
 

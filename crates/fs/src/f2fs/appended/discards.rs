@@ -17,7 +17,7 @@ use crate::f2fs::segment::Block;
 use crate::f2fs::segment_manager::SegmentManager;
 use nandscape_block::{Bio, Lba};
 use nandscape_rt::Nanos;
-use nandscape_rt::combine::{join_all, select2};
+use nandscape_rt::combine::{in_turn, select2};
 use std::ops::Range;
 use std::rc::Rc;
 
@@ -147,7 +147,7 @@ impl AppendSpace {
         };
         let replies: Vec<_> = ranges.iter().map(send).collect();
         segments.discards.sent.set(segments.discards.sent.get() + replies.len() as u64);
-        drop(join_all(replies).await);
+        drop(in_turn(replies).await);
         ranges.iter().for_each(|range| self.discards.borrow_mut().end(range));
     }
 

@@ -21,7 +21,7 @@ use crate::f2fs::rules::OmittedRule;
 use crate::f2fs::segment_manager::SegmentManager;
 use nandscape_block::{Bio, BlockError, Lba, Op, Reply, UpcallSignal};
 use nandscape_rt::BoxFuture;
-use nandscape_rt::combine::{Either, join_all, select2};
+use nandscape_rt::combine::{Either, in_turn, select2};
 
 /// Records of a batch.
 const RECORDS: u32 = 256;
@@ -216,7 +216,7 @@ impl AppendSpace {
             |id| segments.mount.env.device.submit(Bio::new(Op::CompleteUpcall(id), Lba(0), 0));
         let replies: Vec<_> = batches.into_iter().map(complete).collect();
         // The device would say that it has completed one already: a batch is completed once.
-        for _ in join_all(replies).await.into_iter().filter(Result::is_ok) {
+        for _ in in_turn(replies).await.into_iter().filter(Result::is_ok) {
             self.count(|counts| counts.upcalls_completed += 1);
             segments.give_back(upcalls.note_completed());
         }

@@ -6,7 +6,7 @@ use crate::f2fs::format::{BLOCKS_PER_SEGMENT, BlockAddr, SegNo, SpaceSection, Va
 use crate::f2fs::mount_info::MountInfo;
 use crate::f2fs::segment::Segments;
 use nandscape_block::{Bio, Lba};
-use nandscape_rt::combine::join_all;
+use nandscape_rt::combine::in_turn;
 use std::collections::BTreeSet;
 use std::ops::Range;
 
@@ -76,7 +76,7 @@ impl Void<'_> {
                 mount.env.device.submit(Bio::discard(Lba(range.start), blocks as u32))
             };
             let replies: Vec<_> = some.iter().map(discard).collect();
-            for reply in join_all(replies).await {
+            for reply in in_turn(replies).await {
                 reply?;
             }
         }

@@ -6,7 +6,7 @@ use crate::f2fs::format::*;
 use crate::mkfs::{discard_to_zeroes, write_blocks, zero};
 use nandscape_block::zone::{ZoneAction, ZoneId, ZoneState};
 use nandscape_block::{AsyncDevice, Bio, BlockError, Lba, Op, Reply};
-use nandscape_rt::combine::join_all;
+use nandscape_rt::combine::in_turn;
 use std::borrow::Cow;
 use std::ops::Range;
 
@@ -71,7 +71,7 @@ async fn reset_zones(device: &AsyncDevice) -> Result<(), BlockError> {
     let zones = device.report_zones(Lba(0), u32::MAX).await?;
     let written = (0..).map(ZoneId).zip(zones).filter(|(_, info)| info.state != ZoneState::Empty);
     let resets = written.map(|(zone, _)| device.manage_zone(zone, ZoneAction::Reset));
-    join_all(resets.collect::<Vec<_>>()).await.into_iter().collect()
+    in_turn(resets.collect::<Vec<_>>()).await.into_iter().collect()
 }
 
 /// Blocks that a mount reads although nothing is written there: first copies of SIT and NAT, payload,

@@ -14,7 +14,7 @@ pub(super) mod mount;
 use super::segment_manager::SegmentManager;
 use super::zones::Zones;
 use nandscape_block::zone::ZoneAction;
-use nandscape_rt::combine::join_all;
+use nandscape_rt::combine::in_turn;
 use std::collections::BTreeMap;
 
 impl Zones {
@@ -40,7 +40,7 @@ impl Zones {
                 segments.mount.env.device.manage_zone(self.zone_of(section)?, ZoneAction::Reset);
             Some(async move { (section, reset.await) })
         });
-        for (section, ended) in join_all(resets.collect::<Vec<_>>()).await {
+        for (section, ended) in in_turn(resets.collect::<Vec<_>>()).await {
             if ended.is_ok() {
                 self.count(|counts| counts.resets += 1);
                 segments.borrow_mut().unhold_section(section);

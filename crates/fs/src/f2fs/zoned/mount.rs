@@ -19,7 +19,7 @@ use crate::f2fs::segment_manager::SegmentManager;
 use crate::f2fs::zones::Zones;
 use nandscape_block::zone::{ZoneAction, ZoneInfo, ZoneState};
 use nandscape_block::{BlockError, Lba};
-use nandscape_rt::combine::join_all;
+use nandscape_rt::combine::in_turn;
 
 impl Zones {
     /// Brings zones and sections together, after roll-forward and before the first write.
@@ -74,7 +74,7 @@ impl Zones {
                 self.count(|counts| counts.resets += 1);
             }
         }
-        for ended in join_all(resets).await {
+        for ended in in_turn(resets).await {
             ended?;
         }
         Ok(())
@@ -136,7 +136,7 @@ impl Zones {
                 self.count(|counts| counts.finishes += 1);
             }
         }
-        for ended in join_all(finishes).await {
+        for ended in in_turn(finishes).await {
             ended?;
         }
         Ok(())
