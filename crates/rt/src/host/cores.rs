@@ -212,6 +212,8 @@ impl CoreTimes {
 #[derive(Debug)]
 pub(super) struct Cores {
     cores: Box<[Core]>,
+    /// One more than the last core that ever had work: those from it on are alike.
+    used: usize,
     any: VecDeque<Ticket>,
     entered: u64,
     /// Entries of the state machine that were not handed out.
@@ -226,6 +228,7 @@ impl Cores {
     pub(super) fn new(cores: u16) -> Self {
         Self {
             cores: (0..cores.max(1)).map(|_| Core::default()).collect(),
+            used: 0,
             any: VecDeque::new(),
             entered: 0,
             waiting: 0,
@@ -271,6 +274,7 @@ impl Cores {
             Affinity::Core(core) => core,
             Affinity::Any => self.first_free(),
         };
+        self.note_work(core.index());
         let this = &mut self.cores[core.index()];
         this.is_common = on == Affinity::Any;
         if this.queue.is_empty() && self.any.is_empty() && this.hold != Hold::Unanswered {
@@ -282,6 +286,11 @@ impl Cores {
         End::Unknown(TurnEnd(turn))
     }
 
+    /// Notes that a core gets work.
+    fn note_work(&mut self, index: usize) {
+        self.used = self.used.max(index + 1);
+    }
+
     /// The core for work of a thread that may work anywhere: the one that is done first with what is known to wait for it,
     /// which is the one with the shortest queue, of these the one that is free first. A thread whose core is only free
     /// between two pieces of its work would queue behind what is put there: so of equals it is one that such work had last,
@@ -291,7 +300,7 @@ impl Cores {
             let core = &self.cores[*index];
             (core.queue.len(), core.free_at.max(self.now), !core.is_common, core.free_at)
         };
-        let first = (0..self.cores.len()).min_by_key(key);
+        let first = (0..self.cores.len().min(self.used + 1)).min_by_key(key);
         CoreId::new(first.unwrap_or(0) as u16)
     }
 
@@ -301,6 +310,7 @@ impl Cores {
         let ticket = self.ticket();
         match on {
             Affinity::Core(core) => {
+                self.note_work(core.index());
                 self.cores[core.index()].queue.push_back(Entry::Machine(ticket));
             }
             Affinity::Any => self.any.push_back(ticket),
@@ -332,6 +342,7 @@ impl Cores {
         let (ticket, index) =
             free.filter_map(|(index, core)| Some((core.candidate(any)?, index))).min()?;
         let core = CoreId::new(index as u16);
+        self.note_work(index);
         self.cores[index].hold = Hold::Unanswered;
         self.unanswered = Some(core);
         self.waiting -= 1;
