@@ -88,6 +88,9 @@ fn load(name: &str, size: Size, args: &PaperArgs) -> Result<Paper, Failure> {
         })
     })?;
     args.seeds.into_iter().for_each(|seeds| paper.ask_with_seeds(seeds));
+    if args.no_extensions {
+        paper.leave_extensions();
+    }
     Ok(paper)
 }
 
@@ -271,6 +274,7 @@ fn maker(args: &PaperArgs) -> Maker {
     };
     options.extend(args.seeds.map(|seeds| format!(" --seeds {seeds}")));
     options.extend(args.set.iter().map(|set| format!(" --set {}", quoted(set))));
+    options.extend(args.no_extensions.then(|| " --no-extensions".to_owned()));
     let options = options.concat();
     let variants = args.variant.iter().map(|one| format!(" --variant {}", quoted(one)));
     Maker {

@@ -1,7 +1,7 @@
 //! A paper under `--full`: the experiments that have `full` run on the paper's own device sizes, and what is left of
 //! the paper is what these measure. Points of experiments that replace stacks by name keep their names.
 
-use crate::model::{Measured, Paper, Statement};
+use crate::model::Paper;
 use crate::read::{Manner, ReadRequest};
 use crate::stacks::lay;
 use nandscape_lab::stack::StackError;
@@ -30,43 +30,4 @@ impl Paper {
     pub fn has_full(&self) -> bool {
         self.experiments.iter().any(|experiment| experiment.full)
     }
-
-    /// Leaves the experiments that have `full` with what shows them, and no variant. Statements on the others stay as
-    /// not measured.
-    pub(crate) fn leave_full(&mut self) {
-        self.leave_variants(&[]);
-        let experiments = places(&self.experiments, |experiment| experiment.full);
-        let is_run = |at: usize| experiments[at].is_some();
-        let figures = places(&self.figures, |figure| is_run(figure.experiment));
-        let assumptions = places(&self.assumptions, |one| is_run(one.experiment));
-        for statement in &mut self.statements {
-            let Statement { figure, measured, sensitivity, .. } = statement;
-            *figure = figure.and_then(|at| figures[at]);
-            sensitivity.retain_mut(|at| moved(at, &assumptions));
-            if let Measured::As(measure) = measured {
-                let at = measure.experiment;
-                if !moved(&mut measure.experiment, &experiments) {
-                    let id = &self.experiments[at].id;
-                    let why = format!("experiment \"{id}\" is not run under --full");
-                    (*measured, *sensitivity) = (Measured::Not(why), Vec::new());
-                }
-            }
-        }
-        self.figures.retain_mut(|one| moved(&mut one.experiment, &experiments));
-        self.assumptions.retain_mut(|one| moved(&mut one.experiment, &experiments));
-        self.extensions.retain_mut(|one| moved(&mut one.experiment, &experiments));
-        self.reasons.retain_mut(|one| moved(&mut one.experiment, &experiments));
-        self.experiments.retain(|experiment| experiment.full);
-    }
-}
-
-/// The index of each item among those that stay; `None` for the others.
-fn places<T>(all: &[T], stays: impl Fn(&T) -> bool) -> Vec<Option<usize>> {
-    let mut next = 0..;
-    all.iter().map(|one| stays(one).then(|| next.next()).flatten()).collect()
-}
-
-/// Whether what `at` names stays; `at` is its new index then.
-fn moved(at: &mut usize, places: &[Option<usize>]) -> bool {
-    places[*at].map(|place| *at = place).is_some()
 }

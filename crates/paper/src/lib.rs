@@ -11,6 +11,7 @@ mod file;
 mod full;
 mod json;
 mod judge;
+mod leave;
 mod library;
 mod model;
 mod page;

@@ -341,22 +341,6 @@ impl Paper {
         format!("{} has no variant \"{name}\"; it has {ids}", self.id)
     }
 
-    /// Leaves the variants of these names.
-    pub fn leave_variants(&mut self, names: &[String]) {
-        let kept: Vec<usize> =
-            (0..self.variants.len()).filter(|at| names.contains(&self.variants[*at].id)).collect();
-        let column = |column: &Column| match column {
-            Column::Base => Some(Column::Base),
-            Column::Variant(at) => kept.iter().position(|kept| kept == at).map(Column::Variant),
-        };
-        for reason in &mut self.reasons {
-            if let Some(columns) = &mut reason.columns {
-                *columns = columns.iter().filter_map(column).collect();
-            }
-        }
-        self.variants.retain(|variant| names.contains(&variant.id));
-    }
-
     /// Every sweep, those of experiments first, each with what its rows are called.
     pub fn sweeps(&self) -> impl Iterator<Item = (String, &Sweep)> {
         let own = self.experiments.iter().map(|one| (one.id.clone(), &one.sweep));

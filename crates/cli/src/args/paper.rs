@@ -18,6 +18,7 @@ Examples:
   nandscape paper fa-ftl --seeds 30                 one, with more repetitions than it asks for
   nandscape paper js-pblk --set host.cores=64       one, on another host
   nandscape paper js-pblk --variant aged            one, with one of its variants
+  nandscape paper d2fs --no-extensions              one, without what goes beyond the paper
   nandscape paper my/paper --check                  is a folder of one's own sound?
 
 What a paper states is compared with what is measured, with a verdict for each statement: agrees, \
@@ -50,6 +51,10 @@ pub(crate) struct PaperArgs {
     /// all variants run
     #[arg(long, value_name = "ID")]
     pub(crate) variant: Vec<String>,
+    /// Leave out each paper's extensions, and the experiments that only they show: what remains is the paper's own
+    /// protocol
+    #[arg(long)]
+    pub(crate) no_extensions: bool,
     /// Change a key of every stack that a sweep does not set in its grid (may be repeated)
     #[arg(long, value_name = "KEY.PATH=VALUE")]
     pub(crate) set: Vec<String>,

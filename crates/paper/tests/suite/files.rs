@@ -382,6 +382,38 @@ fn variants_are_left_by_name() {
     assert_eq!(paper.sweeps().count(), 3);
 }
 
+/// Without extensions, an experiment that only they show is not run, nor a variant of it alone; all else refers to what
+/// it did before.
+#[test]
+fn extensions_are_left_out_with_their_experiments() {
+    let own = "id = \"own\"\ntitle = \"Own\"\nwhy = \"A test.\"\nexperiments = [\"maps\"]\nscale = \"full\"\nseeds = 1\n";
+    let (from, to) = ("\n[[variant]]\n", format!("\n[[variant]]\n{own}\n[[variant]]\n"));
+    let load = |folder: &Path| Paper::load(Files::Host, folder, Size::Plain, &Table::new());
+    let whole = changed("extensions", "paper.toml", (from, &to), load).unwrap();
+    let mut paper = whole.clone();
+    paper.leave_extensions();
+    let ids = |paper: &Paper| {
+        let ids = paper.sweeps().map(|(id, _)| id);
+        ids.collect::<Vec<_>>().join(" ")
+    };
+    let left = "space depth space-greedy space-filled depth-filled";
+    assert_eq!(ids(&whole), "space depth maps maps-own space-greedy space-filled depth-filled");
+    assert_eq!(ids(&paper), left);
+    assert_eq!((paper.extensions.len(), &paper.statements), (0, &whole.statements));
+    assert_eq!((&paper.figures, &paper.assumptions), (&whole.figures, &whole.assumptions));
+    for (before, after) in whole.variants[1..].iter().zip(&paper.variants) {
+        assert_eq!(before, after);
+    }
+    for (at, reason) in whole.reasons.iter().enumerate() {
+        let moved = |column: &Column| match column {
+            Column::Base => Column::Base,
+            Column::Variant(at) => Column::Variant(at - 1),
+        };
+        let columns = reason.columns.as_ref().map(|all| all.iter().map(moved).collect::<Vec<_>>());
+        assert_eq!(paper.reasons[at].columns, columns);
+    }
+}
+
 /// A key that is laid over every sweep reaches each stack, but for what the sweep's own grid sets.
 #[test]
 fn a_key_of_the_command_line_reaches_every_stack() {
