@@ -2,6 +2,7 @@
 
 use crate::address::Lba;
 use crate::zone::ZoneStatus;
+use nandscape_rt::invariant::Defect;
 use std::borrow::Cow;
 use thiserror::Error;
 
@@ -69,4 +70,10 @@ pub enum BlockError {
     /// A broken rule below this device: a defect of the stack itself, with the command that broke it.
     #[error("defect: {0}")]
     Defect(String),
+}
+
+impl From<Defect> for BlockError {
+    fn from(defect: Defect) -> Self {
+        Self::Defect(defect.0)
+    }
 }

@@ -2,6 +2,7 @@
 
 use nandscape_block::BlockError;
 use nandscape_media::RuleError;
+use nandscape_rt::invariant::Defect;
 use thiserror::Error;
 
 /// Why an FTL could not be made, or stopped.
@@ -58,6 +59,12 @@ impl From<BlockError> for FtlError {
             BlockError::MemoryCap => Self::MemoryCap,
             other => Self::Stopped(other),
         }
+    }
+}
+
+impl From<Defect> for FtlError {
+    fn from(defect: Defect) -> Self {
+        Self::Stopped(defect.into())
     }
 }
 

@@ -53,6 +53,7 @@ mod handle;
 mod held;
 pub mod host;
 mod inject;
+pub mod invariant;
 mod join;
 mod mailbox;
 pub mod rng;

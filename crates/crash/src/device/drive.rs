@@ -19,6 +19,7 @@ use nandscape_block::{
     BlockError, Completion, Done, Lba, Payload, Reply, SectorData, Submit, Token,
 };
 use nandscape_rt::Nanos;
+use std::any::Any;
 use std::collections::BTreeMap;
 
 /// Steps without time passing after which the device counts as stuck.
@@ -36,9 +37,11 @@ impl CheckFailure {
         Self { what: what.into(), mismatch: None }
     }
 
-    /// The FTL panicked.
-    pub(crate) fn panicked() -> Self {
-        Self::new("the FTL panicked")
+    /// `who` panicked, with these words.
+    pub(crate) fn panicked(who: &str, payload: &(dyn Any + Send)) -> Self {
+        let words = payload.downcast_ref::<String>().map(String::as_str);
+        let words = words.or_else(|| payload.downcast_ref::<&str>().copied());
+        Self::new(format!("{who} panicked: {}", words.unwrap_or("without words")))
     }
 
     /// The object at fault.

@@ -113,7 +113,8 @@ impl<S: DeviceUnderTest> Repeated<'_, S> {
         let mut run = Run::new(self.seed, self.plan, (self.make)(faults)?, model, left);
         // Nothing of a panicked run is looked at again but what it noted.
         let result = catch_unwind(AssertUnwindSafe(|| run.rounds()));
-        let failure = result.unwrap_or_else(|_| Err(CheckFailure::panicked())).err();
+        let failure =
+            result.unwrap_or_else(|why| Err(CheckFailure::panicked("the FTL", &*why))).err();
         let object = failure.as_ref().and_then(CheckFailure::object);
         let violation = failure.map(|failure| run.violation(self.seed, failure, self.scenario));
         let log = run.model.event_log().to_vec();

@@ -23,6 +23,7 @@ use nandscape_media::{
     DeviceTiming, FaultInjector, Faults, Kind, Layer, Media, MediaConfig, Tracer,
 };
 use nandscape_rt::{Host, Nanos, Stream};
+use std::any::Any;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -65,7 +66,9 @@ pub fn run_seed(seed: u64, options: &Options) -> SeedOutcome {
             None => {
                 // Nothing of a panicked run is looked at again.
                 let run = AssertUnwindSafe(|| run_scenario(&scenario, target, options));
-                let panicked = |_| broken(&scenario, CheckFailure::panicked().what);
+                let panicked = |why: Box<dyn Any + Send>| {
+                    broken(&scenario, CheckFailure::panicked("the FTL", &*why).what)
+                };
                 catch_unwind(run).unwrap_or_else(panicked)
             }
         },

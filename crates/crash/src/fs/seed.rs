@@ -72,8 +72,8 @@ fn once(
     let scenario = device.and(run.settings());
     // Nothing of a panicked run is looked at again but its counts, its event log and its notes.
     let result = catch_unwind(AssertUnwindSafe(|| run.rounds(medium)));
-    let result =
-        result.unwrap_or_else(|_| Err(CheckFailure::new("the file system or the FTL panicked")));
+    let result = result
+        .unwrap_or_else(|why| Err(CheckFailure::panicked("the file system or the FTL", &*why)));
     let violation = result.err().map(|trouble| {
         Box::new(Violation {
             seed,

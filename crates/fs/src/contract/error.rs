@@ -2,6 +2,7 @@
 //! everything else — I/O, incompatible, corrupt — each with its place.
 
 use nandscape_block::BlockError;
+use nandscape_rt::invariant::Defect;
 use thiserror::Error;
 
 /// The result of an operation.
@@ -73,6 +74,12 @@ pub enum FsError {
         /// Where: block, inode, group.
         place: String,
     },
+}
+
+impl From<Defect> for FsError {
+    fn from(defect: Defect) -> Self {
+        Self::Io(defect.into())
+    }
 }
 
 impl FsError {

@@ -26,7 +26,7 @@ use nandscape_block::{
     Bio, BlockError, Completion, Done, Flags, Lba, Op, Payload, SectorData, Submit, Tag, Token,
 };
 use nandscape_media::OpenChannel;
-use nandscape_rt::Nanos;
+use nandscape_rt::{Nanos, defect};
 use std::collections::VecDeque;
 
 /// A set of FTL instances.
@@ -479,7 +479,9 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
                 }
             }
         }
-        let Some(id) = self.instances[instance].host.page else { return Ok(()) };
+        let Some(id) = self.instances[instance].host.page else {
+            return Err(defect!("a piece that was admitted has a page that is being filled").into());
+        };
         let slot = self.buffer.first_slot(id) + self.buffer.get(id).filled;
         for index in 0..unit {
             let data = self.merged(request, piece, before, index);

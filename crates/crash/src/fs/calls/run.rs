@@ -141,8 +141,8 @@ fn into_outcome(
     mut outcome: CaseOutcome,
 ) -> CaseOutcome {
     let all = case.calls.len();
-    let ended = ran.unwrap_or_else(|_| {
-        Err(Ended::Failed(all, CheckFailure::new("the file system or the FTL panicked")))
+    let ended = ran.unwrap_or_else(|why| {
+        Err(Ended::Failed(all, CheckFailure::panicked("the file system or the FTL", &*why)))
     });
     match ended {
         Ok(()) => {}

@@ -196,10 +196,8 @@ impl AppendSpace {
             }
             upcalls.note_fetched();
             self.count(|counts| counts.upcalls_fetched += 1);
-            // No address of such a volume has more than 32 bits.
-            let address = |lba: Lba| BlockAddr(u32::try_from(lba.0).unwrap_or_default());
-            let records = records.into_iter().map(|(old, new)| (address(old), address(new)));
-            batches.push((id, records.collect()));
+            let records = records.into_iter().map(|(old, new)| Ok((address(old)?, address(new)?)));
+            batches.push((id, records.collect::<Result<_>>()?));
         }
         Ok((batches, Left::Some))
     }
@@ -239,4 +237,10 @@ impl AppendSpace {
             None => segments.give_back(of_host),
         }
     }
+}
+
+/// A sector of the device as a block; a volume has none above 32 bits.
+fn address(lba: Lba) -> Result<BlockAddr> {
+    let of_upcall = |_| FsError::corrupt("address of an upcall", lba.to_string());
+    u32::try_from(lba.0).map(BlockAddr).map_err(of_upcall)
 }
