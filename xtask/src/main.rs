@@ -1,13 +1,14 @@
 //! Repository chores: `cargo xtask tidy` checks what neither the compiler nor clippy can know, `licences` what we build from,
 //! `perf` counts instructions, `campaigns` runs crash campaigns, those of the gate and longer ones, `differential` random jobs beside fio, `fuzz` runs fuzz targets, `rules` prints
 //! what campaigns need to find a safety rule missing, `mutants` what catches planted defects, `night` all that is too long
-//! for the gate, `verdicts` prints reproductions of papers as tables, and `picture` takes a plot from a report.
+//! for the gate, `figures` makes the numbers of pages, `verdicts` prints reproductions of papers as tables, and `picture` takes a plot from a report.
 //!
 //! Exit codes: 0 nothing to say; 1 findings; 2 called wrongly, or the repository cannot be read.
 
 mod campaigns;
 mod cpu;
 mod differential;
+mod figures;
 mod files;
 mod fuzz;
 mod licences;
@@ -47,7 +48,9 @@ const USAGE: &str = "usage: cargo xtask tidy
                                                     planted defects, and which check of the gate catches each; resumed where it was
                                                     interrupted
        cargo xtask mutants --fresh ORIGIN [--only TEXT]   which of them fresh seeds find, such as those of a commit
-       cargo xtask verdicts PAPER.JSON...           reproductions of papers, as Markdown tables
+       cargo xtask figures [NAME...] [--gate]       numbers of pages, made by commands, as files of docs/results/figures
+       cargo xtask figures --check [NAME...] [--gate]   the same compared with the files, which stay as they are
+       cargo xtask verdicts [--points] PAPER.JSON...   reproductions of papers, as Markdown tables; the points of plots, too
        cargo xtask picture PAGE PLOT FILE           a plot of a report as an SVG file";
 
 fn main() -> ExitCode {
@@ -85,7 +88,12 @@ fn main() -> ExitCode {
             Some(options) => finish("rules", rules::run(&repository, &options)),
             None => complain(USAGE),
         },
-        ["verdicts", files @ ..] if !files.is_empty() => verdicts(files),
+        ["figures", rest @ ..] => match figures::Options::of(rest) {
+            Some(options) => finish("figures", figures::run(&repository, &options)),
+            None => complain(USAGE),
+        },
+        ["verdicts", "--points", files @ ..] if !files.is_empty() => verdicts(files, true),
+        ["verdicts", files @ ..] if !files.is_empty() => verdicts(files, false),
         ["picture", page, plot, file] => match picture::save(page, plot, file) {
             Ok(()) => ExitCode::SUCCESS,
             Err(error) => complain(&format!("picture: {error}")),
@@ -95,8 +103,8 @@ fn main() -> ExitCode {
 }
 
 /// Prints the tables of the reproductions in these files.
-fn verdicts(files: &[&str]) -> ExitCode {
-    match verdicts::tables(files) {
+fn verdicts(files: &[&str], with_points: bool) -> ExitCode {
+    match verdicts::tables(files, with_points) {
         Ok(tables) => {
             print!("{tables}");
             ExitCode::SUCCESS

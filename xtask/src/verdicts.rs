@@ -1,30 +1,66 @@
-//! `cargo xtask verdicts FILE...`: reproductions of papers as Markdown, for docs/results.
+//! `cargo xtask verdicts [--points] FILE...`: reproductions of papers as Markdown, for docs/results.
 //!
 //! FILE is the `paper.json` of `nandscape paper --out DIR` (docs/formats/paper.md). First comes a table with one row for
 //! each paper, which counts verdicts on reproductions and keeps inputs apart. Then each paper becomes a table with one
-//! row for each statement, and columns for what is published, the paper as it stands, and each variant.
+//! row for each statement, and columns for what is published, the paper as it stands, and each variant. With `--points`
+//! the points of all plots follow as tab-separated lines, and the numbers with which the page gives a reason.
 
 use serde_json::Value;
 
-/// The tables of the papers in the files, in order.
+/// The tables of the papers in the files, in order, with their points if these are wanted.
 ///
 /// # Errors
 /// The file that cannot be read, or is no `paper.json`, and why.
-pub(crate) fn tables(files: &[&str]) -> Result<String, String> {
+pub(crate) fn tables(files: &[&str], with_points: bool) -> Result<String, String> {
     let mut text = String::new();
     for file in files {
         let json = std::fs::read_to_string(file).map_err(|error| format!("{file}: {error}"))?;
-        text.push_str(&tables_of(&json).map_err(|error| format!("{file}: {error}"))?);
+        let of_file = tables_of(&json, with_points).map_err(|error| format!("{file}: {error}"))?;
+        text.push_str(&of_file);
     }
     Ok(text)
 }
 
-fn tables_of(json: &str) -> Result<String, String> {
+fn tables_of(json: &str, with_points: bool) -> Result<String, String> {
     let json: Value = serde_json::from_str(json).map_err(|error| error.to_string())?;
     let papers = json["papers"].as_array().ok_or("no key \"papers\"")?;
     let rows: String = papers.iter().map(counted).collect::<Result<_, _>>()?;
     let tables: String = papers.iter().map(table).collect::<Result<_, _>>()?;
-    Ok(format!("{COUNTS}{rows}\n{tables}"))
+    let points: String = match with_points {
+        true => papers.iter().map(points).collect(),
+        false => String::new(),
+    };
+    Ok(format!("{COUNTS}{rows}\n{tables}{points}"))
+}
+
+/// Points of all plots, and numbers of reasons: what they are of, keys, metric, mean and half of the interval.
+fn points(paper: &Value) -> String {
+    let mut text = String::new();
+    for kind in ["figures", "assumptions", "extensions"] {
+        for plot in paper[kind].as_array().into_iter().flatten() {
+            for point in plot["points"].as_array().into_iter().flatten() {
+                text += &of_point(string(&plot["id"]), point);
+            }
+        }
+    }
+    for statement in paper["statements"].as_array().into_iter().flatten() {
+        for one in statement["reason"]["figures"].as_array().into_iter().flatten() {
+            let [of, value] = [string(&one["figure"]), string(&one["value"])];
+            text += &format!("{}\t{of}\t{value}\n", string(&statement["id"]));
+        }
+    }
+    text
+}
+
+fn of_point(plot: &str, point: &Value) -> String {
+    let keys = point.as_object().into_iter().flatten().filter(|(key, _)| *key != "figures");
+    let keys: Vec<String> = keys.map(|(key, value)| format!("{key}={value}")).collect();
+    let figures = point["figures"].as_object().into_iter().flatten();
+    let line = |(metric, figure): (&String, &Value)| {
+        let (mean, half) = (&figure["mean"], &figure["ci95"]);
+        format!("{plot}\t{}\t{metric}\t{mean}\t{half}\n", keys.join(" "))
+    };
+    figures.map(line).collect()
 }
 
 /// Above [`counted`].
@@ -158,13 +194,27 @@ mod tests {
             | `t`: less | at most 0.670 (the source's data: 0.800) | source contradicts itself | - | - |\n\
             | `u`: same | 1.46 to 1.50 | 123 agrees (input) | - | - |\n\
             \n";
-        assert_eq!(tables_of(PAPER).unwrap(), expected);
+        assert_eq!(tables_of(PAPER, false).unwrap(), expected);
+    }
+
+    /// Points and reasons follow, one line for each number.
+    #[test]
+    fn points_are_lines() {
+        let paper = r#"{"papers": [{"id": "p", "counts": COUNTS, "variants": [], "statements": [{"id": "s",
+            "reason": {"figures": [{"figure": "waf.gc", "value": "1.500"}]}}],
+            "extensions": [{"id": "e", "points": [{"stack": "a", "depth": 2,
+                "figures": {"iops": {"mean": 12.5, "ci95": null}}}]}]}]}"#;
+        let none = r#"{"agrees": 0, "partially": 0, "disagrees": 0, "source contradicts itself": 0, "inconclusive": 0}"#;
+        let counts = format!(r#"{{"reproductions": {none}, "inputs": {none}}}"#);
+        let text = tables_of(&paper.replace("COUNTS", &counts), true).unwrap();
+        let expected = "e\tdepth=2 stack=\"a\"\tiops\t12.5\tnull\ns\twaf.gc\t1.500\n";
+        assert!(text.ends_with(expected), "{text}");
     }
 
     /// What is no reproduction is refused with its reason, and a missing file by its name.
     #[test]
     fn what_is_no_reproduction_is_refused() {
-        assert!(tables(&["/no/such/file"]).unwrap_err().starts_with("/no/such/file: "));
+        assert!(tables(&["/no/such/file"], false).unwrap_err().starts_with("/no/such/file: "));
         let counts = |kinds: &str| {
             let none = r#"{"agrees": 0, "partially": 0, "disagrees": 0, "source contradicts itself": 0, "inconclusive": 0}"#;
             format!(
@@ -179,7 +229,7 @@ mod tests {
             (&no_statements, "a paper without \"statements\""),
             (&no_variants, "a paper without \"variants\""),
         ] {
-            let found = tables_of(text).unwrap_err();
+            let found = tables_of(text, true).unwrap_err();
             assert!(found.starts_with(why), "{found}");
         }
     }

@@ -22,7 +22,7 @@ pub(crate) use output::{
     OutputArgs, OutputFormat, ResultArgs, ResultFormat, STDIO, TableFormat, TimelineArgs,
 };
 pub(crate) use paper::PaperArgs;
-pub(crate) use report::{HtmlArgs, ReportArgs};
+pub(crate) use report::{HtmlArgs, MetricArgs, ReportArgs};
 pub(crate) use state::{
     CacheArgs, DeviceArgs, StateCacheArgs, StateCacheCommand, StateCommand, StateSaveArgs,
     StatesArgs,
@@ -290,9 +290,8 @@ pub(crate) struct CompareArgs {
     pub(crate) rounds: SteadyArgs,
     #[command(flatten)]
     pub(crate) cache: CacheArgs,
-    /// Metric to show: a path in the JSON of a run, such as waf.gc (may be repeated)
-    #[arg(long, alias = "figure", value_name = "METRIC")]
-    pub(crate) metric: Vec<String>,
+    #[command(flatten)]
+    pub(crate) metrics: MetricArgs,
     /// Keep a row per run in this file, and reuse finished runs from it
     #[arg(long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
@@ -314,6 +313,7 @@ Examples:
   nandscape sweep my.toml --jobs 1 --output my.jsonl
   nandscape sweep my.toml --runtime 500ms --output short.jsonl   a first look, before the whole
   nandscape sweep my.toml --output-format json      the table as JSON: mean, ci95, n
+  nandscape sweep my.toml --metric waf.gc           other metrics of the same rows; nothing runs again
 
 Each finished run is a row of JSON in the output file. Ctrl-C waits for the runs that have begun, prints \
 the table of finished runs and stops; a second Ctrl-C aborts. The same command resumes: rows are recognised by \
@@ -332,6 +332,8 @@ pub(crate) struct SweepArgs {
     pub(crate) sizes: FitArgs,
     #[command(flatten)]
     pub(crate) cache: CacheArgs,
+    #[command(flatten)]
+    pub(crate) metrics: MetricArgs,
     /// File of the rows [default: the sweep file's name with .jsonl, in the current folder]
     #[arg(long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,

@@ -12,8 +12,7 @@ use crate::table::{Frame, Table};
 use crate::wml::variables;
 use crate::writable::expect_writable;
 use anyhow::anyhow;
-use nandscape_lab::stack::Place;
-use nandscape_lab::sweep::{Job, Named, Report, Sweep};
+use nandscape_lab::sweep::{Job, Sweep};
 use nandscape_lab::workload::fio::HostEnvironment;
 use nandscape_lab::workload::wml::is_workload;
 use std::path::Path;
@@ -38,11 +37,7 @@ pub(crate) fn compare(args: &CompareArgs, color: ColorChoice) -> Result<(), Fail
     let mut sweep = Sweep::compare(&args.stacks, device, &keys, job, args.seeds, until_steady)
         .map_err(Failure::input)?;
     print_notices(&sweep);
-    if !args.metric.is_empty() {
-        let place = Place::Argument("--metric");
-        let named = |text: &String| Named { text: text.clone(), place: place.clone(), key: "" };
-        sweep.report = Report::Chosen(args.metric.iter().map(named).collect());
-    }
+    args.metrics.choose(&mut sweep);
     let mut table = Table::new(&sweep)?.with_devices();
     let cache = Cache::open(&args.cache)?;
     let (finished, ended) = complete(&sweep, args.output.as_deref(), args.jobs, cache.as_ref())?;
@@ -78,8 +73,6 @@ fn again(args: &CompareArgs) -> String {
     words.extend(runtime_words(args.length));
     words.extend(fit_words(args.sizes));
     words.extend(steady_words(args.rounds));
-    for path in &args.metric {
-        words.extend(["--metric".to_owned(), quoted(path)]);
-    }
+    words.extend(args.metrics.words());
     words.join(" ")
 }

@@ -20,7 +20,8 @@ pub(crate) fn sweep(args: &SweepArgs, color: ColorChoice) -> Result<(), Failure>
     expect_writable(outputs, [args.file.as_path()])?;
     let sweep =
         Sweep::load(&args.file, args.length.runtime, &HostEnvironment).map_err(Failure::input)?;
-    let sweep = if args.sizes.fit { sweep.fit() } else { sweep };
+    let mut sweep = if args.sizes.fit { sweep.fit() } else { sweep };
+    args.metrics.choose(&mut sweep);
     print_notices(&sweep);
     let mut table = Table::new(&sweep)?;
     let cache = Cache::open(&args.cache)?;
@@ -48,6 +49,7 @@ fn again(args: &SweepArgs, output: &Path) -> String {
     let mut words = vec!["nandscape".to_owned(), "sweep".to_owned(), path(&args.file)];
     words.extend(runtime_words(args.length));
     words.extend(fit_words(args.sizes));
+    words.extend(args.metrics.words());
     words.extend(["--output".to_owned(), path(output)]);
     words.join(" ")
 }

@@ -6,6 +6,7 @@ mod allow;
 mod boundaries;
 mod circles;
 mod examples;
+mod figures;
 mod header;
 mod layers;
 mod lengths;
@@ -47,7 +48,7 @@ impl fmt::Display for Finding {
     }
 }
 
-const RULES: [fn(&Tree) -> Vec<Finding>; 16] = [
+const RULES: [fn(&Tree) -> Vec<Finding>; 17] = [
     header::check,
     lengths::check_files,
     lengths::check_functions,
@@ -61,6 +62,7 @@ const RULES: [fn(&Tree) -> Vec<Finding>; 16] = [
     links::check,
     names::check,
     published::check,
+    figures::check,
     text::check,
     spread::check,
     wording::check,

@@ -1,6 +1,9 @@
 //! Arguments about reports: `--report`, and `nandscape report`.
 
+use crate::command::quoted;
 use clap::Args;
+use nandscape_lab::stack::Place;
+use nandscape_lab::sweep::{Named, Report, Sweep};
 use std::path::PathBuf;
 
 /// Where a report goes.
@@ -9,6 +12,30 @@ pub(crate) struct HtmlArgs {
     /// Write a report with plots: one HTML file that works offline
     #[arg(long = "report", value_name = "FILE.html")]
     pub(crate) html: Option<PathBuf>,
+}
+
+/// Metrics of a table.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct MetricArgs {
+    /// Metric to show: a path in the JSON of a run, such as waf.gc (may be repeated)
+    #[arg(long, alias = "figure", value_name = "METRIC")]
+    pub(crate) metric: Vec<String>,
+}
+
+impl MetricArgs {
+    /// Lets a sweep report these in place of its own, if there are any.
+    pub(crate) fn choose(&self, sweep: &mut Sweep) {
+        if !self.metric.is_empty() {
+            let place = Place::Argument("--metric");
+            let named = |text: &String| Named { text: text.clone(), place: place.clone(), key: "" };
+            sweep.report = Report::Chosen(self.metric.iter().map(named).collect());
+        }
+    }
+
+    /// The arguments that choose them.
+    pub(crate) fn words(&self) -> impl Iterator<Item = String> {
+        self.metric.iter().flat_map(|path| ["--metric".to_owned(), quoted(path)])
+    }
 }
 
 /// `nandscape report`.

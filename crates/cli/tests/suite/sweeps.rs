@@ -93,6 +93,30 @@ fn rows_are_recognised_by_what_they_follow_from() {
     assert_eq!(rows(&folder, "grid.jsonl").lines().count(), 7);
 }
 
+/// Other metrics of finished rows take the place of the file's; nothing runs for them, and a wrong one is refused.
+#[test]
+fn metrics_of_finished_rows_are_chosen() {
+    let folder = Folder::new("sweep-metrics");
+    folder.write("grid.toml", &grid(2));
+    assert_eq!(sweep(&folder, &["grid.toml"]).0, Some(0));
+    let whole = rows(&folder, "grid.jsonl");
+    let metrics = ["--metric", "sectors.user", "--metric", "sectors.gc / sectors.user"];
+    let chosen = [&["grid.toml", "--output-format", "csv"][..], &metrics].concat();
+    let (code, text, errors) = sweep(&folder, &chosen);
+    assert_eq!(code, Some(0), "{errors}");
+    let head = "sectors.user,sectors.user ci95,sectors.user n,sectors.gc / sectors.user,";
+    assert!(text.lines().next().unwrap().contains(head) && !text.contains("iops"), "{text}");
+    assert_eq!(text.lines().count(), 3, "{text}");
+    assert_eq!(rows(&folder, "grid.jsonl"), whole);
+    let (_, text, _) = sweep(&folder, &[&["grid.toml"][..], &metrics].concat());
+    assert_eq!(new_runs(&text), 0, "{text}");
+    let again = "--metric sectors.user --metric \"sectors.gc / sectors.user\" --output grid.jsonl";
+    assert!(text.contains(again) || text.contains(&again.replace('"', "'")), "{text}");
+    let (code, _, errors) = sweep(&folder, &["grid.toml", "--metric", "waf.gcc"]);
+    assert_eq!(code, Some(2), "{errors}");
+    assert!(errors.contains("waf.gcc"), "{errors}");
+}
+
 /// Ctrl-C leaves valid rows of the first runs, in order, prints their table, and the sweep goes on from there.
 #[cfg(unix)]
 #[test]
