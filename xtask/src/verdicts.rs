@@ -38,8 +38,11 @@ fn points(paper: &Value) -> String {
     let mut text = String::new();
     for kind in ["figures", "assumptions", "extensions"] {
         for plot in paper[kind].as_array().into_iter().flatten() {
-            for point in plot["points"].as_array().into_iter().flatten() {
-                text += &of_point(string(&plot["id"]), point);
+            let id = string(&plot["id"]);
+            text += &of_points(id, &plot["points"]);
+            for variant in plot["variants"].as_array().into_iter().flatten() {
+                let id = format!("{id} ({})", string(&variant["variant"]));
+                text += &of_points(&id, &variant["points"]);
             }
         }
     }
@@ -50,6 +53,10 @@ fn points(paper: &Value) -> String {
         }
     }
     text
+}
+
+fn of_points(plot: &str, points: &Value) -> String {
+    points.as_array().into_iter().flatten().map(|point| of_point(plot, point)).collect()
 }
 
 fn of_point(plot: &str, point: &Value) -> String {
@@ -203,11 +210,13 @@ mod tests {
         let paper = r#"{"papers": [{"id": "p", "counts": COUNTS, "variants": [], "statements": [{"id": "s",
             "reason": {"figures": [{"figure": "waf.gc", "value": "1.500"}]}}],
             "extensions": [{"id": "e", "points": [{"stack": "a", "depth": 2,
-                "figures": {"iops": {"mean": 12.5, "ci95": null}}}]}]}]}"#;
+                "figures": {"iops": {"mean": 12.5, "ci95": null}}}],
+                "variants": [{"variant": "v", "points": [{"depth": 2, "figures": {"iops": {"mean": 11, "ci95": 0.5}}}]}]}]}]}"#;
         let none = r#"{"agrees": 0, "partially": 0, "disagrees": 0, "source contradicts itself": 0, "inconclusive": 0}"#;
         let counts = format!(r#"{{"reproductions": {none}, "inputs": {none}}}"#);
         let text = tables_of(&paper.replace("COUNTS", &counts), true).unwrap();
-        let expected = "e\tdepth=2 stack=\"a\"\tiops\t12.5\tnull\ns\twaf.gc\t1.500\n";
+        let expected = "e\tdepth=2 stack=\"a\"\tiops\t12.5\tnull\n\
+            e (v)\tdepth=2\tiops\t11\t0.5\ns\twaf.gc\t1.500\n";
         assert!(text.ends_with(expected), "{text}");
     }
 

@@ -107,7 +107,17 @@ impl Reproduction {
                 PlotSpec::Course(key) => (format!("series.{key}"), Value::Null),
             };
             let experiment = &self.paper.experiments[figure.experiment].id;
-            json!({ "id": figure.id, "title": figure.title, "experiment": experiment, "metric": metric, "points": points })
+            let variants = match &figure.metric {
+                PlotSpec::Figure(metric) => {
+                    let metric = std::slice::from_ref(metric);
+                    self.variant_points(figure.experiment, &figure.filter, metric)
+                }
+                PlotSpec::Latency(_) | PlotSpec::Course(_) => Value::Null,
+            };
+            json!({
+                "id": figure.id, "title": figure.title, "experiment": experiment, "metric": metric,
+                "points": points, "variants": variants,
+            })
         };
         self.paper.figures.iter().map(figure).collect()
     }
@@ -129,9 +139,23 @@ impl Reproduction {
             json!({
                 "id": extension.id, "title": extension.title, "text": extension.text,
                 "points": points(answers, &extension.filter, &extension.metric),
+                "variants": self.variant_points(extension.experiment, &extension.filter, &extension.metric),
             })
         };
         self.paper.extensions.iter().map(extension).collect()
+    }
+}
+
+impl Reproduction {
+    /// The points of an experiment under each variant that changes it.
+    fn variant_points(&self, experiment: usize, filter: &Filter, metric: &[Figure]) -> Value {
+        let variants = self.paper.variants.iter().zip(&self.variants);
+        let entry = |(variant, answers): (&Variant, &Vec<Answers>)| {
+            let at = variant.sweeps.iter().position(|(at, _)| *at == experiment)?;
+            let points = points(&answers[at], filter, metric);
+            Some(json!({ "variant": variant.id, "points": points }))
+        };
+        variants.filter_map(entry).collect()
     }
 }
 

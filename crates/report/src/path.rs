@@ -2,6 +2,7 @@
 //! `all.write.iops`.
 
 use serde_json::{Map, Value};
+use std::ops::Range;
 
 /// What a path begins with that is of all jobs together.
 pub(crate) const ALL: &str = "all.";
@@ -18,10 +19,11 @@ const OF_SAMPLES: [&str; 4] = ["max", "mean", "min", "stddev"];
 /// Times of a request that `latency_cdf` is of: submission takes none.
 const LATENCIES: [&str; 2] = ["clat_ns", "lat_ns"];
 
-/// Ends of the measured phase that paths are of, and the share of it after which each begins.
-const ENDS: [(&str, f64); 2] = [("second_half.", 0.5), ("last_tenth.", 0.9)];
+/// Parts of the measured phase that paths are of, and the shares of it between which each lies.
+const PARTS: [(&str, Range<f64>); 3] =
+    [("first_tenth.", 0.0..0.1), ("second_half.", 0.5..1.0), ("last_tenth.", 0.9..1.0)];
 
-/// Numbers of a point of the series: a figure over time is of one of them, and one of an end of the phase of a rate.
+/// Numbers of a point of the series: a figure over time is of one of them, and one of a part of the phase of a rate.
 pub const COURSES: [&str; 26] = [
     "iops",
     "waf",
@@ -63,9 +65,10 @@ pub(crate) fn look_up(result: &Value, path: &str) -> Option<Option<f64>> {
     if let Some(of_all) = path.strip_prefix(ALL) {
         return over_jobs(result, of_all);
     }
-    let of_end = |(end, from): &(&str, f64)| Some((*from, path.strip_prefix(end)?));
-    if let Some((from, rate)) = ENDS.iter().find_map(of_end) {
-        return over_end(result, from, rate);
+    let of_part =
+        |(name, part): &(&str, Range<f64>)| Some((part.clone(), path.strip_prefix(name)?));
+    if let Some((part, rate)) = PARTS.iter().find_map(of_part) {
+        return over_part(result, part, rate);
     }
     let first_job = result.get("jobs").and_then(|jobs| jobs.get(0));
     let roots = [result.get("nandscape"), first_job, Some(result)];
@@ -106,19 +109,20 @@ fn over_jobs(result: &Value, path: &str) -> Option<Option<f64>> {
     Some(cdf.filter(|_| has_rank(samples, share)).and_then(|cdf| quantile(cdf, share)))
 }
 
-/// A rate over the end of the measured phase, from a share of it on: the mean over the intervals of the series, by the time
-/// of each that lies there.
-fn over_end(result: &Value, from: f64, rate: &str) -> Option<Option<f64>> {
+/// A rate over a part of the measured phase, between two shares of it: the mean over the intervals of the series, by the
+/// time of each that lies there.
+fn over_part(result: &Value, part: Range<f64>, rate: &str) -> Option<Option<f64>> {
     let is_rate = rate == "iops" || rate.ends_with(".bytes_per_s");
     let series = result.get("nandscape")?.get("series");
     let series = series.filter(|_| is_rate && COURSES.contains(&rate))?;
     let intervals = series.as_array()?;
     let end = |interval: &Value| interval["t_s"].as_f64();
-    let begin = from * intervals.last().and_then(end).unwrap_or(0.0);
+    let whole = intervals.last().and_then(end).unwrap_or(0.0);
+    let (begin, finish) = (part.start * whole, part.end * whole);
     let (mut last, mut seconds, mut sum) = (0.0_f64, 0.0, 0.0);
     for interval in intervals {
         let until = end(interval)?;
-        let length = (until - last.max(begin)).max(0.0);
+        let length = (until.min(finish) - last.max(begin)).max(0.0);
         seconds += length;
         sum += length * number_below(interval, rate).unwrap_or(0.0);
         last = until;
@@ -237,13 +241,14 @@ mod tests {
         }
     }
 
-    /// Rates of the end of a run are means over its time: an interval counts as far as it lies there.
+    /// Rates of a part of a run are means over its time: an interval counts as far as it lies there.
     #[test]
-    fn ends_of_runs_have_rates() {
+    fn parts_of_runs_have_rates() {
         let point = |t_s: f64, iops: f64| json!({ "t_s": t_s, "iops": iops, "write": { "bytes_per_s": 10.0 * iops } });
         let of = |series: Value| json!({ "jobs": [{}], "nandscape": { "series": series } });
         let result = of(json!([point(2.0, 100.0), point(6.0, 10.0), point(10.0, 20.0)]));
         let cases = [
+            ("first_tenth.iops", Some(Some(100.0))),
             ("second_half.iops", Some(Some(18.0))),
             ("second_half.write.bytes_per_s", Some(Some(180.0))),
             ("last_tenth.iops", Some(Some(20.0))),

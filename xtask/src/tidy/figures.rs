@@ -139,10 +139,10 @@ impl Section<'_> {
     }
 }
 
-/// The text with code, comments, and targets of links blanked out, byte for byte as long.
+/// The text with code, comments, pictures, and targets of links blanked out, byte for byte as long.
 fn without_code(text: &str) -> String {
     let mut bytes = text.as_bytes().to_vec();
-    for (begin, end) in [("```", "```"), ("<!--", "-->"), ("`", "`"), ("](", ")")] {
+    for (begin, end) in [("```", "```"), ("<!--", "-->"), ("`", "`"), ("![", "]("), ("](", ")")] {
         let mut at = 0;
         while let Some(from) = find(&bytes, begin, at) {
             let to = find(&bytes, end, from + begin.len()).map_or(bytes.len(), |to| to + end.len());

@@ -89,6 +89,18 @@ fn a_paper_is_reproduced() {
     let mean = |found: &serde_json::Value| found["mean"].as_f64().unwrap();
     assert_ne!(mean(&along["chosen"]), mean(&along["others"][0]));
     assert_eq!(json["figures"][0]["points"].as_array().unwrap().len(), 4);
+    let figure = |id: &str| {
+        let figures = json["figures"].as_array().unwrap();
+        figures.iter().find(|figure| figure["id"] == id).unwrap()["variants"].clone()
+    };
+    let under = |figure: &serde_json::Value| -> Vec<(String, usize)> {
+        let of = |one: &serde_json::Value| {
+            (one["variant"].as_str().unwrap().to_owned(), one["points"].as_array().unwrap().len())
+        };
+        figure.as_array().unwrap().iter().map(of).collect()
+    };
+    assert_eq!(under(&figure("1")), [("greedy".to_owned(), 4), ("filled".to_owned(), 4)]);
+    assert_eq!(under(&figure("2")), [("filled".to_owned(), 0)]);
     assert!(json["assumptions"][0]["points"][0]["figures"]["waf.gc"]["mean"].is_f64());
     assert_eq!(json["checks"].as_array().unwrap().len(), one.checked.len());
 }

@@ -77,6 +77,16 @@ pub(super) static ENDS: Group = Group {
     derived: true,
     metrics: &[
         metric(
+            "first_tenth.iops",
+            "1/s",
+            "IOPS of all jobs in the first tenth of the measured phase, from the series",
+        ),
+        metric(
+            "first_tenth.<direction>.bytes_per_s",
+            "bytes/s",
+            "bandwidth of all jobs in the first tenth of the measured phase",
+        ),
+        metric(
             "second_half.iops",
             "1/s",
             "IOPS of all jobs in the second half of the measured phase, from the series",
