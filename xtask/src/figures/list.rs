@@ -15,7 +15,7 @@ pub(crate) const FOLDER: &str = "docs/results/figures";
 #[serde(deny_unknown_fields)]
 pub(crate) struct Figures {
     pub(crate) name: String,
-    /// The command, of bash, at the root of the repository; `nandscape` is the release build.
+    /// The command, of bash, at the root of the repository; `nandscape` is the release build, and `$out` an empty folder.
     pub(crate) run: String,
     /// Whether the gate runs it, too: it takes seconds.
     #[serde(default)]

@@ -52,7 +52,7 @@ pub(crate) fn run(repository: &Repository, options: &Options) -> Result<bool, St
     let mut unexplained = Vec::new();
     for figures in wanted {
         println!("{}: {}", figures.name, figures.run);
-        let printed = output(root, &binary, &figures)?;
+        let printed = output(repository, &binary, &figures)?;
         let file = root.join(figures.path());
         let last = text(&file).ok().map(|text| Made::parse(&text)).transpose();
         let last = last.map_err(|why| format!("{}: {why}", figures.path()))?;
@@ -81,14 +81,22 @@ pub(crate) fn run(repository: &Repository, options: &Options) -> Result<bool, St
     Ok(unexplained.is_empty())
 }
 
-/// What the command of these figures prints.
-fn output(root: &Path, binary: &Path, figures: &Figures) -> Result<String, String> {
+/// What the command of these figures prints. Its variable `out` is an empty folder for rows: none of another program is
+/// taken for one of this.
+fn output(repository: &Repository, binary: &Path, figures: &Figures) -> Result<String, String> {
+    let root = repository.root();
+    let out = repository.target().join("figures").join(&figures.name);
+    let failed = |e: std::io::Error| format!("{}: {e}", out.display());
+    if out.exists() {
+        std::fs::remove_dir_all(&out).map_err(failed)?;
+    }
+    std::fs::create_dir_all(&out).map_err(failed)?;
     let folder = binary.parent().unwrap_or(root).to_owned();
     let path = std::env::var_os("PATH").unwrap_or_default();
     let path = std::env::join_paths([folder].into_iter().chain(std::env::split_paths(&path)));
     let mut command = Command::new("bash");
     command.args(["-euo", "pipefail", "-c", &figures.run]).current_dir(root);
-    command.env("PATH", path.map_err(|e| e.to_string())?);
+    command.env("PATH", path.map_err(|e| e.to_string())?).env("out", &out);
     let output = command.output().map_err(|e| format!("bash: {e}"))?;
     let errors = || String::from_utf8_lossy(&output.stderr).into_owned();
     match output.status.success() {
