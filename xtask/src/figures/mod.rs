@@ -145,7 +145,7 @@ mod tests {
         let options = Options::of(&["--check", "a", "--gate"]).unwrap();
         let expected = Options { names: vec!["a".into()], check: true, gate: true };
         assert_eq!(options, expected);
-        assert_eq!(Options::of(&["--chek"]), None);
+        assert_eq!(Options::of(&["--all"]), None);
     }
 
     #[test]
