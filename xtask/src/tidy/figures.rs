@@ -170,7 +170,7 @@ fn written(text: &str) -> impl Iterator<Item = (usize, &str)> {
         let word = word.trim_end_matches(['.', ',']);
         let (whole, rest) = word.split_once('.').unwrap_or((word, "0"));
         let mut groups = whole.split(',');
-        let first = groups.next().is_some_and(|group| is_digits(group));
+        let first = groups.next().is_some_and(is_digits);
         let is_number = first && groups.all(|group| group.len() == 3 && is_digits(group));
         (is_number && is_digits(rest)).then_some((at, word))
     })
@@ -245,11 +245,16 @@ fn scales(unit: &str) -> &'static [f64] {
     }
 }
 
+/// Half of the last of so many decimals.
+fn half_of(decimals: usize) -> f64 {
+    (0..decimals).fold(0.5, |half, _| half / 10.0)
+}
+
 /// Whether one of these values, in one of these units or as it is, is rounded to this number.
 fn is_among(number: &str, units: &[&str], known: &[f64]) -> bool {
     let Some(stated) = value(number) else { return false };
     let decimals = number.split_once('.').map_or(0, |(_, decimals)| decimals.len());
-    let half = 0.5 * 10f64.powi(-(decimals as i32)) + 1e-9 * stated;
+    let half = half_of(decimals) + 1e-9 * stated;
     let scales = units.iter().flat_map(|unit| scales(unit)).copied().chain([1.0]);
     let scales: Vec<f64> = scales.collect();
     known.iter().any(|value| scales.iter().any(|scale| (value * scale - stated).abs() <= half))
