@@ -6,6 +6,7 @@
 //! the points of all plots follow as tab-separated lines, and the numbers with which the page gives a reason.
 
 use serde_json::Value;
+use std::collections::BTreeMap;
 
 /// The tables of the papers in the files, in order, with their points if these are wanted.
 ///
@@ -59,15 +60,22 @@ fn of_points(plot: &str, points: &Value) -> String {
     points.as_array().into_iter().flatten().map(|point| of_point(plot, point)).collect()
 }
 
+/// Keys and metrics in alphabetical order, whatever order the build keeps them in.
 fn of_point(plot: &str, point: &Value) -> String {
-    let keys = point.as_object().into_iter().flatten().filter(|(key, _)| *key != "figures");
+    let keys = sorted(point).filter(|(key, _)| *key != "figures");
     let keys: Vec<String> = keys.map(|(key, value)| format!("{key}={value}")).collect();
-    let figures = point["figures"].as_object().into_iter().flatten();
-    let line = |(metric, figure): (&String, &Value)| {
+    let line = |(metric, figure): (&str, &Value)| {
         let (mean, half) = (&figure["mean"], &figure["ci95"]);
         format!("{plot}\t{}\t{metric}\t{mean}\t{half}\n", keys.join(" "))
     };
-    figures.map(line).collect()
+    sorted(&point["figures"]).map(line).collect()
+}
+
+fn sorted(object: &Value) -> impl Iterator<Item = (&str, &Value)> {
+    let entries = object.as_object().into_iter().flatten();
+    let sorted: BTreeMap<&str, &Value> =
+        entries.map(|(key, value)| (key.as_str(), value)).collect();
+    sorted.into_iter()
 }
 
 /// Above [`counted`].
