@@ -203,6 +203,37 @@ fn slow_unit() {
     assert_eq!(done(&mut media, 1), 40_960 + 462_500);
 }
 
+/// So does its erase: 3 ms at 250 % are 7.5 ms.
+#[test]
+fn a_slow_unit_erases_slowly() {
+    let slow_units = vec![(UnitId(1), 250)];
+    let config = MediaConfig { slow_units, ..MediaConfig::new(geometry(2, 1)) };
+    let mut media = linked(preset("qemu-ocssd"), config);
+    let now = Nanos::from_secs(1);
+    for (unit, expected) in [(0, 3_000), (1, 7_500)] {
+        append(media.inner_mut(), Nanos::ZERO, chunk(unit, 0), 8, 0).unwrap();
+        let done = media.inner_mut().reset(now, now, chunk(unit, 0)).unwrap().at;
+        assert_eq!(done, now + Nanos::from_us(expected));
+    }
+}
+
+/// A program takes tPROG for each one-shot page that it begins: 24 sectors on a ZN540, so 32 take two, and 8 one. What is counted
+/// is what was programmed, not pages, and a unit is not busy between two commands.
+#[test]
+fn a_page_that_is_begun_takes_its_time() {
+    let zn540 = preset("nvmevirt-zn540").nand;
+    let mut media =
+        Media::new(MediaConfig { timing: zn540, ..MediaConfig::new(geometry(1, 1)) }).unwrap();
+    // 131,072 and 32,768 bytes at 450 MB/s, rounded up.
+    let (long, short) = (291_272 + 2 * 561_000, 72_818 + 561_000);
+    assert_eq!(append(&mut media, Nanos::ZERO, chunk(0, 0), 32, 0).unwrap().at, Nanos(long));
+    let later = Nanos::from_secs(1);
+    let done = append(&mut media, later, chunk(0, 0), 8, 32).unwrap().at;
+    assert_eq!(done, later + Nanos(short));
+    let busy = media.utilisation();
+    assert_eq!((busy.units, busy.programmed_sectors), (vec![Nanos(long + short)], 40));
+}
+
 /// Busy times are exactly what was reserved, and start anew when asked.
 #[test]
 fn utilisation_counts_reservations() {

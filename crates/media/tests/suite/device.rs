@@ -7,7 +7,7 @@ use nandscape_block::{SectorData, Tag};
 use nandscape_media::{
     ChunkState, Delays, DeviceTiming, Fault, FaultInjector, Faults, Geometry, KEY_EMPTY, Kind,
     Media, MediaConfig, MediaError, NandTiming, OpenChannel, PayloadMode, RuleError, Status,
-    Tracer, UnitId, WriteCmd,
+    Tracer, UnitId, Wear, WriteCmd,
 };
 use nandscape_rt::Nanos;
 
@@ -341,4 +341,16 @@ fn content_survives_neighbours() {
             }
         }
     }
+}
+
+/// Least and most erases are of chunks in service, wherever these are among the others.
+#[test]
+fn wear_is_of_chunks_in_service() {
+    let [free, offline] = [ChunkState::Free, ChunkState::Offline];
+    let chunks = [(offline, 1), (free, 5), (free, 3), (free, 7), (offline, 9)];
+    let with =
+        |wear: Wear, (state, erases): &(ChunkState, u32)| wear.with(info(*state, 0, *erases));
+    let wear = chunks.iter().fold(Wear::default(), with);
+    let expected = Wear { chunks: 3, offline: 2, erases: 15, erases_min: 3, erases_max: 7 };
+    assert_eq!(wear, expected);
 }

@@ -89,6 +89,23 @@ fn a_read_suspends_what_is_in_progress() {
     assert_eq!(read(&mut media, asked), asked + Nanos::from_us(700) + READ);
 }
 
+/// A unit that suspends a program is busy with the program, the read, and with suspending and resuming.
+#[test]
+fn suspending_takes_the_time_of_a_unit() {
+    let timing = NandTiming { read_priority: Suspend, resume_ns: 10_000, ..timing() };
+    let (mut media, t) = device(timing);
+    media.reset_utilisation();
+    program(&mut media, t);
+    read(&mut media, t + Nanos::from_us(200));
+    let expected = PROGRAM + Nanos::from_us(100 + 10) + READ;
+    assert_eq!(media.utilisation().units, [expected, Nanos::ZERO]);
+    assert_eq!(
+        program(&mut media, t),
+        t + expected + PROGRAM,
+        "the next one begins behind all of it"
+    );
+}
+
 /// Programs and erases are suspended only where the stack says so.
 #[test]
 fn only_what_may_be_suspended_is() {
