@@ -271,6 +271,16 @@ mod tests {
         assert_eq!(check(1_000, 0, (100, 0)), Ok(()), "without copies nothing is saved");
     }
 
+    /// The drift is that of the least-squares line from the first window to the last: 96 to 104 is 8 % of the mean.
+    #[test]
+    fn drift_is_from_end_to_end() {
+        let (range, drift) = spread(&[96.0, 98.0, 100.0, 102.0, 104.0]);
+        assert!((range - 0.08).abs() < 1e-12 && (drift - 0.08).abs() < 1e-12, "{range} {drift}");
+        // A line through these falls by 2 from end to end.
+        let (range, drift) = spread(&[100.0, 105.0, 95.0, 100.0, 100.0]);
+        assert!((range - 0.1).abs() < 1e-12 && (drift - 0.02).abs() < 1e-12, "{range} {drift}");
+    }
+
     /// A constant rate is steady; a ramp, a cliff and a burst are not; five points are too few.
     #[test]
     fn drift_and_range_are_noticed() {

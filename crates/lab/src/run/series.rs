@@ -212,6 +212,7 @@ pub(super) fn written_parts(sectors: &SectorCounts) -> [(&'static str, u64); 6] 
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
+    use crate::run::counts::Cleaning;
 
     /// Totals each millisecond of a run with so many I/Os until then.
     pub(in crate::run) fn run(ms: u64, ios_until: impl Fn(u64) -> u64) -> Vec<Totals> {
@@ -265,5 +266,36 @@ pub(super) mod tests {
         let sum: f64 = parts.iter().map(|(_, part)| part).sum();
         assert!((sum - WriteAmplification::of(&sectors).media.unwrap()).abs() < 1e-12);
         assert_eq!(parts[2..4], [("stale", 0.03), ("pad", 0.01)]);
+    }
+
+    /// Each factor has its causes and no other: copies that became stale are padding, of which the first factor has none.
+    #[test]
+    fn factors_are_quotients_of_their_causes() {
+        let sectors = SectorCounts {
+            user: 1_000,
+            gc: 8_000,
+            pad: 400,
+            stale: 300,
+            line_meta: 60,
+            trim: 20,
+            map: 10,
+            journal: 5,
+        };
+        let WriteAmplification { gc, gc_pad, media } = WriteAmplification::of(&sectors);
+        assert_eq!((gc, gc_pad, media), (Some(9.0), Some(9.4), Some(9.49)));
+    }
+
+    /// Cleaning that took half a second of two is a quarter, wherever the clock stands.
+    #[test]
+    fn cleaning_has_a_share_of_the_time() {
+        let totals = |at, ns, blocks| {
+            let cleaning = Cleaning { blocks, ns, checkpoints: 0, free_segments: 0 };
+            let sample = Sample { cleaning: Some(cleaning), ..Sample::default() };
+            Totals { at: Nanos::from_secs(at), sample, ..Totals::default() }
+        };
+        let points = points(&[totals(5, 1_000, 7), totals(7, 500_001_000, 107)]);
+        let cleaning = points[0].garbage.cleaning.unwrap();
+        assert!((cleaning.share - 0.25).abs() < 1e-12, "{cleaning:?}");
+        assert_eq!((points[0].t_s, cleaning.blocks_per_s), (2.0, 50.0));
     }
 }

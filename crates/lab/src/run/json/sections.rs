@@ -416,6 +416,39 @@ mod tests {
         assert_eq!(cdf(&one), json!({ "ns": [5], "share": [1.0] }));
     }
 
+    /// Where several took equally long, the share is that of all of them: three of four took 5 ns.
+    #[test]
+    fn equal_latencies_are_one_step() {
+        let mut latencies = Latencies::default();
+        [5, 5, 5, 9].into_iter().for_each(|ns| latencies.record(Nanos(ns)));
+        assert_eq!(cdf(&latencies), json!({ "ns": [5, 9], "share": [0.75, 1.0] }));
+    }
+
+    /// The time of a core is that of threads, of the FTL and idle.
+    #[test]
+    fn shares_of_a_core_are_of_all_its_time() {
+        let [threads, ftl, idle] = [20, 30, 50].map(Nanos);
+        let cores = host_cores(&[CoreTimes { threads, ftl, idle }]);
+        assert_eq!(cores["cores"], json!([{ "threads": 0.2, "ftl": 0.3, "idle": 0.5 }]));
+    }
+
+    /// Each rate of a Filebench workload is its own amount over the time.
+    #[test]
+    fn rates_of_flowops_are_their_amounts_over_time() {
+        let sums = Sums {
+            ops: 90,
+            reads: 30,
+            writes: 40,
+            read_bytes: 3_000,
+            written_bytes: 5_000,
+            listed_bytes: 1_000,
+            busy_ns: 180,
+        };
+        let json = summary(&sums, Nanos::from_secs(10));
+        let rates = ["ops_per_s", "reads_per_s", "writes_per_s", "bytes_per_s", "latency_mean_ns"];
+        assert_eq!(rates.map(|rate| json[rate].as_f64().unwrap()), [9.0, 3.0, 4.0, 900.0, 2.0]);
+    }
+
     /// A unit that was taken half of the time is busy by a half; nothing is busier than always.
     #[test]
     fn utilisation_is_a_share() {
