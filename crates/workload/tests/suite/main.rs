@@ -8,6 +8,7 @@ mod depth;
 mod differential;
 mod endings;
 mod engine;
+mod figures;
 mod flowops;
 mod iolog;
 mod mixes;

@@ -42,6 +42,18 @@ fn sums_add_up() {
     assert_eq!(names, expected, "the last flowop comes first");
 }
 
+/// What listing directories took is part of the bytes of a workload, and neither read nor written.
+#[test]
+fn listing_moves_bytes() {
+    let set = "define fileset name=a,path=$dir,entries=40,dirwidth=4,prealloc";
+    let flowops =
+        "flowop listdir name=l,filesetname=a,iters=6\nflowop finishoncount name=f,value=6";
+    let ran = run(&one_thread(set, flowops, "set mode quit firstdone\nrun 5"));
+    let (sums, bytes) = (ran.report.sums(), ran.row("l").bytes);
+    assert!(bytes > 0);
+    assert_eq!((sums.bytes(), sums.read_bytes, sums.written_bytes), (bytes, 0, 0));
+}
+
 /// A flowop takes at least what its call takes of a core; nothing that is counted takes less.
 #[test]
 fn latencies_have_their_parts() {

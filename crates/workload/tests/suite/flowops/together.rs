@@ -41,6 +41,16 @@ fn limits_keep_their_rate() {
     }
 }
 
+/// Bytes take an event when they begin its megabyte, not when they fill it: the first read is what a limit begins to count behind,
+/// and the next one waits, as no event comes in the first second.
+#[test]
+fn a_megabyte_that_is_begun_takes_an_event() {
+    let file = "define file name=a,path=$dir,size=8m,prealloc\neventgen rate=1";
+    let flowops = "flowop openfile name=o,filename=a,fd=1\nflowop read name=r,filename=a,fd=1,iosize=64k\n\
+         flowop closefile name=c,fd=1\nflowop bwlimit name=l,target=r";
+    assert_eq!(run(&one_thread(file, flowops, "run 1")).row("r").count, 2);
+}
+
 /// Without events nothing is limited, nor counted.
 #[test]
 fn no_events_no_limit() {
