@@ -409,6 +409,27 @@ mod tests {
         judge(&paper, &answers, &[]).remove(0)
     }
 
+    /// Of several points the mean is measured, seed by seed; a seed without a number at one of them has none, as the mean of the
+    /// others would be of other points.
+    #[test]
+    fn seeds_count_with_all_their_points() {
+        let paper = tiny();
+        let Measured::As(measure) = &paper.statements[0].measured else { panic!() };
+        let measure = Measure { metric: "waf.gc".parse().unwrap(), ..measure.clone() };
+        let mut answers = Answers::new(&paper.experiments[measure.experiment].sweep);
+        let points = answers.points().len();
+        assert!(points > 1);
+        for at in 0..points {
+            for seed in [1, 2].into_iter().filter(|seed| *seed == 1 || at > 0) {
+                let waf = seed as f64 + at as f64;
+                answers.add(at, seed, json!({ "nandscape": { "waf": { "gc": waf } } }));
+            }
+        }
+        // 1, 2, 3, ... of the first seed.
+        let mean = (points as f64 + 1.0) / 2.0;
+        assert_eq!(answers.measure(&measure, &crate::model::Filter::default()), [mean]);
+    }
+
     /// Where the assumption's runs give what the statement's gave: what every assumption says alike is the verdict,
     /// and what they disagree about is inconclusive.
     #[test]

@@ -339,6 +339,48 @@ mod tests {
         }
     }
 
+    /// Deviations are in parts of what is stated, and what is off by a tolerance exactly is within it: of 2, a quarter is from
+    /// 1.5 to 2.5, and a half from 1 to 3.
+    #[test]
+    fn tolerances_are_of_what_is_stated() {
+        use Verdict::{Agrees, Disagrees, Partially};
+        let claim = PublishedValue::Readings(vec![2.0]);
+        let tolerance = Tolerance { within: 0.25, partially: 0.5, direction: false };
+        let rule = Rule { claim: &claim, tolerance, relative: false };
+        let cases = [
+            (0.99, Disagrees),
+            (1.0, Partially),
+            (1.49, Partially),
+            (1.5, Agrees),
+            (2.5, Agrees),
+            (2.51, Partially),
+            (3.0, Partially),
+            (3.01, Disagrees),
+        ];
+        for (number, expected) in cases {
+            let judgement = rule.judge(&[number], &|number| number.to_string());
+            assert_eq!(judgement.verdict, expected, "{number}: {}", judgement.reason);
+        }
+    }
+
+    /// The stated effect of a ratio is its distance from 1, and a tenth of it is on the stated side: of 1.5 that is 1.05, and
+    /// of 0.5 it is 0.95.
+    #[test]
+    fn effects_are_counted_from_one() {
+        use Verdict::{Disagrees, Partially};
+        for (stated, number, expected) in [
+            (1.5, 1.051, Partially),
+            (1.5, 1.049, Disagrees),
+            (1.5, 0.8, Disagrees),
+            (0.5, 0.949, Partially),
+            (0.5, 0.951, Disagrees),
+            (0.5, 1.2, Disagrees),
+        ] {
+            let claim = PublishedValue::Readings(vec![stated]);
+            assert_eq!(verdict(&claim, true, number), expected, "{number} for {stated}");
+        }
+    }
+
     /// Bounds are open on one side, and what states no effect has no direction.
     #[test]
     fn bounds_are_bounds() {

@@ -139,3 +139,48 @@ pub(super) fn busy_time(facts: &Facts<'_>) -> Finding {
         format!("programs last {cells_s} s in all, units were taken for {busy_s} s")
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    fn stack(timing: &str, duplex: &str) -> String {
+        format!(
+            "name = \"limits\"\n[media]\ngroups = 2\nunits = 4\nchunks = 72\nsectors = 128\nws_min = 4\nws_opt = 8\n\
+             mw_cunits = 24\ntiming = {timing}\n[link]\nkind = \"pcie\"\nbytes_per_s = 1000000000\nduplex = \"{duplex}\"\n\
+             [ftl]\nop_percent = 40\n"
+        )
+    }
+
+    /// What cells program at once is a one-shot page, not the page that one sense brings up: 185 us are of 16 sectors here,
+    /// and 30.013 us of 8.
+    #[test]
+    fn limits_are_those_of_the_pages() {
+        let timing = "{ preset = \"nvmevirt-970pro\", one_shot_bytes = 65536 }";
+        let stack = stack(timing, "shared");
+        let limits = Limits::of(&Stack::parse("limits", &stack, &[] as &[&str]).unwrap());
+        let near = |measured: f64, expected: f64| (measured / expected - 1.0).abs() < 1e-9;
+        assert_eq!((limits.units, limits.channels), (8.0, 2.0));
+        assert!(near(limits.program_s, 185e-6 / 16.0), "{}", limits.program_s);
+        assert!(near(limits.written_s(), 185e-6 / 16.0 + 5.12e-6));
+        assert!(near(limits.read_s.0, 30.013e-6 / 8.0 + 5.12e-6), "{:?}", limits.read_s);
+        assert!(near(limits.read_s.1, 42.013e-6 + 5.12e-6), "{:?}", limits.read_s);
+    }
+
+    /// A shared link carries both directions together, a full-duplex one each of them: 60 GB each way are too many for 100 s of a
+    /// shared gigabyte per second alone.
+    #[test]
+    fn directions_share_a_link_that_is_shared() {
+        let carried = |duplex: &str| -> Finding {
+            let result: Value = json!({ "nandscape": {
+                "resolved_stack": stack("\"nvmevirt-970pro\"", duplex), "virtual_s": 100.0,
+                "link": { "to_device_bytes": 60_000_000_000_u64, "to_host_bytes": 60_000_000_000_u64 },
+                "writes": { "sectors": 0 }, "reads": { "sectors": 0 },
+            } });
+            link_rate(&Facts::of(&result))
+        };
+        assert!(matches!(carried("shared"), Some(Err(_))));
+        assert_eq!(carried("full"), Some(Ok(())));
+    }
+}

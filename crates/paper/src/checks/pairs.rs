@@ -83,6 +83,34 @@ impl Bound {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
+
+    /// A run of eight units, whose media are all that it waits for, with so many sectors read by the host and by collection.
+    fn of_run(host: u64, gc: u64) -> Bound {
+        let result = json!({ "nandscape": {
+            "resolved_stack": "name = \"bound\"\n[media]\ngroups = 2\nunits = 4\nchunks = 72\nsectors = 128\nws_min = 4\n\
+                               ws_opt = 8\nmw_cunits = 24\ntiming = \"nvmevirt-970pro\"\n[ftl]\nop_percent = 40\n",
+            "virtual_s": 2.0,
+            "utilisation": { "units": [1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0], "programmed_sectors": 400 },
+            "sectors": { "user": 100, "gc": gc },
+            "reads": { "sectors": host },
+        } });
+        Bound::of(&Facts::of(&result)).unwrap()
+    }
+
+    /// The time of the media is that of programs and of all reads, of the host and of collection: 32 KiB take 185 us of cells,
+    /// 4 KiB take 5.12 us of a channel, and a read at least an eighth of 30.013 us and at most 42.013 us.
+    #[test]
+    fn the_work_of_the_media_is_programs_and_reads() {
+        let bound = of_run(30, 50);
+        assert_eq!(bound.rate, 50.0);
+        let programs = 400.0 * (185e-6 / 8.0 + 5.12e-6);
+        let least = programs + 80.0 * (30.013e-6 / 8.0 + 5.12e-6);
+        let most = programs + 80.0 * (42.013e-6 + 5.12e-6);
+        let near = |measured: f64, expected: f64| (measured / expected - 1.0).abs() < 1e-9;
+        assert!(near(bound.media_s.0, least / 800.0), "{:?}", bound.media_s);
+        assert!(near(bound.media_s.1, most / 800.0), "{:?}", bound.media_s);
+    }
 
     fn bound(rate: f64, media_s: f64) -> Bound {
         Bound { rate, media_s: (media_s, media_s * 1.1) }
