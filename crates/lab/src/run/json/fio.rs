@@ -255,19 +255,85 @@ fn latency_classes(job: &JobResult) -> [(&'static str, Value); 3] {
     });
     let ends: Vec<u64> = CLASS_ENDS.into_iter().chain([2_000]).collect();
     let mut ms = classes(&all, 1_000_000, 1_000_000..2_000_000_000, &ends);
-    let beyond = all.buckets().filter(|(ns, _)| *ns >= 2_000_000_000).map(|(_, count)| count);
+    let beyond = starts(&all).filter(|(ns, _)| *ns >= 2_000_000_000).map(|(_, count)| count);
     ms[">=2000"] = share(beyond.sum(), all.count(), CLASS_SHARE_MIN);
     [ns, us, ("latency_ms", ms)]
+}
+
+/// How many there are from which latency on. The shortest is exact, though its bucket may begin below it, and below the class
+/// that begins with it: a device that takes 100 us each time has no latency below 100 us.
+fn starts(all: &Latencies) -> impl Iterator<Item = (u64, u64)> {
+    let shortest = all.min().0;
+    all.buckets().map(move |(ns, count)| (ns.max(shortest), count))
 }
 
 /// Shares of those within `range_ns`, in classes that end at so many units.
 fn classes(all: &Latencies, unit_ns: u64, range_ns: std::ops::Range<u64>, ends: &[u64]) -> Value {
     let mut counts = vec![0; ends.len()];
-    for (ns, count) in all.buckets().filter(|(ns, _)| range_ns.contains(ns)) {
+    for (ns, count) in starts(all).filter(|(ns, _)| range_ns.contains(ns)) {
         let class = ends.partition_point(|end| ns / unit_ns >= *end);
         counts[class.min(ends.len() - 1)] += count;
     }
     let name =
         |(end, count): (&u64, &u64)| (end.to_string(), share(*count, all.count(), CLASS_SHARE_MIN));
     Value::Object(ends.iter().zip(&counts).map(name).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use nandscape_workload::engine::DirectionResult;
+
+    /// A job of a group that wrote so many bytes in its time, at this mean bandwidth of its windows.
+    fn wrote(bytes: u64, seconds: u64, kib_per_s: u64) -> JobResult {
+        let mut write = DirectionResult { ios: 4, bytes, ..DirectionResult::default() };
+        write.bandwidth_kib.add(kib_per_s);
+        let directions = [DirectionResult::default(), write, DirectionResult::default()];
+        JobResult { runtime: Nanos::from_secs(seconds), directions, ..JobResult::default() }
+    }
+
+    fn written(job: &JobResult, all: &[JobResult]) -> Value {
+        direction(job, all, Direction::Write, LatencyDetail::Percentiles)
+    }
+
+    /// fio's kilobytes are KiB: 3,072,000 bytes are 3,000 of them, and 1,500 a second in two.
+    #[test]
+    fn kilobytes_are_kib() {
+        let job = wrote(3_072_000, 2, 1_500);
+        let json = written(&job, std::slice::from_ref(&job));
+        assert_eq!((&json["io_kbytes"], &json["bw"]), (&json!(3_000), &json!(1_500)));
+        assert_eq!((&json["bw_bytes"], &json["iops"]), (&json!(1_536_000), &json!(2.0)));
+        assert_eq!(json["runtime"], 2_000);
+    }
+
+    /// Shares of a group are of what it transferred over the time of its longest job: 4,000 KiB in two seconds are
+    /// 2,000 KiB/s, of which 1,500 are three quarters and 1,000 a half, also of a job that ended after one.
+    #[test]
+    fn shares_are_of_the_whole_group() {
+        let all = [wrote(3_072_000, 2, 1_500), wrote(1_024_000, 1, 1_000)];
+        let shares = all.each_ref().map(|job| written(job, &all)["bw_agg"].as_f64().unwrap());
+        assert_eq!(shares, [75.0, 50.0]);
+    }
+
+    /// A class ends below its name: 10 us are in that of 20, and 999 ns in the last of nanoseconds.
+    #[test]
+    fn classes_end_below_their_names() {
+        let mut job = wrote(4_096, 1, 4);
+        let latencies = [2, 999, 1_000, 9_992, 10_000, 2_100_000, 2_500_000_000, 3_000_000_000];
+        latencies.into_iter().for_each(|ns| job.directions[1].latency.record(Nanos(ns)));
+        let [(_, ns), (_, us), (_, ms)] = latency_classes(&job);
+        let filled = |classes: &Value| {
+            let filled = classes.as_object().unwrap().iter();
+            let filled = filled.filter(|(_, share)| share.as_f64() > Some(0.0));
+            filled.map(|(end, share)| format!("{end} {share}")).collect::<Vec<_>>().join(", ")
+        };
+        assert_eq!(filled(&ns), "4 12.5, 1000 12.5");
+        assert_eq!(filled(&us), "2 12.5, 10 12.5, 20 12.5");
+        assert_eq!(filled(&ms), "4 12.5, >=2000 25.0");
+        // What always takes as long is where that is, whatever its bucket begins with.
+        let mut constant = wrote(4_096, 1, 4);
+        (0..9).for_each(|_| constant.directions[1].latency.record(Nanos::from_us(100)));
+        let [_, (_, us), _] = latency_classes(&constant);
+        assert_eq!(filled(&us), "250 100.0");
+    }
 }
