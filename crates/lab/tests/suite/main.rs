@@ -8,6 +8,7 @@ mod corpus;
 mod coupled;
 mod extends;
 mod f2fs;
+mod figures;
 mod files;
 mod flushes;
 mod golden;

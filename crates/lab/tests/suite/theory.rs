@@ -38,9 +38,22 @@ fn alpha(outcome: &Outcome) -> f64 {
     outcome.ftl.in_use_sectors_mean / outcome.size.logical_sectors as f64
 }
 
+/// What a result says beside its write amplification agrees with that: effective overprovisioning is what is in use beyond the
+/// logical sectors; the law that is named has the write amplification that was measured; and in a steady state the user
+/// fills what victims did not hold, which makes A = 1 / (1 - valid share).
+fn check_figures(what: &str, outcome: &Outcome) {
+    let effective = outcome.effective_op_percent().unwrap();
+    assert_near(&format!("{what}, in use"), 1.0 + effective / 100.0, alpha(outcome));
+    let law = outcome.law.unwrap();
+    assert_near(&format!("{what}, law"), measured_amplification(outcome), law.waf);
+    let valid = outcome.victim_valid_ratio().unwrap();
+    assert_near(&format!("{what}, victims"), measured_amplification(outcome), 1.0 / (1.0 - valid));
+}
+
 fn check_fifo(limiter: &str) {
     for op_percent in [8, 12, 20, 28] {
         let outcome = measure(64, 640, "fifo", limiter, op_percent);
+        check_figures(&format!("fifo, {limiter}, {op_percent} %"), &outcome);
         let expected = fifo_amplification(alpha(&outcome));
         assert_near(
             &format!("fifo, {limiter}, {op_percent} %"),
