@@ -18,7 +18,7 @@ use basis::Basis;
 use checks::{Built, Check, End, Ran};
 use limits::Limits;
 use record::{Record, Records};
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::path::Path;
 use std::process::Command;
 use std::sync::Mutex;
@@ -66,7 +66,7 @@ pub(crate) fn run(repository: &Repository, options: &Options) -> Result<bool, St
     let folder = repository.target().join("mutants");
     // Before the copy is made: what changes later is not what runs.
     let basis = Basis::open(root, &folder)?;
-    let built = build(root, &folder, &all)?;
+    let built = build(root, &folder, &all, &packages(&all, &wanted))?;
     let sources = basis.of_sources()?;
     let limits = Limits::open(&folder.join("limits.jsonl"), &sources, options.restart)?;
     let records = Records::open(&root.join(RECORDS), options.restart)?;
@@ -104,8 +104,27 @@ fn jobs(options: &Options) -> usize {
     }
 }
 
-/// Writes the copy and builds it: all test programs, and the program as the gate's campaigns run it.
-fn build(root: &Path, folder: &Path, mutants: &[Mutant]) -> Result<Built, String> {
+/// The packages whose tests may catch the mutants of a run, with the program of the campaigns; all of them for all mutants.
+fn packages(all: &[Mutant], wanted: &[(u32, &Mutant)]) -> Vec<String> {
+    if wanted.len() == all.len() {
+        return vec!["--workspace".to_owned()];
+    }
+    let owners = wanted.iter().flat_map(|(_, mutant)| checks::crates_of(mutant)).chain(["cli"]);
+    let owners: BTreeSet<&str> = owners.collect();
+    let package = |owner| match owner {
+        "cli" => "--package=nandscape".to_owned(),
+        owner => format!("--package=nandscape-{owner}"),
+    };
+    owners.into_iter().map(package).collect()
+}
+
+/// Writes the copy and builds it: the test programs of these packages, and the program as the gate's campaigns run it.
+fn build(
+    root: &Path,
+    folder: &Path,
+    mutants: &[Mutant],
+    packages: &[String],
+) -> Result<Built, String> {
     let copy = folder.join("tree");
     println!("building the copy with all mutants: {}", copy.display());
     schema::write(root, &copy, mutants)?;
@@ -123,14 +142,9 @@ fn build(root: &Path, folder: &Path, mutants: &[Mutant]) -> Result<Built, String
             }
         }
     };
-    let messages = cargo(&[
-        "test",
-        "--workspace",
-        "--no-run",
-        "--quiet",
-        "--locked",
-        "--message-format=json",
-    ])?;
+    let mut args = vec!["test", "--no-run", "--quiet", "--locked", "--message-format=json"];
+    args.extend(packages.iter().map(String::as_str));
+    let messages = cargo(&args)?;
     let tests = checks::test_programs(&messages, &copy)?;
     Ok(Built { nandscape: target.join("debug/nandscape"), root: copy, tests })
 }

@@ -10,7 +10,8 @@ use std::path::Path;
 const HEAD: &str = "\
 # Mutants
 
-A mutant is a small change of the product that breaks one numbered promise of `docs/semantics`. `cargo xtask mutants` builds the product once
+A mutant is a small change of the product that breaks one numbered promise of `docs/semantics`, or makes a figure wrong that a page of
+`docs/formats` defines; recorded results do not count as what catches the latter. `cargo xtask mutants` builds the product once
 with all of `xtask/mutants/*.toml`, runs for each mutant the campaigns and tests of the gate that are about its part of the product until one fails, and
 writes this page. Campaigns run the seeds that they run in every gate, not those of a commit. A result counts until the mutant's file or the check
 changes. `--long 3600` then runs further campaigns, for an hour, for each mutant that the gate misses.
@@ -68,8 +69,13 @@ impl<'a> Page<'a> {
         // Parts by name, then the sums.
         let mut scores: BTreeMap<(u32, &str), Score> = BTreeMap::new();
         for (mutant, record) in &self.rows {
-            let layer = if mutant.is_of_ftls() { "FTLs and SSDs" } else { "file systems" };
-            for part in [(0, mutant.area.as_str()), (1, layer), (2, "all")] {
+            let layer = match mutant.area.as_str() {
+                _ if mutant.is_of_ftls() => Some("FTLs and SSDs"),
+                _ if mutant.is_of_figures() => None,
+                _ => Some("file systems"),
+            };
+            let parts = [Some((0, mutant.area.as_str())), layer.map(|layer| (1, layer))];
+            for part in parts.into_iter().flatten().chain([(2, "all")]) {
                 let score = scores.entry(part).or_default();
                 score.mutants += 1;
                 score.equivalent += usize::from(mutant.equivalent.is_some());

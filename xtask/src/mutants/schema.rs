@@ -3,14 +3,14 @@
 
 use super::table::{Form, Mutant};
 use crate::repository::git;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::path::Path;
 
 /// The variable that chooses a mutant, by its number from 1. Without it no snippet is replaced.
 pub(super) const CHOICE: &str = "NANDSCAPE_MUTANT";
 
-/// What decides, in the copy's `nandscape_rt`.
+/// What decides: in the copy's `nandscape_rt`, and in each crate that has mutants and does not depend on it.
 const CHOOSER: &str = r#"//! Which mutant this process is.
 
 /// Whether it is the one with this number.
@@ -28,20 +28,38 @@ pub fn is(number: u32) -> bool {
 /// A file cannot be read or written, or a snippet does not occur exactly once.
 pub(super) fn write(root: &Path, copy: &Path, mutants: &[Mutant]) -> Result<(), String> {
     let wrapped = wrap_all(root, mutants)?;
+    let mut choosers = BTreeSet::from(["crates/rt/src".to_owned()]);
+    for mutant in mutants {
+        choosers.extend(own_chooser(root, &mutant.file)?);
+    }
+    let declares =
+        |path: &str| path.strip_suffix("/lib.rs").is_some_and(|folder| choosers.contains(folder));
     for path in tracked(root)? {
         let source = || std::fs::read(root.join(&path)).map_err(|e| format!("{path}: {e}"));
-        let content = match wrapped.get(&path) {
+        let mut content = match wrapped.get(&path) {
             Some(text) => text.clone().into_bytes(),
-            None if path == "crates/rt/src/lib.rs" => {
-                let mut content = source()?;
-                content.extend_from_slice(b"\npub mod mutant;\n");
-                content
-            }
             None => source()?,
         };
+        if declares(&path) {
+            content.extend_from_slice(b"\npub mod mutant;\n");
+        }
         put(&copy.join(&path), &content)?;
     }
-    put(&copy.join("crates/rt/src/mutant.rs"), CHOOSER.as_bytes())
+    let put_chooser =
+        |folder: &String| put(&copy.join(folder).join("mutant.rs"), CHOOSER.as_bytes());
+    choosers.iter().try_for_each(put_chooser)
+}
+
+/// The folder of sources of a file's crate, if that does not depend on `nandscape_rt` and so decides by itself.
+///
+/// # Errors
+/// The file is of no crate.
+fn own_chooser(root: &Path, file: &str) -> Result<Option<String>, String> {
+    let (folder, _) =
+        file.split_once("/src/").ok_or_else(|| format!("{file}: not of a crate's sources"))?;
+    let manifest = root.join(folder).join("Cargo.toml");
+    let depends = crate::files::text(&manifest)?.contains("nandscape-rt.");
+    Ok((!depends).then(|| format!("{folder}/src")))
 }
 
 /// Files that git knows of.
@@ -76,14 +94,16 @@ pub(super) fn wrap_all(
     let wrap_file = |(file, mutants): (&str, Vec<(u32, &Mutant)>)| {
         let source =
             std::fs::read_to_string(root.join(file)).map_err(|e| format!("{file}: {e}"))?;
-        let text = wrap(&source, &mutants).map_err(|e| format!("{file}: {e}"))?;
+        let chooser = if own_chooser(root, file)?.is_some() { "crate" } else { "::nandscape_rt" };
+        let text = wrap(&source, &mutants, chooser).map_err(|e| format!("{file}: {e}"))?;
         Ok((file.to_owned(), text))
     };
     by_file.into_iter().map(wrap_file).collect()
 }
 
-/// `source` with all of these mutants. Several may replace the same snippet; otherwise snippets do not overlap.
-fn wrap(source: &str, mutants: &[(u32, &Mutant)]) -> Result<String, String> {
+/// `source` with all of these mutants, of which the module `mutant` of `chooser` decides. Several may replace the same snippet;
+/// otherwise snippets do not overlap.
+fn wrap(source: &str, mutants: &[(u32, &Mutant)], chooser: &str) -> Result<String, String> {
     let mut places: BTreeMap<(usize, usize), Vec<(u32, &Mutant)>> = BTreeMap::new();
     for &(number, mutant) in mutants {
         let place = place_of(source, mutant)?;
@@ -95,7 +115,7 @@ fn wrap(source: &str, mutants: &[(u32, &Mutant)]) -> Result<String, String> {
             return Err(format!("the snippet of {:?} overlaps another one", here[0].1.id));
         };
         text += before;
-        text += &choice(&source[start..end], &here)?;
+        text += &choice(&source[start..end], &here, chooser)?;
         written = end;
     }
     Ok(text + &source[written..])
@@ -111,7 +131,7 @@ fn place_of(source: &str, mutant: &Mutant) -> Result<Range<usize>, String> {
 }
 
 /// The snippet, or the replacement of the mutant that is chosen.
-fn choice(snippet: &str, mutants: &[(u32, &Mutant)]) -> Result<String, String> {
+fn choice(snippet: &str, mutants: &[(u32, &Mutant)], chooser: &str) -> Result<String, String> {
     let form = mutants[0].1.form;
     if let Some((_, other)) = mutants.iter().find(|(_, mutant)| mutant.form != form) {
         return Err(format!(
@@ -120,7 +140,7 @@ fn choice(snippet: &str, mutants: &[(u32, &Mutant)]) -> Result<String, String> {
         ));
     }
     let branch = |(number, mutant): &(u32, &Mutant)| {
-        format!("if ::nandscape_rt::mutant::is({number}) {{ {} }} else ", mutant.replace)
+        format!("if {chooser}::mutant::is({number}) {{ {} }} else ", mutant.replace)
     };
     let branches: String = mutants.iter().map(branch).collect();
     Ok(match form {
@@ -154,7 +174,9 @@ mod tests {
         let (less, wait) =
             (mutant(Form::Expression, "a < b", "a <= b"), mutant(Form::Statements, "wait();", ""));
         let more = mutant(Form::Expression, "a < b", "a > b");
-        let text = wrap("if a < b { wait(); }", &[(1, &less), (2, &wait), (3, &more)]).unwrap();
+        let text =
+            wrap("if a < b { wait(); }", &[(1, &less), (2, &wait), (3, &more)], "::nandscape_rt")
+                .unwrap();
         assert_eq!(
             text,
             "if (if ::nandscape_rt::mutant::is(1) { a <= b } else if ::nandscape_rt::mutant::is(3) { a > b } else { a < b }) \
@@ -166,9 +188,9 @@ mod tests {
     fn snippets_occur_once_and_do_not_overlap() {
         let whole = mutant(Form::Expression, "a < b", "true");
         let part = mutant(Form::Expression, "b", "c");
-        assert!(wrap("a < b", &[(1, &whole), (2, &part)]).is_err());
-        assert!(wrap("a < b; a < b", &[(1, &whole)]).is_err());
-        assert!(wrap("b", &[(1, &whole)]).is_err());
+        assert!(wrap("a < b", &[(1, &whole), (2, &part)], "crate").is_err());
+        assert!(wrap("a < b; a < b", &[(1, &whole)], "crate").is_err());
+        assert!(wrap("b", &[(1, &whole)], "crate").is_err());
     }
 
     /// Every mutant of the tables fits the sources as they are.

@@ -26,7 +26,8 @@ pub(super) struct Mutant {
     pub(super) area: String,
     /// Relative to the repository.
     pub(super) file: String,
-    /// Numbered promises of `docs/semantics`, such as `device 11`.
+    /// Numbered promises of `docs/semantics`, such as `device 11`; of mutants of figures `figure`, the page of `docs/formats` that
+    /// defines the figure, and its name or words there: `figure result waf.gc`.
     pub(super) promise: Vec<String>,
     /// What goes wrong, in a sentence.
     pub(super) breaks: String,
@@ -41,6 +42,16 @@ pub(super) struct Mutant {
 }
 
 impl Mutant {
+    /// Whether it changes a figure, not what a device or a file system holds.
+    pub(super) fn is_of_figures(&self) -> bool {
+        ["figures", "figures_results"].contains(&self.area.as_str())
+    }
+
+    /// The crate of its file, without `nandscape-`.
+    pub(super) fn owner(&self) -> &str {
+        self.file.split('/').nth(1).unwrap_or_default()
+    }
+
     /// Whether it changes an FTL or SSD; others change the page cache or a file system.
     pub(super) fn is_of_ftls(&self) -> bool {
         ["common", "coupled", "pblk", "ssd", "zoned"].contains(&self.area.as_str())
@@ -128,6 +139,33 @@ mod tests {
             found.extend(number.map(|number| format!("{page}{chapter} {number}")));
         }
         found
+    }
+
+    /// Whether a page of `docs/formats` defines a figure: in a table of metrics, or by a key or words.
+    fn defines(page: &str, text: &str, name: &str) -> bool {
+        match page {
+            "result" => text.contains(&format!("| `{name}` |")),
+            _ => text.contains(name),
+        }
+    }
+
+    #[test]
+    fn figures_are_those_of_the_formats() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        let mutants = load(&root).unwrap();
+        let of_figures = || mutants.iter().filter(|mutant| mutant.is_of_figures());
+        for (mutant, promise) in of_figures().flat_map(|it| it.promise.iter().map(move |p| (it, p)))
+        {
+            let named = promise.strip_prefix("figure ").and_then(|named| named.split_once(' '));
+            let (page, name) = named.unwrap_or_else(|| panic!("{}: {promise:?}", mutant.id));
+            let file = root.join("docs/formats").join(page).with_extension("md");
+            let text = std::fs::read_to_string(file).unwrap();
+            assert!(defines(page, &text, name), "{}: {promise:?}", mutant.id);
+        }
+        for owner in ["media", "workload", "lab", "report", "paper"] {
+            assert!(of_figures().any(|mutant| mutant.owner() == owner), "{owner}");
+        }
+        assert!(of_figures().count() >= 40);
     }
 
     #[test]
