@@ -4,6 +4,7 @@
 
 use nandscape_block::bits::set_bits;
 use nandscape_block::{SectorBytes, SectorData};
+use nandscape_rt::invariant;
 use std::sync::Arc;
 
 /// Pages of a chunk: as many as a word has bits.
@@ -118,11 +119,24 @@ impl Chunk {
             superfluous |= self.end_reads(run);
             left &= !run;
         }
+        self.check();
         superfluous
+    }
+
+    /// Looks at the invariants.
+    fn check(&self) {
+        let marked = self.dirty | self.writing | self.reserved | self.referenced | self.reading;
+        invariant!(marked & !self.present == 0, "a page that has a mark is in memory");
+        invariant!((self.dirty | self.writing) & self.reading == 0, "a page that is read is clean");
+        invariant!(
+            self.contents.len() == self.there().count_ones() as usize,
+            "a page has content if no read is to bring it"
+        );
     }
 
     /// Has a read bring pages that are not in memory.
     pub(super) fn begin_read(&mut self, id: u32, pages: u64) {
+        invariant!(self.present & pages == 0, "one read is to bring a page");
         self.present |= pages;
         self.reading |= pages;
         self.referenced |= pages;
@@ -163,6 +177,7 @@ impl Chunk {
         self.writing &= kept;
         self.reserved &= kept;
         self.referenced &= kept;
+        self.check();
     }
 
     /// Second chance for pages: those that were used lose their mark, and unused clean ones go. Returns
@@ -171,6 +186,10 @@ impl Chunk {
         let unused = pages & self.there() & !self.referenced;
         self.referenced &= !pages;
         let gone = unused & !self.dirty & !self.writing & !self.reserved;
+        invariant!(
+            gone & (self.dirty | self.writing | self.reserved | self.reading) == 0,
+            "a page that is evicted is clean, and no write of it is under way"
+        );
         self.forget(gone);
         gone.count_ones().into()
     }

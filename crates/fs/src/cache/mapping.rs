@@ -6,6 +6,7 @@ use super::pages::Pages;
 use super::{Core, DirtyFiles, Evict, PageCache, Queued, bump, drop_by};
 use crate::contract::{FsError, Result};
 use nandscape_block::{Owner, SectorBytes, SectorData};
+use nandscape_rt::invariant;
 use nandscape_rt::sync::Notify;
 use std::cell::{Cell, RefCell};
 use std::ops::Range;
@@ -241,6 +242,10 @@ impl<F> Mapping<F> {
     /// Forgets pages, dirty or not, and reads of them that are under way. Returns how many reserved
     /// blocks they no longer need. Nothing in the range may be on its way to the device.
     pub fn discard(&self, range: Range<u64>) -> u64 {
+        invariant!(
+            !self.0.pages.borrow().is_writing(range.clone()),
+            "no page that is discarded is on its way to the device: {range:?}"
+        );
         let gone = self.0.pages.borrow_mut().forget(range);
         let core = &self.0.core;
         drop_by(&core.resident, gone.pages);

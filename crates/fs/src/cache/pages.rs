@@ -1,8 +1,12 @@
 //! The pages of one file, in chunks of sixty-four.
+//!
+//! Invariants: two writes of a page are never under way together; a read brings no page that has content; a page whose
+//! write was given up is dirty; the counts are those of the chunks' marks.
 
 use super::chunk::{Chunk, PAGES, PageState, first_run, lowest};
 use nandscape_block::bits::bits_of;
 use nandscape_block::{SectorBytes, SectorData};
+use nandscape_rt::invariant;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
@@ -177,6 +181,7 @@ impl Pages {
     ) {
         for (&index, chunk) in self.chunks.range_mut(chunks_of(range)) {
             let awaited = chunk.awaited(id, bits_in(index, range));
+            invariant!(awaited & chunk.there() == 0, "a read brings no page that has content");
             chunk.put(awaited, |bit| content(index * PAGES + bit));
         }
     }
@@ -221,6 +226,10 @@ impl Pages {
         let mut contents = Vec::new();
         while let (Some(chunk), bits) = self.first_of(&rest) {
             let run = first_run(bits, ready(chunk));
+            invariant!(
+                run & chunk.writing == 0,
+                "two writes of a page are never under way together, from page {first} on"
+            );
             chunk.dirty &= !run;
             let begins = run != 0 && chunk.writing == 0;
             chunk.writing |= run;
@@ -257,6 +266,7 @@ impl Pages {
             }
             let fresh = if failed { ended & !chunk.dirty } else { 0 };
             chunk.dirty |= fresh;
+            invariant!(!failed || ended & !chunk.dirty == 0, "a page that did not arrive is dirty");
             again += self.note_dirty(index, fresh);
         }
         again
@@ -303,6 +313,10 @@ impl Pages {
             all
         });
         emptied.for_each(drop);
+        invariant!(
+            gone.pages <= self.count && gone.dirty <= self.dirty && gone.reserved <= self.reserved,
+            "what is forgotten was counted: {gone:?}"
+        );
         self.count -= gone.pages;
         self.dirty -= gone.dirty;
         self.reserved -= gone.reserved;

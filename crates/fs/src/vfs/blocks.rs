@@ -1,12 +1,12 @@
 //! Metadata blocks in memory, by a key: the address of a block, or what a file system knows it by. Those
 //! that no task holds leave by second chance when there are more than a limit; a block is read by one
-//! task at a time.
+//! task at a time, and is in memory once.
 //!
 //! What a block is in, and how it gets its content, is the file system's: [`CachedBlock`], and the fetch
 //! that [`BlockCache::get`] is given.
 
-use nandscape_rt::Handle;
 use nandscape_rt::sync::Notify;
+use nandscape_rt::{Handle, invariant};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -77,7 +77,8 @@ impl<K: Ord + Copy + Default, B: CachedBlock> BlockCache<K, B> {
     pub(crate) fn insert(&self, key: K, block: B) -> Rc<B> {
         self.evict();
         let block = Rc::new(block);
-        self.blocks.borrow_mut().insert(key, Rc::clone(&block));
+        let other = self.blocks.borrow_mut().insert(key, Rc::clone(&block));
+        invariant!(other.is_none(), "a block of metadata is once in memory");
         block
     }
 

@@ -5,6 +5,7 @@ use super::{DataPath, PAGE, Pages, retry_after_commit};
 use crate::cache::{DirtyThrottle, read_pages};
 use crate::contract::{Caller, Data, FsError, Io, Result, Whence};
 use nandscape_block::{SectorData, Tag};
+use nandscape_rt::{defect, invariant};
 use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -248,7 +249,7 @@ async fn page<V: DataPath>(volume: &Rc<V>, file: &Rc<V::File>, page: u64) -> Res
     }
     let backing = FileBacking(Rc::clone(volume));
     let mut content = read_pages(&backing, &file.pages, u16::MAX, page..page + 1).await?;
-    Ok(content.pop().unwrap_or_default())
+    content.pop().ok_or_else(|| defect!("a page that was read is there").into())
 }
 
 /// What is known of the places of pages that are about to be written.
@@ -278,7 +279,9 @@ pub(crate) async fn delay_some<V: DataPath>(
         return Ok((first + delayed) * PAGE);
     }
     let end = range.end.min((first + 1) * PAGE);
-    let Some(piece) = pieces(offset, range.start..end).next() else { return Ok(end) };
+    let Some(piece) = pieces(offset, range.start..end).next() else {
+        return Err(defect!("what is written has a first page").into());
+    };
     let content = content(volume, file, data, piece).await?;
     let places = if piece.len == PAGE as usize { places } else { Places::Unknown };
     delay_pages(volume, writer, file, (&(first..first + 1), places), |_| content.clone()).await?;
@@ -329,6 +332,10 @@ pub(crate) async fn zero_in_page<V: DataPath>(
     file.pages.written(at..at + 1).await;
     let waits = file.pages.waiting(&(at..at + 1)).0;
     let nothing = !waits && reads_as_zeroes(volume, file, at).await?;
+    invariant!(
+        !nothing || !file.pages.waiting(&(at..at + 1)).0,
+        "page {at} is not dirty where nothing is to be made zeroes"
+    );
     if len == 0 || nothing {
         return Ok(0);
     }

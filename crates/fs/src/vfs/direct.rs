@@ -7,6 +7,7 @@ use super::{DataPath, Mapped, PAGE, Pages};
 use crate::contract::{Caller, Data, FsError, Result};
 use nandscape_block::{Bio, BlockError, Lba, Payload, Reply, SectorData, Tag};
 use nandscape_rt::combine::in_turn;
+use nandscape_rt::invariant;
 use std::rc::Rc;
 
 /// Reads from the device.
@@ -97,6 +98,11 @@ pub(super) async fn write<V: DataPath>(
         _ => {}
     }
     written?;
+    invariant!(
+        file.size.get() >= end,
+        "inode {}: what was written past the cache lies before the end",
+        file.ino().0
+    );
     volume.touch(file).await?;
     Ok(len)
 }

@@ -1,5 +1,6 @@
-//! Inodes in memory, by number. Idle ones leave it when there are too many.
+//! Inodes in memory, by number, each once. Idle ones leave it when there are too many.
 
+use nandscape_rt::invariant;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -35,7 +36,8 @@ impl<F> InodeCache<F> {
             // If many are in use, the next search waits until there are twice as many.
             self.full.set(files.len() * 2);
         }
-        files.insert(number.into(), Rc::clone(&file));
+        let other = files.insert(number.into(), Rc::clone(&file));
+        invariant!(other.is_none(), "an inode is once in memory");
         file
     }
 

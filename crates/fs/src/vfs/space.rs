@@ -1,7 +1,10 @@
 //! Reserved space: a page that is made dirty gets its block only at write-back (delayed allocation), but a
 //! block is reserved for it at once, so that write-back cannot fail for lack of space.
+//!
+//! Invariant: each reservation ends once.
 
 use crate::contract::{FsError, Result};
+use nandscape_rt::invariant;
 use std::cell::Cell;
 
 /// Blocks that are reserved and not yet allocated.
@@ -56,6 +59,7 @@ impl SpacePool {
 
     /// Ends reservations, because the blocks were allocated or are not needed any more.
     pub(crate) fn unreserve(&self, blocks: u64) {
+        invariant!(blocks <= self.reserved(), "{blocks} blocks that are given back were reserved");
         self.reserved.set(self.reserved.get() - blocks);
     }
 }

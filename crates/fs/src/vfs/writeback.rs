@@ -7,7 +7,7 @@ use super::{DataPath, FileCore, Pages};
 use crate::cache::{Backing, PageLocation, WriteRun, WritebackPass};
 use crate::contract::{FsError, Result};
 use nandscape_block::{AsyncDevice, Bio, BlockError, Flags, Lba, Payload, Reply, SectorData};
-use nandscape_rt::Handle;
+use nandscape_rt::{Handle, invariant};
 use std::cell::Cell;
 use std::future::Future;
 use std::pin::Pin;
@@ -76,6 +76,10 @@ pub(crate) fn submit<V: DataPath>(
     placed: V::Placed,
     close: impl FnOnce(),
 ) -> Submitted<V::Placed> {
+    invariant!(
+        run.first() <= pages.start && pages.start < pages.end && pages.end <= run.end(),
+        "pages {pages:?} that are submitted are of their run"
+    );
     volume.env().space.unreserve(run.convert_reservations(pages.clone()));
     let from = (pages.start - run.first()) as usize;
     let data = &run.data()[from..from + (pages.end - pages.start) as usize];
@@ -178,6 +182,7 @@ pub(crate) async fn write_run<V: DataPath>(
     let mut result = Ok(());
     while at < run.end() && result.is_ok() {
         result = volume.place(file, &run, at, sync).await.map(|submitted| {
+            invariant!(submitted.end > at, "placing pages from {at} on goes on behind them");
             at = submitted.end;
             sent.push(submitted);
         });
