@@ -18,6 +18,7 @@ use crate::vfs::content::{self, Places, Writer};
 use crate::vfs::writeback::{Submitted, submit};
 use crate::vfs::{DataPath, Mapped, PAGE, Pages, VolumeEnv};
 use nandscape_block::{Lba, SectorData};
+use nandscape_rt::{defect, invariant};
 use std::ops::Range;
 use std::rc::Rc;
 
@@ -91,15 +92,20 @@ impl DataPath for Volume {
         }
         // The newest content may still be in the journal only.
         let logged = |block: &u64| self.meta.buffers.cached(*block).is_some();
-        match (start..start + blocks).position(|block| logged(&block)) {
-            Some(0) => {
-                let buffer = self.meta.buffers.cached(start);
-                let on_device = PageLocation::At(Lba(start), 1);
-                Ok(buffer.map_or(on_device, |buffer| PageLocation::Known(buffer.content())))
-            }
-            Some(before) => Ok(PageLocation::At(Lba(start), before as u64)),
-            None => Ok(PageLocation::At(Lba(start), blocks)),
-        }
+        let on_device = match (start..start + blocks).position(|block| logged(&block)) {
+            Some(0) => match self.meta.buffers.cached(start) {
+                Some(buffer) => return Ok(PageLocation::Known(buffer.content())),
+                None => return Err(defect!("block {start} of a log is in memory").into()),
+            },
+            Some(before) => before as u64,
+            None => blocks,
+        };
+        let is_home = |block| self.meta.buffers.cached(block).is_none_or(|buffer| buffer.is_home());
+        invariant!(
+            (start..start + on_device).all(is_home),
+            "blocks from {start} on are read from the device where their newest content is home"
+        );
+        Ok(PageLocation::At(Lba(start), on_device))
     }
 
     async fn place(
@@ -136,6 +142,11 @@ impl DataPath for Volume {
         if unwritten && self.omits(OmittedRule::UnwrittenEarly) {
             Box::pin(self.mark(inode, &pages, true)).await?;
         }
+        invariant!(
+            tx.is_some() || inode.raw.borrow().size >= inode.size.get().min(pages.end * PAGE),
+            "inode {}: the length covers what is written back",
+            inode.number
+        );
         let extent = MappedExtent { pages: pages.clone(), unwritten, new };
         Ok(submit(&**self, inode, run, (pages, start), sync, extent, || {
             if let Some(tx) = tx {

@@ -7,6 +7,7 @@ use super::rules::OmittedRule;
 use super::volume::Volume;
 use crate::contract::Result;
 use nandscape_block::BlockError;
+use nandscape_rt::invariant;
 use std::rc::{Rc, Weak};
 
 impl Volume {
@@ -49,11 +50,17 @@ impl CommitHook for VolumeHook {
     }
 
     async fn write_out(&self, tid: Tid) -> Result<(), BlockError> {
-        let Some(volume) = self.0.upgrade() else { return Ok(()) };
+        let gone = || BlockError::ReadOnly("the file system is gone".into());
+        let volume = self.0.upgrade().ok_or_else(gone)?;
+        // A transaction need not have any.
         let files = volume.ordered.borrow_mut().remove(&tid.0).unwrap_or_default();
         for inode in files.into_values().filter(|_| !volume.omits(OmittedRule::OrderedWait)) {
             inode.in_flight.settle().await;
         }
+        invariant!(
+            !volume.ordered.borrow().contains_key(&tid.0),
+            "no file is attached to {tid} any more when its data is waited for"
+        );
         Ok(())
     }
 }

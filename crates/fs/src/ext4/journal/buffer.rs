@@ -9,6 +9,7 @@
 //! - No write in flight ever changes. What it carries of metadata is a copy of those lines that say
 //!   something and have changed since the copy before it ([`SparseBytes`]); data are shared, and copied
 //!   when they are changed.
+//! - A copy holds what the block held when it was taken.
 //!
 //! A buffer costs its 4,096 bytes, what its newest copy takes, which is shared with the device, and
 //! [`Buffer::OVERHEAD_BYTES`].
@@ -17,7 +18,7 @@ use super::disk::sum;
 use super::tid::Tid;
 use crate::ext4::format::{BlockMut, Sums, after_block};
 use nandscape_block::{Owner, SectorBytes, SectorData, SparseBytes};
-use nandscape_rt::Nanos;
+use nandscape_rt::{Nanos, invariant};
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
@@ -81,6 +82,20 @@ impl State {
         self.running == JournalMembership::None && self.committing == JournalMembership::None
     }
 
+    /// Whether the running transaction claims it and the committing one has left nothing.
+    pub(super) fn is_only_running(&self) -> bool {
+        self.running != JournalMembership::None
+            && self.committing == JournalMembership::None
+            && !self.to_log
+            && !self.logging
+            && self.frozen.is_none()
+    }
+
+    /// Whether it may change: the running transaction claims it, and what the committing one is to log is kept.
+    pub(super) fn may_change(&self) -> bool {
+        self.running == JournalMembership::Dirty && (!self.to_log || self.frozen.is_some())
+    }
+
     /// Keeps the content for the committing transaction, before it changes; says whether it had to.
     pub(super) fn freeze(&mut self) -> bool {
         let must = self.to_log && self.frozen.is_none();
@@ -123,6 +138,7 @@ impl State {
                     Some(copy) if self.sums.changed() == 0 => copy,
                     older => Arc::new(new_copy(older.as_ref(), &self.sums, bytes)),
                 };
+                invariant!(*copy.bytes() == **bytes, "a copy holds what the block held");
                 SectorData::Sparse(Arc::clone(self.copy.insert(copy)))
             }
             content => content.clone(),
@@ -234,7 +250,7 @@ impl Buffer {
     /// Changes what the running transaction has claimed.
     pub(crate) fn complete(&self, change: impl FnOnce(&mut BlockMut<'_>)) {
         let mut state = self.state.borrow_mut();
-        debug_assert_eq!(state.running, JournalMembership::Dirty, "block {}", self.block);
+        invariant!(state.may_change(), "block {} is claimed before it changes", self.block);
         change(&mut state.block_mut());
     }
 
@@ -253,6 +269,11 @@ impl Buffer {
     #[must_use]
     pub fn is_committed(&self) -> bool {
         self.state.borrow().is_settled()
+    }
+
+    /// Whether the device has its content, and it is not on its way there.
+    pub(crate) fn is_home(&self) -> bool {
+        self.state.borrow().is_idle()
     }
 
     /// Its content, shared.

@@ -110,6 +110,9 @@ impl Shared {
         mut superblock: MutexGuard<Superblock>,
         keep: Position,
     ) -> Result<(), JournalError> {
+        if !self.omits(OmittedRule::TailBeforeCheckpoint) {
+            self.state.borrow().check_tail(keep.tid);
+        }
         superblock.set_start(keep);
         self.write_superblock(&superblock, !self.omits(OmittedRule::TailFua)).await?;
         self.state.borrow_mut().ring.set_tail(keep);

@@ -1,6 +1,12 @@
 //! The commit task: every so often, or when a task waits for it, the running transaction is written
 //! to the log. After `jbd2_journal_commit_transaction` in `fs/jbd2/commit.c`; its phases are the
 //! functions called by [`commit_running`], in order.
+//!
+//! Invariants:
+//! - A buffer is on the list of one transaction in progress at a time but for the running one, which may claim what the
+//!   committing one has; when a transaction becomes the committing one, nothing of the one before is left.
+//! - A transaction takes no more log blocks than its share, and no more than are free.
+//! - A transaction revokes no block that it logs.
 
 use super::buffer::{Buffer, JournalMembership, LogCopy};
 use super::buffers::Runs;
@@ -13,6 +19,7 @@ use nandscape_block::sparse::{LINE_BYTES, lines_of};
 use nandscape_block::{Bio, BlockError, Flags, SectorBytes, SectorData, SparseBytes};
 use nandscape_rt::Nanos;
 use nandscape_rt::combine::{join2, select2};
+use nandscape_rt::{defect, invariant};
 use std::future::{Future, ready};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -153,11 +160,21 @@ impl Shared {
         let (mut dirty, mut forgotten) = (Vec::with_capacity(running.buffers.len()), Vec::new());
         for buffer in running.buffers {
             let mut buffer_state = buffer.state.borrow_mut();
+            invariant!(
+                buffer_state.is_only_running(),
+                "block {} is of the running transaction alone when that is committed",
+                buffer.block()
+            );
             buffer_state.committing = std::mem::take(&mut buffer_state.running);
             buffer_state.to_log = buffer_state.committing == JournalMembership::Dirty;
             let list = if buffer_state.to_log { &mut dirty } else { &mut forgotten };
             list.push(Rc::clone(&buffer));
         }
+        invariant!(
+            dirty.iter().all(|buffer| !running.revokes.contains(&buffer.block())),
+            "{} revokes no block that it logs",
+            running.tid
+        );
         let revokes: Vec<u64> = match self.omits(OmittedRule::MissingRevoke) {
             true => Vec::new(),
             false => running.revokes.into_iter().collect(),
@@ -165,6 +182,11 @@ impl Shared {
         let revoke_blocks = revokes.len().div_ceil(self.codec.block_revokes());
         let descriptors = dirty.len().div_ceil(self.codec.descriptor_copies());
         let blocks = (revoke_blocks + descriptors + dirty.len() + 1) as u32;
+        invariant!(
+            blocks <= self.limits.get().transaction_blocks,
+            "{} takes {blocks} log blocks, no more than its share",
+            running.tid
+        );
         let start = state.ring.take(blocks);
         let tid = running.tid;
         state.committing = Some(Committing { tid, start, barrier_sent: false });
@@ -253,8 +275,9 @@ impl Shared {
             commit.encode(&self.codec, work.tid, &mut blank);
             log.push_block(&mut blank, Commit::USED_BYTES)?;
         }
-        if let Some(committing) = &mut self.state.borrow_mut().committing {
-            committing.barrier_sent = true;
+        match &mut self.state.borrow_mut().committing {
+            Some(committing) if committing.tid == work.tid => committing.barrier_sent = true,
+            _ => return Err(defect!("{} is the committing transaction", work.tid).into()),
         }
         for bio in log.finish() {
             self.device.submit(bio.with(self.commit_flags())).await?;
@@ -286,6 +309,10 @@ impl Shared {
         let Work { tid, start, mut dirty, forgotten, .. } = work;
         dirty.retain(|buffer| self.refile_buffer(tid, buffer));
         let live = dirty.len();
+        invariant!(
+            self.state.borrow().logged.back().is_none_or(|last| last.tid.next() == tid),
+            "logged transactions follow each other: {tid}"
+        );
         self.state.borrow_mut().logged.push_back(Logged { tid, start, live, buffers: dirty });
         for buffer in forgotten {
             self.refile_buffer(tid, &buffer);
@@ -304,6 +331,11 @@ impl Shared {
 
     fn finish(&self, tid: Tid) {
         let mut state = self.state.borrow_mut();
+        invariant!(
+            state.committed.next() == tid && state.committing.is_some_and(|one| one.tid == tid),
+            "transactions are committed in order: {tid} after {}",
+            state.committed
+        );
         state.committing = None;
         state.committed = tid;
         state.counts.commits += 1;
@@ -334,6 +366,7 @@ impl Shared {
 /// What is to be logged of a buffer, which from now on is on its way.
 fn start_logging(buffer: &Buffer) -> LogCopy {
     let mut state = buffer.state.borrow_mut();
+    invariant!(state.to_log && !state.logging, "block {} is logged once", buffer.block());
     (state.to_log, state.logging) = (false, true);
     state.take_copy()
 }

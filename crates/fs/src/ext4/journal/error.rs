@@ -2,6 +2,7 @@
 
 use super::tid::Tid;
 use nandscape_block::BlockError;
+use nandscape_rt::invariant::Defect;
 use thiserror::Error;
 
 /// An error of the journal.
@@ -42,6 +43,12 @@ pub enum JournalError {
         /// Blocks that fit.
         most: u32,
     },
+}
+
+impl From<Defect> for JournalError {
+    fn from(defect: Defect) -> Self {
+        Self::Io(defect.into())
+    }
 }
 
 /// A place in the log.

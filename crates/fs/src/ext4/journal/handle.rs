@@ -2,11 +2,12 @@
 
 use super::buffer::{Buffer, JournalMembership};
 use super::error::JournalError;
-use super::state::{Shared, Transaction};
+use super::state::{Shared, State, Transaction};
 use super::tid::Tid;
 use crate::ext4::format::BlockMut;
 use crate::ext4::rules::OmittedRule;
 use nandscape_block::{Owner, SectorBytes, SectorData};
+use nandscape_rt::invariant;
 use std::cell::Cell;
 use std::rc::Rc;
 
@@ -58,13 +59,13 @@ impl Shared {
         if state.ring.free() < self.limits.get().transaction_blocks {
             return Admission::NoRoom;
         }
-        if state.running.is_none() {
-            let tid = state.next_tid;
-            state.next_tid = tid.next();
-            state.running = Some(Transaction::new(tid, self.rt.now()));
+        let State { running, next_tid, .. } = &mut *state;
+        let running = running.get_or_insert_with(|| {
+            let tid = *next_tid;
+            *next_tid = tid.next();
             self.wanted.notify_one();
-        }
-        let Some(running) = &mut state.running else { return Admission::Locked };
+            Transaction::new(tid, self.rt.now())
+        });
         running.handles += 1;
         running.credits += credits;
         Admission::Joined(running.tid)
@@ -130,6 +131,7 @@ impl TransactionHandle {
         change: impl FnOnce(&mut BlockMut<'_>) -> R,
     ) -> Result<R, JournalError> {
         self.claim(buffer)?;
+        self.check_may_change(buffer);
         Ok(change(&mut buffer.state.borrow_mut().block_mut()))
     }
 
@@ -163,6 +165,7 @@ impl TransactionHandle {
     ) -> Result<Rc<Buffer>, JournalError> {
         let buffer = self.shared.buffers.fresh(block);
         self.claim(&buffer)?;
+        self.check_may_change(&buffer);
         let mut state = buffer.state.borrow_mut();
         buffer.replace(&mut state, content);
         state.owner = owner;
@@ -178,6 +181,7 @@ impl TransactionHandle {
     pub fn forget(&self, block: u64) -> Result<(), JournalError> {
         self.shared.alive()?;
         self.revoke(block)?;
+        // Of a block that is not in memory there is nothing to drop.
         let Some(buffer) = self.shared.buffers.cached(block) else { return Ok(()) };
         let mut state = buffer.state.borrow_mut();
         let claimed = state.running;
@@ -252,6 +256,15 @@ impl TransactionHandle {
             }
         });
         Ok(())
+    }
+
+    /// A buffer is about to change.
+    fn check_may_change(&self, buffer: &Buffer) {
+        invariant!(
+            buffer.state.borrow().may_change() || self.shared.omits(OmittedRule::FrozenCopies),
+            "block {} changes only when the committing transaction has its copy",
+            buffer.block()
+        );
     }
 
     /// Notes a revoke, which costs a credit where it begins another revoke block.

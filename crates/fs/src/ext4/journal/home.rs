@@ -1,4 +1,8 @@
 //! Home writes: committed contents go where they belong, after which the log need not keep them.
+//!
+//! Invariants:
+//! - Two home writes of a block are never in flight together.
+//! - A home write settles only the copy that it carries.
 
 use super::buffer::Buffer;
 use super::buffers::Runs;
@@ -7,7 +11,7 @@ use super::state::Shared;
 use super::tid::Tid;
 use crate::ext4::rules::OmittedRule;
 use nandscape_block::{Flags, Lba, SectorData};
-use nandscape_rt::Nanos;
+use nandscape_rt::{Nanos, invariant};
 use std::rc::Rc;
 
 /// A buffer on its way home.
@@ -55,6 +59,11 @@ impl Shared {
         let mut state = buffer.state.borrow_mut();
         let may_go = state.is_settled() || self.omits(OmittedRule::ClaimedHome);
         let tid = state.checkpoint.filter(|_| may_go && !state.going_home)?;
+        invariant!(
+            !state.going_home,
+            "two home writes of block {} are never in flight together",
+            buffer.block()
+        );
         state.going_home = true;
         let content = state.share();
         drop(state);
@@ -64,11 +73,17 @@ impl Shared {
     fn arrive(&self, buffer: &Buffer, tid: Tid) {
         let mut buffer = buffer.state.borrow_mut();
         let mut state = self.state.borrow_mut();
+        invariant!(buffer.going_home, "a block that arrives at home was on its way");
+        let newest = buffer.checkpoint;
         buffer.going_home = false;
         if buffer.checkpoint == Some(tid) {
             buffer.checkpoint = None;
             state.release(tid);
         }
+        invariant!(
+            buffer.checkpoint == newest || newest == Some(tid),
+            "a home write of {tid} settles only the copy that it carries, not {newest:?}"
+        );
         state.counts.home_blocks += 1;
     }
 }

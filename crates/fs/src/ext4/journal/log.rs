@@ -1,8 +1,11 @@
 //! The log as a ring: where the next transaction goes, and where what must be kept begins.
+//!
+//! Invariant: the head never passes the tail; no transaction takes more blocks than are free, or than its share.
 
 use super::config::Config;
 use super::disk::{Codec, Position};
 use super::tid::Tid;
+use nandscape_rt::invariant;
 
 /// How much transactions may hold, which follows from the log's length and the shares that are chosen.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -74,7 +77,12 @@ impl Ring {
     }
 
     /// Takes blocks at the head; gives back the first.
-    pub(super) const fn take(&mut self, blocks: u32) -> u32 {
+    pub(super) fn take(&mut self, blocks: u32) -> u32 {
+        invariant!(
+            blocks <= self.free,
+            "{blocks} log blocks are taken, and {} are free",
+            self.free
+        );
         let start = self.head;
         self.free -= blocks;
         self.head = self.after(start, blocks);

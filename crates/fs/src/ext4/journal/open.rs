@@ -14,7 +14,7 @@ use super::tid::Tid;
 use crate::ext4::rules::OmittedRule;
 use nandscape_block::{AsyncDevice, Bio, BlockError, Flags, Fua, Payload, SectorBytes, SectorData};
 use nandscape_rt::sync::{Mutex, Notify};
-use nandscape_rt::{Handle, Nanos};
+use nandscape_rt::{Handle, Nanos, invariant};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -102,6 +102,13 @@ impl Journal {
         self.0.state.borrow().committed
     }
 
+    /// Whether it is still running, or being committed.
+    pub(crate) fn is_in_progress(&self, tid: Tid) -> bool {
+        let state = self.0.state.borrow();
+        state.running.as_ref().is_some_and(|running| running.tid == tid)
+            || state.committing.is_some_and(|committing| committing.tid == tid)
+    }
+
     /// Whether the commit of `tid` is still to send its barrier. If so, an fsync that waits for it needs
     /// no separate flush for data that is acknowledged now.
     #[must_use]
@@ -128,7 +135,13 @@ impl Journal {
     /// [`JournalError::Aborted`].
     pub async fn commit_all(&self) -> Result<(), JournalError> {
         let last = self.0.state.borrow().next_tid.previous();
-        self.0.commit(last).await
+        let begun = cfg!(debug_assertions).then(|| self.running()).flatten();
+        self.0.commit(last).await?;
+        invariant!(
+            begun.is_none_or(|begun| self.committed().reached(begun)),
+            "what ran when all was to be committed is committed: {begun:?}"
+        );
+        Ok(())
     }
 
     /// Writes home what was committed before `before` and is not there yet.

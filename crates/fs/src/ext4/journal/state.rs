@@ -1,5 +1,11 @@
 //! The journal's state in memory: the running transaction, the committing one, and those whose copies
 //! only the log holds. Everything here happens between waiting points.
+//!
+//! Invariants:
+//! - A buffer claims a logged transaction from its commit until a home write of that copy has arrived, or a later
+//!   transaction is committed that changed or freed it; `live` counts these claims.
+//! - The tail never passes a transaction that a buffer claims, and never moves back.
+//! - Transactions are committed in the order of their ids.
 
 use super::buffer::{Buffer, JournalMembership};
 use super::buffers::Buffers;
@@ -12,7 +18,7 @@ use super::tid::Tid;
 use crate::ext4::rules::OmittedRule;
 use nandscape_block::{AsyncDevice, SectorBytes};
 use nandscape_rt::sync::{Mutex, Notify};
-use nandscape_rt::{Handle, Nanos};
+use nandscape_rt::{Handle, Nanos, invariant};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeSet, VecDeque};
 use std::rc::Rc;
@@ -85,6 +91,13 @@ pub(super) struct Logged {
     pub(super) buffers: Vec<Rc<Buffer>>,
 }
 
+impl Logged {
+    /// Whether a buffer has no newer copy than the one here.
+    fn is_claimed(&self) -> bool {
+        self.buffers.iter().any(|buffer| buffer.state.borrow().checkpoint == Some(self.tid))
+    }
+}
+
 /// A transaction on its way into the log.
 #[derive(Clone, Copy)]
 pub(super) struct Committing {
@@ -128,7 +141,11 @@ impl State {
     /// Where what the log must keep begins: the oldest transaction that is not home.
     pub(super) fn keep_from(&mut self) -> Position {
         while self.logged.front().is_some_and(|logged| logged.live == 0) {
-            self.logged.pop_front();
+            let gone = self.logged.pop_front();
+            invariant!(
+                gone.as_ref().is_none_or(|gone| !gone.is_claimed()),
+                "the tail never passes what is not home"
+            );
         }
         match (self.logged.front(), self.committing, &self.running) {
             (Some(logged), ..) => Position { tid: logged.tid, block: logged.start },
@@ -142,10 +159,29 @@ impl State {
 
     /// A buffer leaves the transaction that had its newest committed copy.
     pub(super) fn release(&mut self, tid: Tid) {
-        let Some(front) = self.logged.front() else { return };
-        if let Some(logged) = self.logged.get_mut(tid.since(front.tid) as usize) {
+        let front = self.logged.front().map_or(tid, |front| front.tid);
+        let logged = self.logged.get_mut(tid.since(front) as usize);
+        invariant!(
+            logged.as_ref().is_some_and(|logged| logged.tid == tid && logged.live > 0),
+            "a buffer claims a logged transaction: {tid}"
+        );
+        if let Some(logged) = logged {
             logged.live -= 1;
         }
+    }
+
+    /// The tail may move to this transaction: all before it are home, and it is not before the tail.
+    pub(super) fn check_tail(&self, keep: Tid) {
+        let oldest = self.logged.iter().find(|logged| logged.live > 0);
+        invariant!(
+            oldest.is_none_or(|oldest| oldest.tid.reached(keep)),
+            "the tail never passes what is not home: {keep}"
+        );
+        invariant!(
+            keep.reached(self.ring.tail().tid),
+            "the tail never moves back: {keep} after {}",
+            self.ring.tail().tid
+        );
     }
 }
 
@@ -227,6 +263,11 @@ impl Shared {
     pub(super) fn refile_buffer(&self, tid: Tid, buffer: &Rc<Buffer>) -> bool {
         let mut state = buffer.state.borrow_mut();
         let claim = std::mem::take(&mut state.committing);
+        invariant!(
+            claim != JournalMembership::None && !state.to_log,
+            "block {} is refiled once, when its copy is in the log",
+            buffer.block()
+        );
         (state.frozen, state.to_log) = (None, false);
         if claim == JournalMembership::Forgotten && self.omits(OmittedRule::ForgottenHome) {
             return false;

@@ -5,6 +5,9 @@
 //! commit asks for what is deferred when no handle is open any more ([`DeferredMetadata::encode`]), as jbd2's
 //! triggers have it. Until then the block in memory is behind: a reader of the table
 //! looks for an inode in memory first, where a deferred one stays ([`Inode::is_idle`]).
+//!
+//! Invariants: the block of what is deferred is claimed for the transaction; a group is deferred once; an inode that is
+//! deferred stays in memory.
 
 use super::Meta;
 use super::group::{Bitmap, DeferredGroup, Group};
@@ -13,6 +16,7 @@ use crate::ext4::format::{Editable, SUPERBLOCK_AT, SUPERBLOCK_BYTES};
 use crate::ext4::inode::Inode;
 use crate::ext4::tx::{BufferRef, Tx};
 use crate::vfs::InodeCache;
+use nandscape_rt::invariant;
 use std::cell::RefCell;
 use std::ops::Range;
 
@@ -131,7 +135,9 @@ fn encode_superblock(meta: &Meta, buffer: &BufferRef) {
 fn encode_group(meta: &Meta, group: u32, buffer: &BufferRef) {
     let sb = meta.sb.borrow();
     let info = &mut meta.alloc.groups.borrow_mut()[group as usize];
-    let Some(deferred) = info.deferred.take() else { return };
+    let deferred = info.deferred.take();
+    invariant!(deferred.is_some(), "group {group} is deferred once");
+    let Some(deferred) = deferred else { return };
     for (which, bitmap) in [Bitmap::Blocks, Bitmap::Inodes].into_iter().zip(deferred.bitmaps) {
         if let Some(bitmap) = bitmap {
             bitmap.complete(|bits| match which {

@@ -14,6 +14,7 @@ use super::tx::{BufferRef, Tx};
 use crate::contract::Result;
 use alloc::Allocator;
 use deferred_metadata::DeferredMetadata;
+use nandscape_rt::invariant;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
@@ -89,7 +90,12 @@ impl Meta {
     }
 
     pub(crate) fn is_committed(&self, tid: Tid) -> bool {
-        self.journal.committed().reached(tid)
+        let is_committed = self.journal.committed().reached(tid);
+        invariant!(
+            !is_committed || !self.journal.is_in_progress(tid),
+            "{tid} is committed, and neither running nor being committed"
+        );
+        is_committed
     }
 
     /// Says in the superblock that a feature is in use, as Linux does with the first inode that needs it.

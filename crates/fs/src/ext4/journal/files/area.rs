@@ -1,4 +1,6 @@
 //! The area of file-level records in use: who writes where.
+//!
+//! Invariant: a place is given away only when the record there is written, and its transaction is committed.
 
 use super::record::{FileRecord, Stamp};
 use crate::ext4::journal::buffers::Runs;
@@ -7,6 +9,7 @@ use crate::ext4::journal::state::Shared;
 use crate::ext4::journal::tid::Tid;
 use crate::ext4::rules::OmittedRule;
 use nandscape_block::{Bio, BlockError, Flags, FlushScope, Owner, Reply, SectorBytes, SectorData};
+use nandscape_rt::invariant;
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::future::Future;
@@ -50,6 +53,9 @@ struct Slot {
     places: VecDeque<Place>,
     /// Where the next one goes, if it fits there.
     next: u32,
+    /// Places whose records are on their way, with their blocks.
+    #[cfg(debug_assertions)]
+    in_flight: std::collections::BTreeMap<u32, u32>,
 }
 
 impl Slot {
@@ -62,13 +68,26 @@ impl Slot {
         if blocks > len / 2 || self.places.iter().any(taken) {
             return None;
         }
+        #[cfg(debug_assertions)]
+        {
+            let overlaps = |(start, len): (&u32, &u32)| at < start + len && *start < at + blocks;
+            invariant!(
+                !self.in_flight.iter().any(overlaps),
+                "a record takes no place to which another one is on its way: {at}"
+            );
+            self.in_flight.insert(at, blocks);
+        }
         self.places.push_back(Place { at, blocks, tid, written: false });
         self.next = at + blocks;
         Some(at)
     }
 
     fn note_written(&mut self, at: u32) {
-        if let Some(place) = self.places.iter_mut().rfind(|place| place.at == at) {
+        #[cfg(debug_assertions)]
+        self.in_flight.remove(&at);
+        let place = self.places.iter_mut().rfind(|place| place.at == at);
+        invariant!(place.is_some(), "a record keeps its place until it is written: {at}");
+        if let Some(place) = place {
             place.written = true;
         }
     }

@@ -6,6 +6,7 @@ use crate::ext4::journal::error::JournalError;
 use crate::ext4::journal::extents::LogExtents;
 use crate::ext4::journal::open::read_superblock;
 use nandscape_block::{AsyncDevice, SectorBytes, SectorData};
+use nandscape_rt::invariant;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -38,10 +39,15 @@ pub async fn file_records(
 }
 
 fn keep_last(last: &mut BTreeMap<u32, (Stamp, FileRecord)>, stamp: Stamp, record: FileRecord) {
-    let known = last.get(&record.inode).map(|(known, _)| known.sequence);
+    let (inode, sequence) = (record.inode, stamp.sequence);
+    let known = last.get(&inode).map(|(known, _)| known.sequence);
     if known.is_none_or(|known| known < stamp.sequence) {
         last.insert(record.inode, (stamp, record));
     }
+    invariant!(
+        last.get(&inode).is_some_and(|(known, _)| known.sequence >= sequence),
+        "the last record of inode {inode} is the one that counts"
+    );
 }
 
 /// Every whole record in a slot, leftovers among them.
