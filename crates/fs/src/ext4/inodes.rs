@@ -10,6 +10,7 @@ use super::tx::Tx;
 use super::volume::Volume;
 use crate::contract::{Attr, Caller, FsError, Ino, Result, SetAttr};
 use crate::vfs::DataPath;
+use nandscape_rt::invariant;
 use std::rc::Rc;
 
 impl Volume {
@@ -104,7 +105,16 @@ impl Volume {
 
     /// Keeps an inode in memory.
     fn keep_inode(&self, inode: Rc<Inode>) -> Rc<Inode> {
-        self.inodes.insert(inode.number, inode, Inode::is_idle)
+        let is_idle = |inode: &Inode| {
+            let is_idle = inode.is_idle();
+            invariant!(
+                !is_idle || !inode.deferred.get(),
+                "inode {} leaves memory when all its changes are in its block",
+                inode.number
+            );
+            is_idle
+        };
+        self.inodes.insert(inode.number, inode, is_idle)
     }
 
     /// A new inode, whose place in the table is zeroes until the caller writes it: one link (a directory:

@@ -292,6 +292,7 @@ impl Volume {
         if !self.omits(OmittedRule::RecordUnlink) {
             self.file_commit.exclude(tx, inode.number);
         }
+        // The count is the media's, which may be too low.
         let links = if inode.is_dir() { 0 } else { inode.links().saturating_sub(1) };
         if inode.is_dir() {
             dir.remove_subdir();

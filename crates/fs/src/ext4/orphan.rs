@@ -4,13 +4,16 @@
 //!
 //! The list is changed inside a transaction, under its own lock, which no task holds while it waits for
 //! a transaction.
+//!
+//! Invariant: the list in memory is the one that the transaction has: each orphan leads to the one below it, and the
+//! superblock to the last.
 
 use super::inode::Inode;
 use super::meta::Meta;
 use super::tx::Tx;
 use crate::contract::Result;
-use nandscape_rt::Handle;
 use nandscape_rt::sync::Mutex;
+use nandscape_rt::{Handle, invariant};
 use std::rc::Rc;
 
 /// The list of orphans in memory.
@@ -33,6 +36,7 @@ impl Orphans {
         inode.raw.borrow_mut().dtime = orphans.last().map_or(0, |head| head.number);
         meta.sb.borrow_mut().last_orphan = inode.number;
         orphans.push(Rc::clone(inode));
+        check_links(meta, &orphans, orphans.len() - 1);
         meta.write_superblock(tx).await
     }
 
@@ -50,10 +54,12 @@ impl Orphans {
         match orphans.get(at).map(Rc::clone) {
             None => {
                 meta.sb.borrow_mut().last_orphan = next;
+                check_links(meta, &orphans, at);
                 meta.write_superblock(tx).await
             }
             Some(before) => {
                 before.raw.borrow_mut().dtime = next;
+                check_links(meta, &orphans, at);
                 meta.write_inode(tx, &before, false).await
             }
         }
@@ -71,4 +77,18 @@ impl Orphans {
         let inode = orphans.iter().find(|inode| inode.number == number)?;
         Some(inode.raw.borrow().dtime)
     }
+}
+
+/// The orphan at a place of the list, or the superblock behind its end, leads to the one below it.
+fn check_links(meta: &Meta, orphans: &[Rc<Inode>], at: usize) {
+    let below = at.checked_sub(1).map_or(0, |below| orphans[below].number);
+    let leads_to = orphans.get(at).map(|orphan| orphan.raw.borrow().dtime);
+    invariant!(
+        leads_to.unwrap_or_else(|| meta.sb.borrow().last_orphan) == below,
+        "an orphan leads to the one below it, {below}"
+    );
+    invariant!(
+        at + 1 != orphans.len() || meta.sb.borrow().last_orphan == orphans[at].number,
+        "the superblock leads to the last orphan"
+    );
 }

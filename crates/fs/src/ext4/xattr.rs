@@ -15,6 +15,7 @@ use super::tx::{BufferRef, Tx};
 use super::volume::Volume;
 use crate::contract::{Caller, FsError, NAME_MAX, Result, XattrMode};
 use nandscape_block::{Lba, Payload, SectorData};
+use nandscape_rt::invariant;
 use std::sync::Arc;
 
 /// Credits of a change: inode, old and new block, bitmap and descriptor twice, superblock.
@@ -139,7 +140,7 @@ impl Volume {
         self.meta
             .edit_slot(&tx, inode, |bytes| {
                 let fits = encode_inode_xattrs(bytes, extra, &body);
-                debug_assert!(fits, "tried above");
+                invariant!(fits, "an attribute that was tried fits");
             })
             .await?;
         tx.stop();

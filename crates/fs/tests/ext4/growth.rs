@@ -129,3 +129,23 @@ async fn shrink_under_write_back(rt: Handle, device: Device) {
 fn shrinking_under_write_back_leaves_nothing_behind_the_end() {
     assert!(every_cut_is_sound(shrink_under_write_back) > 10, "cuts fell into the truncation");
 }
+
+/// A block that is put in front of a full leaf of the extent tree splits it; the index names the first block below it still.
+#[test]
+fn a_full_leaf_takes_a_block_before_its_first() {
+    /// As many extents as a leaf has entries, and one more.
+    const EXTENTS: u64 = 341;
+    let write = |rt: Handle, device: Device| async move {
+        let (fs, _) = Ext4::mount(&rt, device.clone(), options()).await.expect("a mount");
+        let file = fs.create(ME, fs.root(), b"file", 0o644).await.expect("a file");
+        for page in (0..EXTENTS).rev() {
+            let tag = Data::Sectors(Payload::Run(Tag::new(1 + page)), 1);
+            fs.write(ME, file.ino, 2 * page * PAGE, tag, Io::Buffered).await.expect("space");
+            fs.fsync(ME, file.ino).await.expect("power is on");
+        }
+        fs.unmount().await.expect("clean");
+        let report = check(&device).await.expect("a file system");
+        assert!(report.is_clean(), "{:?}", report.findings);
+    };
+    on_device(formatted(), None, 0, write);
+}

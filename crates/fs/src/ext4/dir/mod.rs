@@ -263,6 +263,9 @@ impl Meta {
         if logical >= 1 << 31 {
             return Err(FsError::NoSpace);
         }
+        if !self.map_extent(dir, logical, 1).await?.is_hole() {
+            return Err(corrupt("directory: blocks behind its end", Place::Inode(dir.number)));
+        }
         let goal = self.goal(dir, logical).await?;
         let taken = self.alloc.take_blocks(self, tx, goal, 1).await?;
         let buffer = tx.fresh(taken.start)?;

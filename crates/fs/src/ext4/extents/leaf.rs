@@ -1,7 +1,11 @@
 //! Changes of a sorted list of extents: put one in, cut a range out. Neighbours that can be one
 //! extent become one.
+//!
+//! Invariants: a list maps each block of the file once, in order; to join extents changes no mapping; a cut takes what it
+//! answers, and nothing else.
 
 use crate::ext4::format::{EXTENT_BLOCKS_MAX, Extent, UNWRITTEN_BLOCKS_MAX};
+use nandscape_rt::invariant;
 use std::ops::Range;
 
 /// Blocks of a file, by their numbers in it.
@@ -10,6 +14,12 @@ pub(crate) type Logical = Range<u64>;
 /// Puts an extent where nothing is mapped yet.
 pub(super) fn insert(extents: &mut Vec<Extent>, new: Extent) {
     let at = extents.partition_point(|extent| extent.logical < new.logical);
+    let touches = |extent: &Extent| part(extent, &(new.logical.into()..new.logical_end()));
+    invariant!(
+        extents.get(at).and_then(touches).is_none()
+            && at.checked_sub(1).and_then(|before| touches(&extents[before])).is_none(),
+        "a block of a file is mapped once: {new:?}"
+    );
     extents.insert(at, new);
     join(extents, at);
     if at > 0 {
@@ -25,6 +35,10 @@ fn join(extents: &mut Vec<Extent>, at: usize) {
     let touches = left.logical_end() == u64::from(right.logical) && left.end() == right.start;
     if touches && left.unwritten == right.unwritten && total <= u32::from(most) {
         extents[at].blocks = total as u16;
+        invariant!(
+            part(&extents[at], &(right.logical.into()..right.logical_end())) == Some(right),
+            "to join {left:?} and {right:?} changes no mapping"
+        );
         extents.remove(at + 1);
     }
 }
@@ -41,6 +55,10 @@ pub(super) fn part(extent: &Extent, range: &Logical) -> Option<Extent> {
     })
 }
 
+fn blocks_of(extents: &[Extent]) -> u64 {
+    extents.iter().map(|extent| u64::from(extent.blocks)).sum()
+}
+
 /// Cuts the range out; returns what was mapped there.
 pub(super) fn cut(extents: &mut Vec<Extent>, range: &Logical) -> Vec<Extent> {
     let removed: Vec<Extent> = extents.iter().filter_map(|extent| part(extent, range)).collect();
@@ -52,7 +70,12 @@ pub(super) fn cut(extents: &mut Vec<Extent>, range: &Logical) -> Vec<Extent> {
             .into_iter()
             .flatten()
     };
-    *extents = extents.iter().flat_map(kept).collect();
+    let left: Vec<Extent> = extents.iter().flat_map(kept).collect();
+    invariant!(
+        blocks_of(extents) == blocks_of(&left) + blocks_of(&removed),
+        "a cut of {range:?} takes what it answers, and nothing else"
+    );
+    *extents = left;
     removed
 }
 

@@ -6,6 +6,7 @@
 //!   back in.
 //! - The caller holds the inode's `extent_lock`, shared to look and exclusive to change, and writes the inode
 //!   afterwards.
+//! - What is remembered of the tree is what the tree says.
 
 pub(crate) mod found;
 mod leaf;
@@ -21,6 +22,7 @@ use super::meta::Meta;
 use super::tx::Tx;
 use crate::contract::Result;
 use crate::vfs::Mapped;
+use nandscape_rt::{defect, invariant};
 use std::ops::Range;
 
 /// Whether a file with extents has none, found without reading its tree.
@@ -35,13 +37,20 @@ impl Meta {
     pub(crate) async fn map_extent(&self, inode: &Inode, logical: u64, max: u64) -> Result<Mapped> {
         let wanted = logical..logical.saturating_add(max.max(1));
         if let Some(found) = inode.found.part(&wanted) {
+            invariant!(
+                Self::is_of_root(inode, &found),
+                "inode {}: what is remembered is what the tree says: {found:?}",
+                inode.number
+            );
             return Ok(mapped(&found));
         }
         if has_no_blocks(inode) {
             return Ok(Mapped::Hole(wanted.end.min(1 << 32) - logical));
         }
         let path = self.path(inode, logical).await?;
-        let ExtentEntries::Leaf(extents) = &path.leaf().entries else { return Ok(Mapped::Hole(1)) };
+        let ExtentEntries::Leaf(extents) = &path.leaf().entries else {
+            return Err(defect!("a path ends at a leaf").into());
+        };
         let next = extents.partition_point(|extent| extent.logical_end() <= logical);
         let end = path.next_key().min(wanted.end);
         let Some(extent) = extents.get(next) else { return Ok(Mapped::Hole(end - logical)) };
@@ -49,8 +58,10 @@ impl Meta {
             return Ok(Mapped::Hole(u64::from(extent.logical).min(wanted.end) - logical));
         }
         inode.found.note(*extent);
-        let found = leaf::part(extent, &wanted);
-        Ok(found.map_or(Mapped::Hole(1), |found| mapped(&found)))
+        match leaf::part(extent, &wanted) {
+            Some(found) => Ok(mapped(&found)),
+            None => Err(defect!("an extent around block {logical} has a part there").into()),
+        }
     }
 
     /// Where the next block of the file had best be: behind the one before it.
@@ -112,7 +123,7 @@ impl Meta {
     ) -> Result<(Vec<Extent>, u64)> {
         let path = self.path(inode, range.start).await?;
         let ExtentEntries::Leaf(extents) = &path.leaf().entries else {
-            return Ok((Vec::new(), range.end));
+            return Err(defect!("a path ends at a leaf").into());
         };
         let first = extents.iter().find_map(|extent| leaf::part(extent, range));
         let first = first.map_or(range.end, |first| u64::from(first.logical));
@@ -123,6 +134,12 @@ impl Meta {
         let behind = last.logical_end()..range.end;
         let more = extents.iter().any(|extent| leaf::part(extent, &behind).is_some());
         let next = if more { behind.start } else { path.next_key().min(range.end) };
+        let passed = |extent: &Extent| leaf::part(extent, &(range.start..next));
+        invariant!(
+            extents.iter().filter_map(passed).eq(parts.iter().copied()),
+            "inode {}: nothing stays mapped before {next}, where unmapping goes on",
+            inode.number
+        );
         let (at, gone) = (u64::from(parts[0].logical), range.start..last.logical_end());
         self.edit_leaf(tx, inode, at, |extents| drop(leaf::cut(extents, &gone))).await?;
         let count: u64 = parts.iter().map(|part| u64::from(part.blocks)).sum();

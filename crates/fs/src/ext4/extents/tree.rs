@@ -1,5 +1,6 @@
 //! The way down an extent tree, and changes on the way back up.
 
+use super::leaf;
 use crate::contract::{FsError, Result};
 use crate::ext4::error::corrupt;
 use crate::ext4::format::{
@@ -9,6 +10,7 @@ use crate::ext4::format::{
 use crate::ext4::inode::Inode;
 use crate::ext4::meta::Meta;
 use crate::ext4::tx::{BufferRef, Holds, Tx, verify};
+use nandscape_rt::{defect, invariant};
 use smallvec::SmallVec;
 
 /// A node on the way down.
@@ -72,8 +74,21 @@ enum ParentUpdate {
     Key(u32),
     /// The node is gone.
     Gone,
-    /// The node has a new neighbour behind it.
-    Also(ExtentIndex),
+    /// The node begins here, and has a new neighbour behind it.
+    Also {
+        key: u32,
+        entry: ExtentIndex,
+    },
+}
+
+impl ParentUpdate {
+    /// Where the node begins, if that may have changed.
+    const fn first_key(&self) -> Option<u32> {
+        match self {
+            Self::Nothing | Self::Gone => None,
+            Self::Key(key) | Self::Also { key, .. } => Some(*key),
+        }
+    }
 }
 
 impl Meta {
@@ -83,6 +98,17 @@ impl Meta {
             return Err(FsError::Unsupported("a file without extents"));
         }
         Ok(ExtentNode::parse(&raw.map, Place::Inode(inode.number))?)
+    }
+
+    /// Whether the root has this extent, or leads to what has.
+    pub(super) fn is_of_root(inode: &Inode, extent: &Extent) -> bool {
+        let range = extent.logical.into()..extent.logical_end();
+        match Self::root_of(inode).map(|root| root.entries) {
+            Ok(ExtentEntries::Leaf(extents)) => {
+                extents.iter().any(|known| leaf::part(known, &range) == Some(*extent))
+            }
+            _ => true,
+        }
     }
 
     /// The way to the leaf that speaks of a block.
@@ -96,6 +122,7 @@ impl Meta {
                 return Ok(Path(steps));
             };
             let behind = entries.partition_point(|entry| u64::from(entry.logical) <= logical);
+            // What comes before the first entry belongs to it, too.
             let child = behind.saturating_sub(1);
             let (depth, block) = (*depth, entries[child].node);
             steps.push(Step { buffer, node, child });
@@ -149,10 +176,9 @@ impl Meta {
         edit: impl FnOnce(&mut Vec<Extent>),
     ) -> Result<()> {
         let Path(mut steps) = self.path(inode, logical).await?;
-        if let Some(ExtentEntries::Leaf(extents)) =
-            steps.last_mut().map(|step| &mut step.node.entries)
-        {
-            edit(extents);
+        match steps.last_mut().map(|step| &mut step.node.entries) {
+            Some(ExtentEntries::Leaf(extents)) => edit(extents),
+            _ => return Err(defect!("a path ends at a leaf").into()),
         }
         while let Some(step) = steps.pop() {
             let above = match &step.buffer {
@@ -166,13 +192,34 @@ impl Meta {
                 }
             };
             let Some(parent) = steps.last_mut() else { break };
-            let ExtentEntries::Index { entries, .. } = &mut parent.node.entries else { break };
-            match above {
-                ParentUpdate::Nothing => break,
-                ParentUpdate::Key(key) if entries[parent.child].logical == key => break,
-                ParentUpdate::Key(key) => entries[parent.child].logical = key,
-                ParentUpdate::Gone => drop(entries.remove(parent.child)),
-                ParentUpdate::Also(entry) => entries.insert(parent.child + 1, entry),
+            let ExtentEntries::Index { entries, .. } = &mut parent.node.entries else {
+                return Err(defect!("what is above a node is an index").into());
+            };
+            let first = above.first_key();
+            let is_done = match above {
+                ParentUpdate::Nothing => true,
+                ParentUpdate::Key(key) if entries[parent.child].logical == key => true,
+                ParentUpdate::Key(key) => {
+                    entries[parent.child].logical = key;
+                    false
+                }
+                ParentUpdate::Gone => {
+                    entries.remove(parent.child);
+                    false
+                }
+                ParentUpdate::Also { key, entry } => {
+                    entries[parent.child].logical = key;
+                    entries.insert(parent.child + 1, entry);
+                    false
+                }
+            };
+            invariant!(
+                first.is_none_or(|key| key == entries[parent.child].logical),
+                "inode {}: an index names the first block below it",
+                inode.number
+            );
+            if is_done {
+                break;
             }
         }
         self.shrink_root(tx, inode).await
@@ -189,10 +236,14 @@ impl Meta {
             self.free_metadata(tx, inode, buffer.block()).await?;
             return Ok(ParentUpdate::Gone);
         }
-        let mut above = first_key(&node.entries).map_or(ParentUpdate::Nothing, ParentUpdate::Key);
+        let Some(key) = first_key(&node.entries) else {
+            return Err(defect!("a node that has entries begins somewhere").into());
+        };
+        let mut above = ParentUpdate::Key(key);
         if count(&node.entries) > usize::from(node.max) {
             let behind = split_off(&mut node.entries, usize::from(node.max) / 2 + 1);
-            above = ParentUpdate::Also(self.new_node(tx, inode, behind, buffer.block()).await?);
+            let entry = self.new_node(tx, inode, behind, buffer.block()).await?;
+            above = ParentUpdate::Also { key, entry };
         }
         tx.access(buffer).await?;
         let seed = inode.seed;
@@ -211,7 +262,9 @@ impl Meta {
         entries: ExtentEntries,
         goal: u64,
     ) -> Result<ExtentIndex> {
-        let logical = first_key(&entries).unwrap_or(0);
+        let Some(logical) = first_key(&entries) else {
+            return Err(defect!("a new node has entries").into());
+        };
         let block = self.take_metadata(tx, inode, goal).await?;
         let buffer = tx.fresh(block)?;
         let node = ExtentNode::block_of(entries);

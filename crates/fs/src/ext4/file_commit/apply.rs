@@ -13,6 +13,7 @@ use crate::ext4::journal::{FileRecord, NewName};
 use crate::ext4::meta::Meta;
 use crate::ext4::namei::NAME_CREDITS;
 use crate::ext4::volume::Volume;
+use nandscape_rt::invariant;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{Range, RangeInclusive};
 
@@ -61,6 +62,11 @@ impl Volume {
         let record = &file.record;
         let old = self.meta.blocks_before(file).await?;
         let lost = lost_runs(&old, &file.blocks);
+        invariant!(
+            is_covered(&old, &file.blocks, &lost),
+            "inode {}: what it had is its own, or freed",
+            record.inode
+        );
         // Runs of one group change the same two blocks, however many there are.
         let groups: BTreeSet<u32> = lost.iter().flat_map(|run| self.meta.groups_in(run)).collect();
         let names = NAME_CREDITS * record.names.len() as u32;
@@ -222,6 +228,13 @@ fn lost_runs(old: &Blocks, new: &Blocks) -> Vec<Range<u64>> {
     let mut kept: Vec<Range<u64>> = new.all().collect();
     kept.sort_unstable_by_key(|run| run.start);
     old.all().flat_map(|run| without(run, &kept)).collect()
+}
+
+/// Whether all that a file had is what it has, or lost.
+fn is_covered(old: &Blocks, new: &Blocks, lost: &[Range<u64>]) -> bool {
+    let mut known: Vec<Range<u64>> = new.all().chain(lost.iter().cloned()).collect();
+    known.sort_unstable_by_key(|run| run.start);
+    old.all().all(|run| without(run, &known).is_empty())
 }
 
 /// The parts of a run that lie in none of the others, which are in order.

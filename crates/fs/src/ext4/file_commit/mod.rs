@@ -2,6 +2,12 @@
 //! The journal's side of it, and when a record will do, is in [`super::journal::files`]; here is what
 //! the file system knows of its files ([`Changes`]), how a record is made (`record.rs`) and what
 //! recovery does with it (`apply.rs`).
+//!
+//! Invariants:
+//! - A record leans on nothing that is not committed but the file itself: it has all blocks of the file's tree that no
+//!   commit has, and names the file in directories that records may lean on.
+//! - A file counts as recorded only as long as nothing of it has changed since.
+//! - What a file had is its own after the record was applied, or free.
 
 mod apply;
 mod record;
@@ -58,6 +64,12 @@ impl Changes {
     fn forget(&mut self, tid: Tid) {
         self.excluded.retain(|_, of| !tid.reached(*of));
         self.names.retain(|_, (of, _)| !tid.reached(*of));
+    }
+
+    /// Whether a record may lean on the directories of these names.
+    fn has_parents_of(&self, names: &[NewName]) -> bool {
+        let mut parents = names.iter().map(|name| name.parent);
+        parents.all(|parent| !self.excluded.contains_key(&parent))
     }
 
     /// The names for a record of a file; `None` if no record can hold what the file is.

@@ -11,6 +11,7 @@ use crate::ext4::options::{Commit, DataMode};
 use crate::ext4::orphan::Orphans;
 use crate::ext4::tx::Tx;
 use nandscape_block::SectorBytes;
+use nandscape_rt::invariant;
 use std::sync::Arc;
 
 /// Blocks of an extent tree: address and content.
@@ -82,6 +83,11 @@ impl FileCommit {
             return Ok(Recorded::Not);
         }
         if inode.recorded.get() == Some(inode.writes.get()) {
+            invariant!(
+                Some(inode.writes.get()) == inode.recorded.get(),
+                "inode {} is as its last record has it",
+                inode.number
+            );
             return Ok(Recorded::Before);
         }
         let most = files.slot_blocks() as usize / 2;
@@ -119,6 +125,11 @@ impl FileCommit {
         // From here on nothing waits: the record is of one moment, and of one transaction.
         inode.raw.borrow().encode(&mut image, inode.seed);
         let Some(names) = self.names_to_record(orphans, inode) else { return Ok(None) };
+        invariant!(
+            self.changes.borrow().has_parents_of(&names),
+            "inode {}: the directory of a name in a record is committed",
+            inode.number
+        );
         let generation = inode.raw.borrow().generation;
         Ok(Some(FileRecord { inode: inode.number, generation, image, names, nodes }))
     }
@@ -145,6 +156,12 @@ async fn changed_nodes(meta: &Meta, inode: &Inode, most: usize) -> Result<Option
             if !buffer.is_committed() {
                 nodes.push((entry.node, bytes));
             }
+            invariant!(
+                buffer.is_committed() || nodes.last().is_some_and(|(last, _)| *last == entry.node),
+                "inode {}: a record has node {} of the tree, which no commit has",
+                inode.number,
+                entry.node
+            );
             if nodes.len() >= most {
                 return Ok(None);
             }

@@ -8,6 +8,7 @@ use super::checksum::{CsumSeed, Editable};
 use super::error::{FormatError, Place};
 use super::inode::mode;
 use crate::wire::{put_u16, put_u32, u16_at, u32_at};
+use nandscape_rt::invariant;
 
 /// Bytes of a name at most.
 pub const NAME_BYTES_MAX: usize = 255;
@@ -196,7 +197,7 @@ pub fn init_first_dir_block(bytes: &mut [u8], inode: u32, parent: u32, has_tail:
     init_dir_block(bytes, has_tail);
     let fits = insert_name(bytes, b".", inode, 2, has_tail)
         && insert_name(bytes, b"..", parent, 2, has_tail);
-    debug_assert!(fits, "a block has room for two names");
+    invariant!(fits, "a block has room for two names");
 }
 
 fn init_tail(tail: &mut [u8]) {
@@ -238,7 +239,10 @@ pub fn insert_at(
     inode: u32,
     file_type: u8,
 ) {
-    debug_assert!((1..=NAME_BYTES_MAX).contains(&name.len()));
+    invariant!(
+        (1..=NAME_BYTES_MAX).contains(&name.len()),
+        "a name has 1 to {NAME_BYTES_MAX} bytes"
+    );
     let Room { at, used, length } = room;
     if used > 0 {
         put_u16(bytes.part(at + 4..at + 6), 0, used as u16);

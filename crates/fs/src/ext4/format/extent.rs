@@ -5,6 +5,7 @@ use super::BLOCK_BYTES;
 use super::checksum::CsumSeed;
 use super::error::{FormatError, Place};
 use crate::wire::{put_u16, put_u32, put_uint, record, u16_at, u32_at, uint};
+use nandscape_rt::invariant;
 
 /// Magic of a node.
 pub const EXTENT_MAGIC: u16 = 0xf30a;
@@ -232,7 +233,10 @@ impl ExtentNode {
             ExtentEntries::Leaf(extents) => extents.len(),
             ExtentEntries::Index { entries, .. } => entries.len(),
         };
-        debug_assert!(entries <= slots && entries <= usize::from(self.max));
+        invariant!(
+            entries <= slots && entries <= usize::from(self.max),
+            "a node of an extent tree holds its {entries} entries"
+        );
         let header = ExtentHeader {
             magic: EXTENT_MAGIC,
             entries: entries as u16,

@@ -6,6 +6,7 @@ use super::sizes::{FIRST_INODE, journal_blocks_by_default};
 use super::space::Space;
 use crate::ext4::format::*;
 use crate::ext4::journal::disk::Superblock as LogSuperblock;
+use nandscape_rt::invariant;
 use std::ops::Range;
 
 /// Blocks of lost+found.
@@ -79,7 +80,7 @@ impl Contents {
         init_first_dir_block(block, ROOT_INODE, ROOT_INODE, has_tail);
         let fits =
             insert_name(block, b"lost+found", FIRST_INODE, file_type_of(mode::DIR), has_tail);
-        debug_assert!(fits, "an empty directory has room");
+        invariant!(fits, "an empty directory has room");
         seal_dir_block(block, root.seed(ROOT_INODE, sb));
         for (index, &at) in found_at.iter().enumerate() {
             let block = self.add_block(at);

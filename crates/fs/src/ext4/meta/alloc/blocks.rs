@@ -18,6 +18,7 @@ use crate::ext4::meta::Meta;
 use crate::ext4::meta::group::{Bitmap, FreedBits};
 use crate::ext4::rules::OmittedRule;
 use crate::ext4::tx::{BufferRef, Tx};
+use nandscape_rt::invariant;
 use std::ops::Range;
 
 impl Allocator {
@@ -123,11 +124,23 @@ impl Allocator {
             bitmap.with(|bytes| search(View::new(bytes, held.map(|held| &held.bitmap[..]))))
         };
         let Some(run) = run else { return Ok(None) };
+        invariant!(
+            self.is_free(group, &bitmap, &run),
+            "group {group}: blocks {run:?} that are taken are free, and no transaction freed them"
+        );
         let first = meta.sb.borrow().group_first_block(group);
         let blocks = first + u64::from(run.start)..first + u64::from(run.end);
         self.system_zone.check(blocks.clone(), Place::BlockBitmap(group))?;
         self.change_block_bits(meta, tx, group, &bitmap, run, true).await?;
         Ok(Some(blocks))
+    }
+
+    /// Whether blocks are in use nowhere, and no uncommitted transaction has freed them.
+    fn is_free(&self, group: u32, bitmap: &BufferRef, run: &Range<u32>) -> bool {
+        let held = &self.groups.borrow()[group as usize].held;
+        let is_clear = |bytes: &[u8]| bits::all(bytes, run.clone(), false);
+        bitmap.with(|bytes| is_clear(bytes))
+            && held.as_ref().is_none_or(|held| is_clear(&held.bitmap[..]))
     }
 
     /// Takes these blocks, those of them that are free.
@@ -188,6 +201,7 @@ impl Allocator {
             bits::fill(bytes, bits.clone(), taken);
             let info = &mut self.groups.borrow_mut()[group as usize];
             let free = &mut info.desc.free_blocks_count;
+            // Counts are the media's, which may be wrong.
             *free = if taken { free.saturating_sub(count) } else { free.saturating_add(count) };
             info.desc.flags &= !GROUP_BLOCK_UNINIT;
             if !taken {
@@ -221,6 +235,14 @@ impl Allocator {
             let info = &mut groups[group as usize];
             info.longest_at_most = u32::MAX;
             self.freed.blocks.set(self.freed.blocks.get() - bits.len() as u64);
+            invariant!(
+                info.held.as_ref().is_some_and(|held| bits::all(
+                    &held.bitmap[..],
+                    bits.clone(),
+                    true
+                )),
+                "group {group}: blocks {bits:?} are held until their transaction is committed"
+            );
             if let Some(held) = &mut info.held {
                 held.count -= bits.len() as u32;
                 bits::fill(&mut held.bitmap[..], bits, false);

@@ -10,6 +10,7 @@ use crate::ext4::format::{GROUP_INODE_UNINIT, InodePlace, Place, ROOT_INODE};
 use crate::ext4::meta::Meta;
 use crate::ext4::meta::group::Bitmap;
 use crate::ext4::tx::{BufferRef, Tx};
+use nandscape_rt::invariant;
 
 impl Allocator {
     /// Takes a free inode number for a file or directory in `parent`.
@@ -127,9 +128,14 @@ impl Allocator {
             bits::fill(bytes, index..index + 1, true);
             let sb = meta.sb.borrow();
             let desc = &mut self.groups.borrow_mut()[group as usize].desc;
+            // Counts are the media's, which may be wrong.
             desc.free_inodes_count = desc.free_inodes_count.saturating_sub(1);
             desc.used_dirs_count += u32::from(dir);
             desc.itable_unused = desc.itable_unused.min(sb.inodes_per_group - index - 1);
+            invariant!(
+                index + desc.itable_unused < sb.inodes_per_group,
+                "group {group}: inode {index} in use lies in the used part of its table"
+            );
             desc.flags &= !GROUP_INODE_UNINIT;
         })?;
         self.free_inodes.set(self.free_inodes.get().saturating_sub(1));

@@ -9,6 +9,7 @@
 use super::Allocator;
 use crate::contract::Caller;
 use crate::ext4::meta::Meta;
+use nandscape_rt::invariant;
 
 impl Meta {
     /// Blocks kept for metadata that delayed data will need.
@@ -23,6 +24,12 @@ impl Allocator {
         let root = if caller.uid == 0 { 0 } else { meta.sb.borrow().r_blocks_count };
         self.release_held(meta);
         let kept = reserved + self.freed.blocks.get() + meta.metadata_pool() + root;
-        self.free_blocks.get().saturating_sub(kept)
+        let available = self.free_blocks.get().saturating_sub(kept);
+        invariant!(
+            available == 0
+                || available + reserved + self.freed.blocks.get() <= self.free_blocks.get(),
+            "blocks that may be reserved are free, and not held"
+        );
+        available
     }
 }
