@@ -8,6 +8,8 @@ use super::options::FsyncMode;
 use super::orphans::Orphans;
 use crate::contract::Result;
 use nandscape_rt::Nanos;
+#[cfg(debug_assertions)]
+use nandscape_rt::invariant;
 use nandscape_rt::sync::Mutex;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
@@ -73,6 +75,19 @@ pub(crate) struct Checkpoints {
     pub(crate) mounted_before_s: u64,
     /// What mount rolled forward.
     pub(crate) rolled: Cell<Rolled>,
+    /// The pack that was durable last, noted where it was written.
+    #[cfg(debug_assertions)]
+    durable: Cell<DurablePack>,
+}
+
+/// A pack that is durable.
+#[cfg(debug_assertions)]
+#[derive(Clone, Copy)]
+struct DurablePack {
+    /// Its first block.
+    start: u32,
+    version: u64,
+    crc: u32,
 }
 
 impl Checkpoints {
@@ -85,6 +100,12 @@ impl Checkpoints {
         let mounted_before_s = last.elapsed_time;
         let rt = &mount.env.rt.clone();
         Self {
+            #[cfg(debug_assertions)]
+            durable: Cell::new(DurablePack {
+                start: mount.layout.pack(pack).0,
+                version: last.checkpoint_ver,
+                crc,
+            }),
             mount,
             last: RefCell::new(last),
             pack: Cell::new(pack),
@@ -104,10 +125,40 @@ impl Checkpoints {
         }
     }
 
+    /// A pack is about to be written.
+    #[cfg_attr(
+        not(debug_assertions),
+        allow(unused_variables, reason = "shadows are of builds that check")
+    )]
+    pub(crate) fn check_pack(&self, start: u32, version: u64) {
+        #[cfg(debug_assertions)]
+        {
+            let durable = self.durable.get();
+            invariant!(durable.start != start, "a pack is not written over the last one");
+            invariant!(durable.version + 1 == version, "versions of checkpoints follow each other");
+        }
+    }
+
+    /// A pack is durable.
+    #[cfg_attr(
+        not(debug_assertions),
+        allow(unused_variables, reason = "shadows are of builds that check")
+    )]
+    pub(crate) fn note_durable(&self, start: u32, version: u64, crc: u32) {
+        #[cfg(debug_assertions)]
+        self.durable.set(DurablePack { start, version, crc });
+    }
+
     /// What the footers of nodes carry, by which roll-forward knows that they follow the last checkpoint
     /// (`cpver_of_node`).
     pub(crate) fn node_version(&self) -> u64 {
         let last = self.last.borrow();
+        #[cfg(debug_assertions)]
+        invariant!(
+            (last.checkpoint_ver, self.crc.get())
+                == (self.durable.get().version, self.durable.get().crc),
+            "nodes carry the version and the checksum of the last checkpoint"
+        );
         let with_crc = last.has(CP_CRC_RECOVERY);
         let crc = if with_crc { u64::from(self.crc.get()) << 32 } else { 0 };
         last.checkpoint_ver | crc

@@ -425,7 +425,7 @@ impl Volume {
         set.map_err(|error| self.writes.stop(error))?;
         // Not before: what comes into memory may push the node out.
         for (segment, summaries) in full {
-            self.segments.meta.keep_summaries(segment, &summaries);
+            self.segments.meta.keep_summaries(segment, &summaries)?;
         }
         inode.note_moved(&(page..page + count), start);
         Ok(Some(MovedPages { from: addresses[0], start, count }))

@@ -9,7 +9,7 @@ use super::segment::LOGS;
 use super::segment_manager::SegmentManager;
 use super::volume::Volume;
 use nandscape_block::{Bio, Lba};
-use nandscape_rt::Nanos;
+use nandscape_rt::{Nanos, invariant};
 use std::rc::Rc;
 
 /// Time between rounds (`DEF_MIN_DISCARD_ISSUE_TIME`).
@@ -56,7 +56,9 @@ impl Volume {
     }
 
     fn send_discard(self: &Rc<Self>, run: std::ops::Range<u32>) {
-        let first = self.mount.layout.block(SegNo(run.start), 0).unwrap_or_default();
+        let first = self.mount.layout.block(SegNo(run.start), 0);
+        invariant!(first.is_some(), "segment {} that is discarded has blocks", run.start);
+        let Some(first) = first else { return };
         let blocks = (run.end - run.start) * BLOCKS_PER_SEGMENT;
         let reply = self.mount.env.device.submit(Bio::discard(Lba(first.0.into()), blocks));
         self.segments.discards.sent.set(self.segments.discards.sent.get() + 1);

@@ -2,6 +2,7 @@
 //!
 //! An fsync (`f2fs_do_sync_file`): the file's dirty nodes go to the warm node log with the fsync mark, by which a mount finds
 //! them after the last checkpoint and rolls the file forward; where that would not do, a checkpoint is written.
+//! Invariant: of the nodes that the file had at the fsync none is dirty or on its way when it returns.
 
 use super::balance::Balance;
 use super::checkpoints::Reason;
@@ -18,6 +19,7 @@ use crate::contract::{Allocate, FsError, Kind, Result, XattrMode};
 use crate::vfs::content::{self, Writer};
 use crate::vfs::writeback::write_blocks;
 use crate::vfs::{DataPath, PAGE};
+use nandscape_rt::invariant;
 use std::rc::Rc;
 
 impl Volume {
@@ -285,6 +287,7 @@ impl Volume {
             };
             let write = NodeWrite { volume: self, op: &op, marks: Some(marks) };
             let all = write.send(NodeSet::Of(inode.number)).await?;
+            let is_left = cfg!(debug_assertions) && self.nodes.has_dirty_nodes(inode.number);
             drop(extents);
             drop(op);
             // Otherwise the last node that was written has no mark, or the inode itself was not written.
@@ -297,6 +300,11 @@ impl Volume {
                 self.mount.check_running()?;
             }
             if is_sent {
+                invariant!(
+                    !is_left || !self.mount.keeps_rules(),
+                    "inode {}: an fsync leaves none of its nodes dirty",
+                    inode.number
+                );
                 break;
             }
             if !is_marked {

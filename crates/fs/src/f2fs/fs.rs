@@ -127,7 +127,7 @@ impl MountedFs for F2fs {
     fn memory(&self) -> FsMemory {
         let metadata = self.0.nodes.file.pages.resident() + self.0.nodes.meta.file.pages.resident();
         FsMemory {
-            cached_pages: self.0.mount.env.cache.resident().saturating_sub(metadata),
+            cached_pages: self.0.mount.env.cache.resident() - metadata,
             metadata_bytes: metadata * BLOCK_BYTES as u64,
             inodes: self.0.inodes.cache.len() as u64,
         }

@@ -26,6 +26,7 @@ use super::volume::Volume;
 use crate::cache::{begin_fetch, read_pages};
 use crate::contract::{FsError, Kind, Result};
 use crate::vfs::writeback::{FileBacking, write_run};
+use nandscape_rt::defect;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
@@ -68,7 +69,9 @@ impl Volume {
         if !Balance::of(self).lacks_free_sections(0) {
             return Ok(());
         }
-        let Some(volume) = self.this() else { return Ok(()) };
+        let Some(volume) = self.this() else {
+            return Err(defect!("a volume that is written to is mounted").into());
+        };
         let _alone = self.cleaner.lock.lock().await;
         if !Balance::of(self).lacks_free_sections(0) {
             return Ok(());

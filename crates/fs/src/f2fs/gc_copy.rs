@@ -2,6 +2,8 @@
 //! they lie on the device, and not as memory has them by now: a mount that finds the move and no checkpoint after it
 //! shows what the last checkpoint has. What is dirty in memory stays dirty.
 //!
+//! Invariants: what is copied has no write of its own on its way; copies leave the chain of roll-forward alone.
+//!
 //! A copy is on the device before anything leads to it, so what reads a block beside the copy finds its content at
 //! either place. What has gone elsewhere meanwhile leaves the copy to nothing.
 
@@ -17,6 +19,7 @@ use crate::contract::{FsError, Result};
 use crate::vfs::writeback::FileBacking;
 use nandscape_block::{Flags, Lba, SectorData};
 use nandscape_rt::combine::in_turn;
+use nandscape_rt::invariant;
 use std::rc::Rc;
 
 /// A block that lies twice on the device.
@@ -81,8 +84,14 @@ impl Cleaning<'_> {
         log: SegmentType,
         blocks: &[(BlockAddr, SummaryEntry)],
     ) -> Result<Vec<Copy>> {
+        invariant!(log != SegmentType::WarmNode, "copies leave the chain of roll-forward alone");
+        let sent = self.volume.writes.metadata_in_flight.mark();
         // What was sent lately is there to be read.
         self.volume.writes.metadata_in_flight.settle().await;
+        invariant!(
+            self.volume.writes.metadata_in_flight.is_settled(sent),
+            "no write of what is copied is on its way"
+        );
         self.volume.mount.check_running()?;
         let device = &self.volume.mount.env.device;
         let reads = blocks.iter().map(|(at, _)| device.read(Lba(at.0.into()), 1));
@@ -98,7 +107,7 @@ impl Cleaning<'_> {
             let allocated = allocated.map_err(|error| self.volume.writes.stop(error))?;
             copies.push(Copy { at: *at, summary: *summary, new: allocated.at, content });
             for (segment, summaries) in allocated.into_full() {
-                self.volume.segments.meta.keep_summaries(segment, &summaries);
+                self.volume.segments.meta.keep_summaries(segment, &summaries)?;
             }
         }
         let blocks = copies.iter().map(|copy| (copy.new, copy.content.clone())).collect();

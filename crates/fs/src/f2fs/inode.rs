@@ -432,6 +432,7 @@ impl Inode {
             dir.count_subdir(-1);
         }
         let mut raw = self.raw.borrow_mut();
+        // The count is the media's, which may be too low.
         raw.links = if is_dir { 0 } else { raw.links.saturating_sub(1) };
         drop(raw);
         self.touch(now, false);

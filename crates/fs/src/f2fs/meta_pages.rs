@@ -46,10 +46,14 @@ impl MetaPages {
 
     /// The summaries of a segment that is full. Hardly any are looked at before the segment is cleaned, so memory shares
     /// them with a device that is in memory as well.
-    pub(crate) fn keep_summaries(&self, segment: SegNo, summaries: &SummaryBlock) {
+    ///
+    /// # Errors
+    /// A defect: a segment that is none.
+    pub(crate) fn keep_summaries(&self, segment: SegNo, summaries: &SummaryBlock) -> Result<()> {
+        let at = self.mount.summary_block(segment)?;
         let mut bytes = [0; BLOCK_BYTES];
         summaries.encode(&mut bytes[..]);
-        let at = self.mount.layout.summary_block(segment).unwrap_or_default();
         self.file.pages.write(at.0.into(), SectorData::sparse(&bytes), false);
+        Ok(())
     }
 }

@@ -3,7 +3,8 @@
 
 use super::cpu::{Cpu, Work};
 use super::format::{
-    self, InodeFeatures, Layout, NodeFooter, NodeRole, SegmentType, Superblock, node_flag,
+    self, BlockAddr, InodeFeatures, Layout, NodeFooter, NodeRole, SegNo, SegmentType, Superblock,
+    node_flag,
 };
 use super::inode::{Inode, META_INO};
 use super::options::MountOptions;
@@ -11,6 +12,7 @@ use super::rules::OmittedRule;
 use super::segment::Block;
 use crate::contract::{FsError, Kind, Result, WriteHint};
 use crate::vfs::{Pages, VolumeEnv};
+use nandscape_rt::defect;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
@@ -64,6 +66,25 @@ impl MountInfo {
     /// Whether a rule is left out.
     pub(crate) fn omits(&self, rule: OmittedRule) -> bool {
         self.options.omit == Some(rule)
+    }
+
+    /// Where the summaries of a segment lie.
+    ///
+    /// # Errors
+    /// A defect: a segment that is none.
+    pub(crate) fn summary_block(&self, segment: SegNo) -> Result<BlockAddr> {
+        let at = self.layout.summary_block(segment);
+        at.ok_or_else(|| defect!("{segment:?} has a block of summaries").into())
+    }
+
+    /// Whether what leads to data must be durable after it.
+    pub(crate) fn requires_order(&self) -> bool {
+        self.options.ordered_data && self.keeps_rules()
+    }
+
+    /// Whether the mount leaves out no rule: what rules keep holds then.
+    pub(crate) const fn keeps_rules(&self) -> bool {
+        self.options.omit.is_none() && !self.options.gc_without.checkpoint()
     }
 
     /// The features of the volume that decide how inodes are read.

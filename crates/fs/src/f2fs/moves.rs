@@ -1,5 +1,9 @@
 //! What a mount keeps for its GC journal: moves of cleaning that no block has yet, how much of the area is used, and whether
 //! the volume is marked.
+//!
+//! Invariants:
+//! - Between two checkpoints a place of the area is written once, from its start on.
+//! - A zone of the area is written at its write pointer.
 
 use super::format::{
     BLOCK_BYTES, BlockAddr, GcJournalArea, GcJournalFormat, MovedBlock, PAPER_ENTRIES, PaperBlock,
@@ -8,6 +12,7 @@ use super::format::{
 use super::options::{MountOptions, Reclaim};
 use crate::contract::{FsError, Result};
 use nandscape_block::SectorData;
+use nandscape_rt::{defect, invariant};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -35,6 +40,9 @@ pub(crate) struct Ring {
     at: Cell<(u32, u32)>,
     /// Zones that are not empty.
     written: Cell<[bool; 2]>,
+    /// How far each zone is written, as the device has it.
+    #[cfg(debug_assertions)]
+    pointers: Cell<[u32; 2]>,
 }
 
 impl Ring {
@@ -49,17 +57,55 @@ impl Ring {
 
     /// The zone that must be reset before so many blocks are written.
     pub(crate) fn to_reset(&self, blocks: u32) -> Option<u32> {
-        let (first, last) = (self.place(0), self.place(blocks.saturating_sub(1)));
+        invariant!(blocks > 0, "the journal writes blocks");
+        let (first, last) = (self.place(0), self.place(blocks - 1));
         let begins = if first.1 == 0 { first.0 } else { last.0 };
         let is_begun = first.1 == 0 || first.0 != last.0;
         (is_begun && self.written.get()[begins as usize]).then_some(begins)
     }
 
+    /// A zone was reset.
+    #[cfg_attr(
+        not(debug_assertions),
+        allow(unused_variables, reason = "shadows are of builds that check")
+    )]
+    pub(crate) fn note_reset(&self, zone: u32) {
+        #[cfg(debug_assertions)]
+        {
+            let mut pointers = self.pointers.get();
+            pointers[zone as usize] = 0;
+            self.pointers.set(pointers);
+        }
+    }
+
+    /// So many blocks went to the write pointers of their zones.
+    #[cfg_attr(
+        not(debug_assertions),
+        allow(unused_variables, reason = "shadows are of builds that check")
+    )]
+    fn check_pointers(&self, blocks: u32) {
+        #[cfg(debug_assertions)]
+        {
+            let mut pointers = self.pointers.get();
+            for step in 0..blocks {
+                let (zone, at) = self.place(step);
+                let pointer = &mut pointers[zone as usize];
+                invariant!(
+                    at == *pointer,
+                    "zone {zone} of the journal is written at {pointer}, not {at}"
+                );
+                *pointer += 1;
+            }
+            self.pointers.set(pointers);
+        }
+    }
+
     /// So many blocks were written.
     pub(crate) fn advance(&self, blocks: u32) {
+        self.check_pointers(blocks);
         let mut written = self.written.get();
         written[self.place(0).0 as usize] = true;
-        let (zone, last) = self.place(blocks.saturating_sub(1));
+        let (zone, last) = self.place(blocks - 1);
         written[zone as usize] = true;
         self.at.set((zone, last + 1));
         self.written.set(written);
@@ -71,6 +117,8 @@ impl Ring {
         let zone = written.iter().position(is_begun).or(written.iter().position(|one| *one == 0));
         let zone = zone.unwrap_or(0);
         self.at.set((zone as u32, written[zone]));
+        #[cfg(debug_assertions)]
+        self.pointers.set(written);
         self.written.set(written.map(|blocks| blocks > 0));
     }
 
@@ -97,6 +145,9 @@ pub(crate) struct GcJournal {
     /// Whether the mount has marked both copies of the superblock.
     pub(crate) is_marked: Cell<bool>,
     pub(crate) counts: Cell<JournalCounts>,
+    /// Blocks that were written since the last checkpoint.
+    #[cfg(debug_assertions)]
+    written: RefCell<BTreeSet<BlockAddr>>,
 }
 
 impl GcJournal {
@@ -124,6 +175,8 @@ impl GcJournal {
             capacity,
             at: Cell::default(),
             written: Cell::default(),
+            #[cfg(debug_assertions)]
+            pointers: Cell::default(),
         });
         Ok(Some(Self {
             area,
@@ -135,6 +188,8 @@ impl GcJournal {
             chained: RefCell::default(),
             is_marked: Cell::new(false),
             counts: Cell::default(),
+            #[cfg(debug_assertions)]
+            written: RefCell::default(),
         }))
     }
 
@@ -153,8 +208,32 @@ impl GcJournal {
         }
     }
 
+    /// Blocks are about to be written.
+    #[cfg_attr(
+        not(debug_assertions),
+        allow(unused_variables, reason = "shadows are of builds that check")
+    )]
+    pub(crate) fn check_places(&self, blocks: &[(BlockAddr, SectorData)]) {
+        #[cfg(debug_assertions)]
+        {
+            let mut written = self.written.borrow_mut();
+            invariant!(
+                written.len() == self.used.get() as usize,
+                "the journal goes on after the {} blocks since the last checkpoint, not {}",
+                written.len(),
+                self.used.get()
+            );
+            for (at, _) in blocks {
+                let is_new = written.insert(*at);
+                invariant!(is_new, "block {at:?} of the journal is written once");
+            }
+        }
+    }
+
     /// A checkpoint has all moves.
     pub(crate) fn note_checkpoint(&self, keeps_moves: bool) {
+        #[cfg(debug_assertions)]
+        self.written.borrow_mut().clear();
         self.used.set(0);
         self.chained.borrow_mut().clear();
         if !keeps_moves {
@@ -169,19 +248,22 @@ impl GcJournal {
     }
 
     /// Blocks with these moves, from the next place of the area on; none if they find no room.
+    ///
+    /// # Errors
+    /// A defect: a place outside of the area.
     pub(crate) fn encode(
         &self,
         moves: &[SafeEntry],
         checkpoint_ver: u64,
         chain: BlockAddr,
-    ) -> Option<Vec<(BlockAddr, SectorData)>> {
+    ) -> Result<Option<Vec<(BlockAddr, SectorData)>>> {
         let per_block = match self.format {
             GcJournalFormat::Paper => PAPER_ENTRIES,
             GcJournalFormat::Safe => SAFE_ENTRIES,
         };
         let end = self.used.get() + moves.len().div_ceil(per_block) as u32;
         if end > self.most {
-            return None;
+            return Ok(None);
         }
         let blocks = (self.used.get()..end).zip(moves.chunks(per_block));
         let blocks = (0..).zip(blocks).map(|(step, (index, moves))| {
@@ -197,12 +279,17 @@ impl GcJournal {
                     SafeBlock { checkpoint_ver, index, chain, entries }.encode(&mut bytes);
                 }
             }
-            let place = self.ring.as_ref().map_or(index, |ring| {
-                let (zone, at) = ring.place(step);
-                zone * self.area.zone_blocks().unwrap_or(0) + at
-            });
-            (self.area.block(place).unwrap_or_default(), SectorData::Bytes(Arc::new(bytes)))
+            let in_zone = self.ring.as_ref().map(|ring| ring.place(step));
+            let place = match (in_zone, self.area.zone_blocks()) {
+                (None, _) => index,
+                (Some((zone, at)), Some(blocks)) => zone * blocks + at,
+                (Some(_), None) => return Err(defect!("a ring of zones has zones").into()),
+            };
+            match self.area.block(place) {
+                Some(at) => Ok((at, SectorData::Bytes(Arc::new(bytes)))),
+                None => Err(defect!("block {place} of the journal lies in its area").into()),
+            }
         });
-        Some(blocks.collect())
+        blocks.collect::<Result<_>>().map(Some)
     }
 }

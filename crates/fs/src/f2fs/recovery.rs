@@ -292,9 +292,7 @@ impl RollForward<'_> {
         let _extents = inode.extent_lock.write().await;
         let now = match self.volume.nodes.find_dnode(inode, page).await? {
             Found::Hole(_) => BlockAddr::NULL,
-            Found::Node(dnode) => {
-                self.volume.nodes.addresses(dnode, 1).await?.first().copied().unwrap_or_default()
-            }
+            Found::Node(dnode) => self.volume.nodes.address(dnode).await?,
         };
         if now == found {
             return Ok(false);

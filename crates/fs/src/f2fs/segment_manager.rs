@@ -17,6 +17,7 @@ use super::zones::Zones;
 use crate::contract::Result;
 use crate::vfs::writeback::Room;
 use nandscape_block::Placement;
+use nandscape_rt::defect;
 use nandscape_rt::sync::Mutex;
 use std::cell::{Cell, Ref, RefCell, RefMut};
 use std::rc::Rc;
@@ -50,6 +51,7 @@ pub(super) fn segments_of(
     segments.reuses_prefree = options.omit == Some(OmittedRule::PrefreeReuse);
     segments.frees_pinned = options.omit == Some(OmittedRule::GcPinned);
     segments.reuses_retired = options.omit == Some(OmittedRule::SectionReuse);
+    segments.keeps_rules = options.omit.is_none() && !options.gc_without.checkpoint();
     segments.forgets_slots = options.omit == Some(OmittedRule::SlotMap);
     segments
 }
@@ -111,7 +113,8 @@ impl SegmentManager {
     ) -> Result<Vec<(BlockAddr, SummaryEntry)>> {
         let summaries = self.summaries(segment).await?;
         let segments = self.table.borrow();
-        let first = segments.block(segment, 0).unwrap_or_default();
+        let first = segments.block(segment, 0);
+        let first = first.ok_or_else(|| defect!("{segment:?} that is cleaned has blocks"))?;
         let blocks = (first.0..).map(BlockAddr).zip(*summaries.entries);
         Ok(blocks.filter(|(at, _)| segments.is_valid(*at)).collect())
     }
@@ -121,7 +124,7 @@ impl SegmentManager {
         if let Some(log) = self.table.borrow().logs().iter().find(|log| log.segment == segment) {
             return Ok(log.summary.clone());
         }
-        let at = self.mount.layout.summary_block(segment).unwrap_or_default();
+        let at = self.mount.summary_block(segment)?;
         let read = |bytes: &Block| SummaryBlock::parse(bytes, Place::Summary(segment));
         Ok(self.meta.read(at, read).await??)
     }
@@ -143,7 +146,9 @@ impl SegmentManager {
     ) -> Result<()> {
         self.table.borrow_mut().admit(at)?;
         let found = self.table.borrow().segment_of(at);
-        let Some((segment, offset)) = found else { return Ok(()) };
+        let Some((segment, offset)) = found else {
+            return Err(defect!("a block that was admitted lies in a segment: {at:?}").into());
+        };
         let in_log = self.table.borrow_mut().adopt((at, log), summary, now)?;
         if !in_log {
             // What SSA has of a segment that the checkpoint does not know may be of another kind.
@@ -152,7 +157,7 @@ impl SegmentManager {
                 self.summaries(segment).await.unwrap_or_else(|_| SummaryBlock::new(kind));
             summaries.kind = kind;
             summaries.entries[offset as usize] = summary;
-            self.meta.keep_summaries(segment, &summaries);
+            self.meta.keep_summaries(segment, &summaries)?;
         }
         Ok(())
     }
@@ -167,7 +172,7 @@ impl SegmentManager {
                 continue;
             }
             let (segment, summaries) = self.table.borrow_mut().renew(log)?;
-            self.meta.keep_summaries(segment, &summaries);
+            self.meta.keep_summaries(segment, &summaries)?;
         }
         Ok(())
     }
@@ -176,7 +181,7 @@ impl SegmentManager {
     pub(crate) fn renew_all(&self) -> Result<()> {
         for log in SegmentType::ALL {
             let (segment, summaries) = self.table.borrow_mut().renew_section(log)?;
-            self.meta.keep_summaries(segment, &summaries);
+            self.meta.keep_summaries(segment, &summaries)?;
         }
         Ok(())
     }

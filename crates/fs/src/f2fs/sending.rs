@@ -1,5 +1,7 @@
 //! Writes on their way to the device. Where sections are zones or superblocks, those of a log are submitted in the order in
 //! which its blocks were allocated; one that comes before its turn waits.
+//!
+//! Invariant: no write goes across the end of a zone.
 
 use super::format::{BLOCKS_PER_SEGMENT, BlockAddr};
 use super::inode::Inode;
@@ -10,8 +12,8 @@ use super::segment_manager::SegmentManager;
 use crate::contract::{FsError, Result};
 use crate::vfs::InFlight;
 use nandscape_block::{Bio, BlockError, Flags, Fua, Lba, Owner, Payload, SectorData};
-use nandscape_rt::BoxFuture;
 use nandscape_rt::sync::{OneshotReceiver, oneshot};
+use nandscape_rt::{BoxFuture, invariant};
 use std::cell::Cell;
 use std::future::Future;
 use std::rc::Rc;
@@ -62,6 +64,12 @@ impl Writes {
         segments: &SegmentManager,
         bio: Bio,
     ) -> impl Future<Output = Answer> + use<> {
+        invariant!(
+            self.is_in_one_zone(&bio),
+            "a write of {} blocks from {} on ends in its zone",
+            bio.sectors,
+            bio.lba
+        );
         let sent = match self.park(segments, bio) {
             Ok(waits) => Err(waits),
             Err(bio) => {
@@ -81,6 +89,11 @@ impl Writes {
                 },
             }
         }
+    }
+
+    fn is_in_one_zone(&self, bio: &Bio) -> bool {
+        let (first, last) = (bio.lba.0, bio.lba.0 + u64::from(bio.sectors.max(1)) - 1);
+        self.zone_blocks.is_none_or(|blocks| first / u64::from(blocks) == last / u64::from(blocks))
     }
 
     /// Keeps a write until its turn; one whose turn it is comes back.

@@ -6,7 +6,7 @@ use super::format::Checkpoint;
 use crate::contract::{FsError, Result};
 use std::cell::Cell;
 
-/// What is in use.
+/// What is in use. What a damaged checkpoint says may be less than what is freed, or more than there may be.
 pub(crate) struct Space {
     /// Blocks that users may have: data and nodes.
     user_blocks: u64,

@@ -4,8 +4,8 @@ use super::PAGE;
 use crate::cache::{Mapping, PageCache};
 use crate::contract::{FsError, Ino, Result, WriteHint};
 use nandscape_block::Owner;
-use nandscape_rt::Handle;
 use nandscape_rt::sync::{Notify, ReadGuard, RwLock, WriteGuard};
+use nandscape_rt::{Handle, invariant};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::rc::Weak;
@@ -26,7 +26,8 @@ pub(crate) struct FileCore<F: 'static> {
     pub(crate) write_hint: Cell<WriteHint>,
 }
 
-/// Writes of new data in flight, in the order in which they were submitted.
+/// Writes of new data in flight, in the order in which they were submitted. Invariant: who waits goes on when all that was
+/// submitted before has ended, whatever was submitted meanwhile.
 pub(crate) struct InFlight {
     next: Cell<u64>,
     sent: RefCell<BTreeSet<u64>>,
@@ -58,12 +59,23 @@ impl InFlight {
         self.sent.borrow().is_empty()
     }
 
+    /// The number that the next write gets.
+    pub(crate) const fn mark(&self) -> u64 {
+        self.next.get()
+    }
+
+    /// Whether everything has ended that was submitted before a [mark](InFlight::mark).
+    pub(crate) fn is_settled(&self, mark: u64) -> bool {
+        self.sent.borrow().range(..mark).next().is_none()
+    }
+
     /// Waits until everything submitted so far has ended.
     pub(crate) async fn settle(&self) {
         let end = self.next.get();
         while self.sent.borrow().first().is_some_and(|first| *first < end) {
             self.arrived.notified().await;
         }
+        invariant!(self.is_settled(end), "all that was submitted before has ended");
     }
 }
 

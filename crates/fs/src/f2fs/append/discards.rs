@@ -1,7 +1,11 @@
 //! Discards on their way: blocks that a checkpoint has made void, by segment, until the device has discarded them.
 //! Addresses are counted in segments of 512 blocks, at multiples of which regions begin.
+//!
+//! Invariants: each block that is void is discarded once; what was sent is recorded until it has ended; `blocks` is what
+//! waits and what is on its way.
 
 use crate::f2fs::format::{BLOCKS_PER_SEGMENT, BlockAddr, DiscardRecords, ValidMap};
+use nandscape_rt::invariant;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -84,9 +88,12 @@ impl PendingDiscards {
 
     /// A range has ended.
     pub(crate) fn end(&mut self, range: &Range<BlockAddr>) {
-        if let Some(blocks) = self.sent.remove(&range.start.0) {
-            self.blocks -= u64::from(blocks);
-        }
+        let sent = self.sent.remove(&range.start.0);
+        invariant!(
+            sent == Some(range.end.0 - range.start.0),
+            "a discard that has ended was on its way: {range:?}"
+        );
+        self.blocks -= u64::from(sent.unwrap_or(0));
     }
 
     /// What a checkpoint has to say of them: all that the device may not have got yet.
@@ -106,7 +113,21 @@ impl PendingDiscards {
         let sent =
             self.sent.iter().map(|(start, blocks)| BlockAddr(*start)..BlockAddr(start + blocks));
         records.ranges.extend(sent);
+        invariant!(
+            self.is_recorded(&records),
+            "what waits or is on its way is in the records: {} blocks",
+            self.blocks
+        );
         records
+    }
+}
+
+impl PendingDiscards {
+    /// Whether records have as many blocks as wait or are on their way; what is void twice may be there twice.
+    fn is_recorded(&self, records: &DiscardRecords) -> bool {
+        let of_maps = records.bitmaps.iter().map(|(_, map)| u64::from(map.count()));
+        let of_ranges = records.ranges.iter().map(|run| u64::from(run.end.0 - run.start.0));
+        of_maps.chain(of_ranges).sum::<u64>() >= self.blocks
     }
 }
 

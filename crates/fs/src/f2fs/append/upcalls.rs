@@ -7,11 +7,15 @@
 //! A section that lost its slot is *retired*: it may be written again when all of it was discarded, and no migration names
 //! it. Which migrations there are only the device knows: so a section waits until, after its discards, the device had none
 //! left to fetch, and then until all that were fetched by that time are completed.
+//!
+//! Invariants: batches are completed in their order, after they were fetched; a section is written again only when all
+//! batches are completed that may name it.
 
 use crate::f2fs::format::{BlockAddr, SpaceSection};
 use crate::vfs::InFlight;
 use nandscape_block::UpcallSignal;
 use nandscape_rt::Handle;
+use nandscape_rt::invariant;
 use nandscape_rt::sync::{Mutex, Notify};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeSet, VecDeque};
@@ -160,6 +164,7 @@ impl Upcalls {
 
     /// A batch was completed. Returns sections that may be written.
     pub(crate) fn note_completed(&self) -> Vec<SpaceSection> {
+        invariant!(self.outstanding() > 0, "a batch that is completed was fetched");
         self.completed.set(self.completed.get() + 1);
         drain_free(&mut self.retired.borrow_mut().named, self.completed.get())
     }
@@ -175,6 +180,10 @@ impl Upcalls {
 /// Sections that no migration names once so many batches are completed. Batches are completed in their order.
 fn drain_free(named: &mut VecDeque<(u64, SpaceSection)>, completed: u64) -> Vec<SpaceSection> {
     let free = named.iter().take_while(|(fetched, _)| *fetched <= completed).count();
+    invariant!(
+        named.iter().take(free).all(|(fetched, _)| completed >= *fetched),
+        "a section waits for all batches that may name it"
+    );
     named.drain(..free).map(|(_, section)| section).collect()
 }
 

@@ -165,7 +165,7 @@ impl Migration<'_> {
             {
                 return Ok(Outcome::Stale);
             }
-            if !self.volume.segments.has_summary(new) {
+            if !self.volume.segments.has_summary(new)? {
                 continue;
             }
             let moved = self.volume.segments.borrow_mut().relocate(old, new)?;
@@ -193,7 +193,7 @@ impl Migration<'_> {
             if known.block_addr != old {
                 return Ok(Outcome::Stale);
             }
-            if !self.volume.segments.has_summary(new) {
+            if !self.volume.segments.has_summary(new)? {
                 continue;
             }
             let moved = self.volume.segments.borrow_mut().relocate(old, new)?;
@@ -275,7 +275,7 @@ impl SegmentManager {
         if let Some(entry) = self.borrow().open_summary(segment, offset) {
             return Ok(entry);
         }
-        let block = self.mount.layout.summary_block(segment).unwrap_or_default();
+        let block = self.mount.summary_block(segment)?;
         self.meta.read(block, |bytes| SummaryEntry::read_at(bytes, offset as usize)).await
     }
 
@@ -291,19 +291,19 @@ impl SegmentManager {
             (is_own, place, place.is_some_and(|segment| segments.is_used(segment)))
         };
         if let Some(segment) = place.filter(|_| is_used && is_own) {
-            let block = self.mount.layout.summary_block(segment).unwrap_or_default();
+            let block = self.mount.summary_block(segment)?;
             self.meta.read(block, |_| ()).await?;
         }
         Ok(is_own)
     }
 
     /// Whether they are there, or begin with it.
-    pub(crate) fn has_summary(&self, new: BlockAddr) -> bool {
+    pub(crate) fn has_summary(&self, new: BlockAddr) -> Result<bool> {
         let segments = self.borrow();
-        let Some((segment, _)) = segments.segment_of(new) else { return true };
-        let block = self.mount.layout.summary_block(segment).unwrap_or_default();
-        !segments.is_used(segment)
-            || self.meta.file.pages.with_bytes(block.0.into(), |_| ()).is_some()
+        let Some((segment, _)) = segments.segment_of(new) else { return Ok(true) };
+        let block = self.mount.summary_block(segment)?;
+        Ok(!segments.is_used(segment)
+            || self.meta.file.pages.with_bytes(block.0.into(), |_| ()).is_some())
     }
 
     /// The summary of a moved block at its new place.
@@ -313,10 +313,10 @@ impl SegmentManager {
             let kind = if kind.is_node() { SummaryKind::Node } else { SummaryKind::Data };
             let mut summaries = SummaryBlock::new(kind);
             summaries.entries[offset as usize] = entry;
-            self.meta.keep_summaries(segment, &summaries);
+            self.meta.keep_summaries(segment, &summaries)?;
             return Ok(());
         }
-        let block = self.mount.layout.summary_block(segment).unwrap_or_default();
+        let block = self.mount.summary_block(segment)?;
         let set = |bytes: &mut Block| entry.write_at(bytes, offset as usize);
         let is_there = self.meta.file.pages.edit_bytes(block.0.into(), set);
         is_there.map(drop).ok_or_else(|| corrupt("summaries left memory", segment.0))

@@ -10,6 +10,13 @@
 //!
 //! Until then the last checkpoint stays whole: nothing that it refers to is written over. After it, prefree segments
 //! are free.
+//!
+//! Invariants:
+//! - A pack goes to the place that the last one does not have, with the next version; NAT blocks to their other copies.
+//! - When the last block of a pack is sent, no node or block of a directory is dirty, but for blocks that cleaning is to
+//!   move, and nothing that the checkpoint leads to is on its way: metadata, what cleaning moved, and with
+//!   `data_order = ordered` all file data.
+//! - Data counts as flushed by a checkpoint only if none was on its way at that flush.
 
 mod pack;
 
@@ -17,13 +24,14 @@ use super::appended::Appended;
 use super::checkpoints::Reason;
 use super::cpu::Work;
 use super::format::{BlockAddr, NAT_ENTRIES_PER_BLOCK, NatEntry, SegmentType};
+use super::inode::Inode;
 use super::node::{NodeSet, NodeWrite};
 use super::operations::Op;
 use super::rules::OmittedRule;
 use super::volume::Volume;
 use crate::contract::Result;
 use nandscape_block::{Flags, SectorData};
-use nandscape_rt::Nanos;
+use nandscape_rt::{Nanos, defect, invariant};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -124,7 +132,7 @@ impl CheckpointWrite<'_> {
         let sit_in_place = self.volume.mount.omits(OmittedRule::SitInPlace);
         let nat_blocks = self.flush_nat().await?;
         let metadata = {
-            let sit = self.volume.segments.borrow_mut().flush_entries(sit_in_place);
+            let sit = self.volume.segments.borrow_mut().flush_entries(sit_in_place)?;
             if let Some(space) = Appended::of(self.volume) {
                 space.prepare_discards().await?;
             }
@@ -208,6 +216,14 @@ impl CheckpointWrite<'_> {
                 self.volume.nodes.nat.borrow_mut().note_fill(block, taken_in(block, &bytes));
             }
             let to = self.volume.nodes.nat.borrow_mut().flip_block(block, in_place);
+            invariant!(
+                to != from || in_place,
+                "NAT block {block} is not written over where the last checkpoint has it"
+            );
+            invariant!(
+                !has_bits || self.volume.nodes.nat.borrow().is_fill(block, taken_in(block, &bytes)),
+                "NAT block {block}: its bits say how full it is"
+            );
             self.volume.nodes.meta.write(to, bytes);
         }
         self.volume.nodes.nat.borrow_mut().end_flush();
@@ -220,7 +236,11 @@ impl CheckpointWrite<'_> {
             .zip(&pack.blocks)
             .map(|(at, block)| (BlockAddr(at), SectorData::Bytes(Arc::new(**block))));
         let mut blocks: Vec<_> = blocks.collect();
-        let Some(last) = blocks.pop() else { return Ok(()) };
+        let Some(last) = blocks.pop() else {
+            return Err(defect!("a pack has a last block").into());
+        };
+        let version = pack.checkpoint.checkpoint_ver;
+        self.volume.checkpoints.check_pack(pack.start, version);
         let bits = pack.bits.iter();
         blocks.extend(bits.map(|(at, block)| (*at, SectorData::Bytes(Arc::new(**block)))));
         let written = self.volume.writes.write_blocks(
@@ -240,17 +260,48 @@ impl CheckpointWrite<'_> {
         written.await?;
         self.volume.mount.check_running()?;
         if self.volume.writes.data_in_flight.is_empty() {
+            let Volume { writes, .. } = &**self.volume;
+            invariant!(
+                writes.data_in_flight.is_empty(),
+                "data counts as flushed when none is on its way"
+            );
             // All of it was on the device before the flush.
             self.volume.inodes.lists.appended.borrow_mut().clear();
             self.volume.inodes.lists.updated.borrow_mut().clear();
             self.volume.inodes.lists.moved.borrow_mut().clear();
         }
+        self.check_settled();
         let preflush = !self.volume.mount.omits(OmittedRule::CheckpointPreflush);
         let durable = !self.volume.mount.omits(OmittedRule::CheckpointFua);
         self.volume
             .writes
             .write_after_flush(&self.volume.segments, vec![last], preflush, durable)
-            .await
+            .await?;
+        self.volume.checkpoints.note_durable(pack.start, version, pack.crc);
+        Ok(())
+    }
+
+    /// The last block of the pack is about to be sent: all that the checkpoint leads to is on the device.
+    fn check_settled(&self) {
+        let Volume { nodes, writes, mount, .. } = &**self.volume;
+        if !mount.keeps_rules() {
+            return;
+        }
+        invariant!(nodes.dirty.borrow().is_empty(), "a checkpoint has all nodes");
+        // Cleaning makes pages dirty beside a checkpoint, without a change of what they hold.
+        let only_moves = |dir: &Rc<Inode>| dir.pages.dirty() <= dir.moving.borrow().len() as u64;
+        invariant!(
+            mount.dirty_dirs().iter().all(only_moves),
+            "a checkpoint has all blocks of directories"
+        );
+        invariant!(
+            writes.metadata_in_flight.is_empty(),
+            "what a checkpoint leads to is on the device"
+        );
+        invariant!(
+            !mount.options.ordered_data || writes.data_in_flight.is_empty(),
+            "data that a checkpoint leads to is on the device"
+        );
     }
 
     /// The checkpoint is durable.

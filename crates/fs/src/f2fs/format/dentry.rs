@@ -13,6 +13,7 @@ use super::name_hash;
 use super::node::Unsound;
 use super::{BLOCK_BYTES, Nid};
 use crate::wire::{put_u16, record};
+use nandscape_rt::invariant;
 
 /// Slots of a dentry block.
 pub const DENTRY_BLOCK_SLOTS: usize = 214;
@@ -132,7 +133,7 @@ impl<B: AsRef<[u8]>> Dentries<B> {
     /// The names of a dentry block. Bytes that are missing from its 4,096 read as 0.
     #[must_use]
     pub fn block(bytes: B) -> Self {
-        debug_assert!(bytes.as_ref().len() == BLOCK_BYTES, "no block");
+        invariant!(bytes.as_ref().len() == BLOCK_BYTES, "names lie in a block");
         Self { bytes, parts: Parts::BLOCK }
     }
 
@@ -280,7 +281,7 @@ impl<B: AsRef<[u8]> + AsMut<[u8]>> Dentries<B> {
     pub fn insert(&mut self, slot: usize, name: &[u8], hash: u32, ino: Nid, file_type: u8) {
         let slots = slots_of(name.len());
         let fits = (1..=NAME_BYTES_MAX).contains(&name.len()) && slot + slots <= self.parts.slots;
-        debug_assert!(fits, "{} bytes at slot {slot}", name.len());
+        invariant!(fits, "{} bytes fit at slot {slot}", name.len());
         if !fits {
             return;
         }

@@ -9,6 +9,7 @@
 
 use super::{BLOCK_BYTES, BlockAddr, FormatError, Nid, Place};
 use crate::wire::{put_u32, record, u32_at};
+use nandscape_rt::invariant;
 use std::fmt;
 
 /// The bytes of a node block.
@@ -215,7 +216,7 @@ impl AddrSlots {
     /// Changes the address in a slot; one beyond the last is left alone.
     #[inline]
     pub fn set(self, node: &mut NodeBytes, slot: u32, addr: BlockAddr) {
-        debug_assert!(slot < self.count, "slot {slot} of {}", self.count);
+        invariant!(slot < self.count, "slot {slot} is one of {}", self.count);
         if slot < self.count {
             put_u32(node, self.at + 4 * slot as usize, addr.0);
         }
@@ -235,7 +236,7 @@ pub fn indirect_nid(node: &NodeBytes, slot: u32) -> Nid {
 
 /// Changes a node number of an indirect or double-indirect node.
 pub fn set_indirect_nid(node: &mut NodeBytes, slot: u32, nid: Nid) {
-    debug_assert!(slot < NIDS_PER_BLOCK, "slot {slot}");
+    invariant!(slot < NIDS_PER_BLOCK, "slot {slot} is one of {NIDS_PER_BLOCK}");
     if slot < NIDS_PER_BLOCK {
         put_u32(node, 4 * slot as usize, nid.0);
     }
@@ -249,7 +250,7 @@ pub fn inode_nid(node: &NodeBytes, slot: u32) -> Nid {
 
 /// Changes a node number of an inode.
 pub fn set_inode_nid(node: &mut NodeBytes, slot: u32, nid: Nid) {
-    debug_assert!(slot < NIDS_PER_INODE, "slot {slot}");
+    invariant!(slot < NIDS_PER_INODE, "slot {slot} is one of {NIDS_PER_INODE}");
     if slot < NIDS_PER_INODE {
         put_u32(node, INODE_NIDS_AT + 4 * slot as usize, nid.0);
     }

@@ -10,6 +10,7 @@
 //! - What no journal block can stand for stays kept, and its segment prefree: blocks that are invalid now and that the
 //!   last checkpoint leads to, nodes of the chain of fsyncs, and, in the paper's format, blocks of fsynced files.
 //! - Both copies of the superblock are marked before the first block is written.
+//! - Between two checkpoints a place of the area is written once, from its start on.
 
 mod mark;
 mod paper;
@@ -26,6 +27,7 @@ use super::operations::Op;
 use super::rules::OmittedRule;
 use crate::contract::Result;
 use nandscape_block::SectorData;
+use nandscape_rt::invariant;
 
 impl Cleaner {
     /// Whether a mount journals what cleaning moves.
@@ -76,11 +78,11 @@ impl Cleaning<'_> {
         let chain = self.volume.segments.borrow().next_block(SegmentType::WarmNode);
         let version = self.volume.checkpoints.last.borrow().checkpoint_ver;
         if self.volume.mount.omits(OmittedRule::GcFull)
-            && journal.encode(&moves, version, chain).is_none()
+            && journal.encode(&moves, version, chain)?.is_none()
         {
             journal.used.set(0);
         }
-        let Some(blocks) = journal.encode(&moves, version, chain) else {
+        let Some(blocks) = journal.encode(&moves, version, chain)? else {
             drop(op);
             journal.count(|counts| counts.full += 1);
             return self.volume.write_checkpoint(Reason::Space).await.map(drop);
@@ -97,6 +99,10 @@ impl Cleaning<'_> {
             let emptied = zones.empty_journal_zone(&self.volume.mount, journal, count as u32).await;
             emptied.map_err(|error| self.volume.writes.stop(error))?;
         }
+        if self.volume.mount.keeps_rules() {
+            journal.check_places(&blocks);
+        }
+        invariant!(journal.is_marked.get(), "superblocks are marked before blocks of the journal");
         self.write_journal(blocks).await.map_err(|error| self.volume.writes.stop(error))?;
         journal.used.set(journal.used.get() + count as u32);
         if let Some(ring) = &journal.ring {
@@ -113,10 +119,16 @@ impl Cleaning<'_> {
 
     /// Writes journal blocks: what they vouch for is durable before them, and they are when this returns.
     async fn write_journal(&self, blocks: Vec<(BlockAddr, SectorData)>) -> Result<()> {
+        let sent = self.volume.writes.metadata_in_flight.mark();
         if !self.volume.mount.omits(OmittedRule::GcSettle) {
             self.volume.writes.metadata_in_flight.settle().await;
             self.volume.mount.check_running()?;
         }
+        invariant!(
+            !self.volume.mount.keeps_rules()
+                || self.volume.writes.metadata_in_flight.is_settled(sent),
+            "what the journal says moved is on the device"
+        );
         let preflush = !self.volume.mount.omits(OmittedRule::GcPreflush);
         self.volume
             .writes

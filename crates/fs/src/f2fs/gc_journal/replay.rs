@@ -139,7 +139,7 @@ impl RollForward<'_> {
         let Found::Node(dnode) = self.volume.nodes.find_dnode(&inode, page).await? else {
             return Ok(false);
         };
-        let now = self.volume.nodes.addresses(dnode, 1).await?.first().copied().unwrap_or_default();
+        let now = self.volume.nodes.address(dnode).await?;
         let follows = self.volume.mount.omits(OmittedRule::GcLocation) && now.is_block();
         if now != entry.old && !follows {
             return Ok(false);

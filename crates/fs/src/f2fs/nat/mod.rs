@@ -7,6 +7,12 @@
 //! checkpoint of an unmount writes them, if the volume was mounted with valid ones; it empties the journal, so that the
 //! NAT blocks are the whole truth. They are kept as NAT blocks are written meanwhile. A volume that was not unmounted
 //! has none, since bits hold for one checkpoint alone; f2fs-tools make them again.
+//!
+//! Invariants:
+//! - An entry that changed since the last checkpoint is in memory until a checkpoint takes it.
+//! - A checkpoint gets the newest entry of each node.
+//! - The NAT leads to the newest block of a node: who gives it another one knew the one before.
+//! - A number is free only when the last checkpoint has no node of it.
 
 mod copies;
 mod ids;
@@ -16,8 +22,10 @@ pub(crate) use ids::{FreeNids, SEARCH_BLOCKS};
 pub(crate) use nodes::{NodeParts, Nodes};
 
 use crate::f2fs::format::{
-    BlockAddr, Layout, NAT_JOURNAL_ENTRIES, NatBits, NatEntry, NatJournal, Nid, VersionBitmap,
+    BlockAddr, Layout, NAT_ENTRIES_PER_BLOCK, NAT_JOURNAL_ENTRIES, NatBits, NatEntry, NatJournal,
+    Nid, VersionBitmap,
 };
+use nandscape_rt::invariant;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What is known of a node (`struct nat_entry`).
@@ -97,6 +105,14 @@ impl Nat {
         }
     }
 
+    /// Whether the bits, if there are any, say that a block has so many numbers in use.
+    pub(crate) fn is_fill(&self, block: u32, taken: usize) -> bool {
+        self.bits.as_ref().is_none_or(|bits| {
+            bits.is_empty(block) == (taken == 0)
+                && bits.is_full(block) == (taken == NAT_ENTRIES_PER_BLOCK)
+        })
+    }
+
     /// Whether it is known which blocks of the NAT are full and which empty, so that a checkpoint can say so.
     pub(crate) const fn has_bits(&self) -> bool {
         self.bits.is_some()
@@ -148,6 +164,10 @@ impl Nat {
     fn evict(&mut self) {
         if self.entries.len() >= self.limit.saturating_add(self.dirty.len()) {
             self.entries.retain(|_, info| info.dirty);
+            invariant!(
+                self.entries.len() == self.dirty.len(),
+                "changed entries stay in memory until a checkpoint has them"
+            );
         }
     }
 
@@ -155,6 +175,13 @@ impl Nat {
     /// [`Nat::known`]. `fsync`: the block that is written has an fsync mark.
     pub(crate) fn set(&mut self, nid: Nid, known: NatEntry, at: BlockAddr, ino: Nid, fsync: bool) {
         let info = self.entries.entry(nid.0).or_insert(NodeInfo::clean(known));
+        invariant!(
+            info.entry.block_addr == known.block_addr,
+            "node {}: who moves it from {:?} knows where it is: {:?}",
+            nid.0,
+            known.block_addr,
+            info.entry.block_addr
+        );
         let is_removed = at == BlockAddr::NULL && info.entry.block_addr != BlockAddr::NEW;
         if at == BlockAddr::NEW {
             info.entry.version = 0;
@@ -178,6 +205,11 @@ impl Nat {
     /// [`Nat::known`].
     pub(crate) fn relocate(&mut self, nid: Nid, known: NatEntry, at: BlockAddr) {
         let info = self.entries.entry(nid.0).or_insert(NodeInfo::clean(known));
+        invariant!(
+            info.entry.block_addr == known.block_addr,
+            "node {}: who relocates it knows where it is",
+            nid.0
+        );
         info.entry.block_addr = at;
         info.dirty = true;
         self.dirty.insert(nid.0);
@@ -221,7 +253,9 @@ impl Nat {
     pub(crate) fn flush_entries(&mut self, all: bool) -> BTreeMap<u32, Vec<(Nid, NatEntry)>> {
         let mut changed: BTreeMap<u32, NatEntry> = BTreeMap::new();
         for nid in std::mem::take(&mut self.dirty) {
-            let Some(info) = self.entries.get_mut(&nid) else { continue };
+            let info = self.entries.get_mut(&nid);
+            invariant!(info.is_some(), "node {nid}: a changed entry is in memory");
+            let Some(info) = info else { continue };
             *info = NodeInfo::clean(info.entry);
             changed.insert(nid, info.entry);
         }
@@ -231,6 +265,10 @@ impl Nat {
                 changed.entry(nid.0).or_insert(entry);
             }
         }
+        invariant!(
+            changed.iter().all(|(nid, entry)| self.is_newest(*nid, entry)),
+            "a checkpoint gets the newest entry of each node"
+        );
         let mut sets: BTreeMap<u32, Vec<(Nid, NatEntry)>> = BTreeMap::new();
         for (nid, entry) in changed {
             sets.entry(self.layout.nat_place(Nid(nid)).0).or_default().push((Nid(nid), entry));
@@ -241,6 +279,16 @@ impl Nat {
         let left = sets.values().flatten();
         self.flushing = left.map(|(nid, entry)| (nid.0, *entry)).collect();
         sets
+    }
+
+    /// Whether memory has no other entry of a node.
+    fn is_newest(&self, nid: u32, entry: &NatEntry) -> bool {
+        self.entries.get(&nid).is_none_or(|info| info.entry == *entry)
+    }
+
+    /// Whether a node's entry has changed since the last checkpoint.
+    pub(crate) fn is_changed(&self, nid: u32) -> bool {
+        self.dirty.contains(&nid)
     }
 
     /// What [`Nat::flush_entries`] returned is in NAT blocks.

@@ -76,6 +76,11 @@ impl Nodes {
         }
     }
 
+    /// Whether node pages of an inode are dirty.
+    pub(crate) fn has_dirty_nodes(&self, ino: u32) -> bool {
+        self.dirty.borrow().range((ino, 0)..=(ino, u32::MAX)).next().is_some()
+    }
+
     /// A checkpoint is durable: numbers that were removed before it are free.
     pub(crate) fn free_removed(&self) {
         let removed = std::mem::take(&mut *self.removed.borrow_mut());

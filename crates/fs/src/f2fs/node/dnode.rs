@@ -12,6 +12,7 @@ use crate::f2fs::nat::Nodes;
 use crate::f2fs::operations::Op;
 use crate::f2fs::segment::Block;
 use crate::vfs::Pages;
+use nandscape_rt::invariant;
 
 /// Where the address of a page lies.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -31,8 +32,9 @@ impl Dnode {
     }
 
     /// Addresses from its own on.
-    pub(crate) const fn left(&self) -> u32 {
-        self.addrs.count().saturating_sub(self.slot)
+    pub(crate) fn left(&self) -> u32 {
+        invariant!(self.slot < self.addrs.count(), "slot {} is one of the node's", self.slot);
+        self.addrs.count() - self.slot
     }
 }
 
@@ -162,6 +164,11 @@ impl Nodes {
             nid = next;
         }
         Ok(Dnode::new(&path, nid, inode))
+    }
+
+    /// The address of a page.
+    pub(crate) async fn address(&self, dnode: Dnode) -> Result<BlockAddr> {
+        self.read_node(dnode.nid, |bytes| dnode.addrs.get(bytes, dnode.slot)).await
     }
 
     /// Up to `most` addresses from that of a page on.

@@ -28,6 +28,7 @@ use super::segment_manager::SegmentManager;
 use crate::contract::{FsError, Result};
 use nandscape_block::SectorData;
 use nandscape_rt::combine::join_all;
+use nandscape_rt::invariant;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -135,7 +136,12 @@ impl Nodes {
     /// [`FsError::NoSpace`] if all are in use; errors of the device.
     pub(crate) async fn take_nid(&self) -> Result<Nid> {
         loop {
-            if let Some(nid) = self.free.borrow_mut().take() {
+            let taken = self.free.borrow_mut().take();
+            if let Some(nid) = taken {
+                invariant!(
+                    !self.nat.borrow().is_changed(nid) || !self.mount.keeps_rules(),
+                    "number {nid} is free only when the last checkpoint has no node of it"
+                );
                 return Ok(Nid(nid));
             }
             if self.space.valid_nodes() >= self.space.max_nid() {

@@ -115,6 +115,7 @@ impl Nodes {
         let mut start = u64::from(inode.layout.get().addr_count());
         for (slot, height) in (0..).zip(HEIGHTS) {
             let nid = self.read_node(number, |bytes| format::inode_nid(bytes, slot)).await?;
+            // None of a tree that begins behind.
             let keep = from.saturating_sub(start);
             start += u64::from(ADDRS_PER_BLOCK) * u64::from(NIDS_PER_BLOCK).pow(height);
             if nid.0 == 0 || from >= start {
@@ -147,6 +148,7 @@ impl Nodes {
                 if child.0 == 0 {
                     continue;
                 }
+                // None below children after the first.
                 let keep_below = keep.saturating_sub(u64::from(slot) * below);
                 self.remove_tree(op, segments, inode, (child, height - 1), keep_below).await?;
                 if keep > 0 && keep_below == 0 {

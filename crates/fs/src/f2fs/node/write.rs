@@ -3,6 +3,8 @@
 //! Each gets the next block of the log of its kind, and its footer says where that log goes on: the warm node log is the
 //! chain that roll-forward follows. From the choice of the block to the submission nothing waits, so blocks of a log
 //! are submitted in its order.
+//!
+//! Invariant: what a node's footer carries is what the last checkpoint was sealed with.
 
 use crate::cache::WriteRun;
 use crate::contract::Result;
@@ -16,6 +18,7 @@ use crate::f2fs::operations::Op;
 use crate::f2fs::rules::OmittedRule;
 use crate::f2fs::volume::Volume;
 use nandscape_block::{Flags, SectorData};
+use nandscape_rt::invariant;
 use std::rc::Rc;
 
 /// Node pages that are submitted together at most.
@@ -176,7 +179,7 @@ impl NodeWrite<'_> {
         self.volume.mount.seal_inode(&mut bytes);
         let at = allocated.at;
         for (segment, summaries) in allocated.into_full() {
-            self.volume.segments.meta.keep_summaries(segment, &summaries);
+            self.volume.segments.meta.keep_summaries(segment, &summaries)?;
         }
         self.volume.nodes.nat.borrow_mut().set(nid, known, at, ino, marks.is_some());
         self.volume.nodes.dirty.borrow_mut().remove(&(ino.0, nid.0));
@@ -193,6 +196,10 @@ impl NodeWrite<'_> {
     /// Submits what has its blocks. Those of an fsync belong to its file, as a record of a file in ext4's log does; those
     /// of other writes to none, as ext4's metadata. A task finishes the pages.
     fn submit(&self, batch: Batch) {
+        invariant!(
+            batch.id.is_some() != batch.runs.is_empty() && batch.runs.len() == batch.blocks.len(),
+            "nodes that have their blocks have a number among the writes in flight"
+        );
         let Some(id) = batch.id else { return };
         let fsync = self.marks;
         let file = fsync.and_then(|marks| self.volume.inodes.cache.get(marks.ino));
@@ -200,6 +207,10 @@ impl NodeWrite<'_> {
         let sync = if fsync.is_some() { Flags::SYNC } else { Flags::NONE };
         let is_ordered = fsync.is_some_and(|marks| self.volume.nodes_follow_data(marks.ino));
         let first = if is_ordered { Flags::PREFLUSH } else { Flags::NONE };
+        invariant!(
+            is_ordered || fsync.is_none() || !self.volume.mount.requires_order(),
+            "with ordered data, nodes of an fsync are durable after the data that they map"
+        );
         let arrival = self.volume.writes.write_blocks(
             &self.volume.segments,
             batch.blocks,

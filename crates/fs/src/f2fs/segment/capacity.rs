@@ -44,6 +44,7 @@ impl Capacity {
     /// Of a segment: none of one beyond the capacity of its section.
     pub(crate) const fn of_segment(&self, segment: u32) -> u32 {
         let before = segment % self.per_section * BLOCKS_PER_SEGMENT;
+        // None where the section ends before it.
         let left = self.blocks.saturating_sub(before);
         if left < BLOCKS_PER_SEGMENT { left } else { BLOCKS_PER_SEGMENT }
     }

@@ -1,11 +1,12 @@
 //! The six logs (`struct curseg_info`) and what is allocated at their ends (`f2fs_allocate_data_block`).
 
-use super::Segments;
 use super::turns::Turns;
+use super::{Segment, Segments};
 use crate::contract::{FsError, Result};
 use crate::f2fs::format::{
     BLOCKS_PER_SEGMENT, BlockAddr, SegNo, SegmentType, SummaryBlock, SummaryEntry, SummaryKind,
 };
+use nandscape_rt::{defect, invariant};
 
 /// An open segment.
 #[derive(Clone, Debug)]
@@ -81,6 +82,7 @@ impl Segments {
         let fills = following == self.end_of(self.log(log));
         let segment = if fills { Some(self.following_segment(log)?) } else { None };
         let at = self.next_block(log);
+        self.check_next(log, at);
         self.mark(at, true, now_s)?;
         if old.is_block() {
             self.mark(old, false, now_s)?;
@@ -102,6 +104,24 @@ impl Segments {
             self.note_emptied(at);
         }
         Ok(Allocated { at, next, left, filled })
+    }
+
+    /// A log is about to write a block.
+    fn check_next(&self, log: SegmentType, at: BlockAddr) {
+        let CurSeg { segment, next, .. } = *self.log(log);
+        let Some(found) = self.segment(segment) else { return };
+        invariant!(
+            next < self.capacity.of_segment(segment.0),
+            "{log:?}: block {next} of {segment:?} is within its capacity"
+        );
+        invariant!(
+            found.map.get(next) || !found.kept.get(next) || !self.keeps_rules,
+            "{log:?}: nothing durable leads to {at:?}, which is written next"
+        );
+        invariant!(
+            !self.free.is_free(segment.0) && !self.prefree.contains(&segment.0),
+            "{log:?}: {segment:?} of a log is in use"
+        );
     }
 
     /// The block that a log writes next.
@@ -193,6 +213,10 @@ impl Segments {
 
     /// Opens a free segment (`new_curseg`).
     fn open_free(&mut self, log: SegmentType, segment: u32) -> (SegNo, SummaryBlock) {
+        invariant!(
+            self.free.is_free(segment) && self.holds_nothing(segment),
+            "{log:?}: segment {segment} that is opened is free, and nothing durable leads to it"
+        );
         self.open_slot(log, segment);
         self.free.take(segment);
         if let Some(opened) = self.segments.get_mut(segment as usize) {
@@ -203,6 +227,12 @@ impl Segments {
         let before = &mut self.logs[log.number()];
         let before = std::mem::replace(before, CurSeg::open(SegNo(segment), log));
         (before.segment, before.summary)
+    }
+
+    /// Whether nothing durable leads to a segment, as far as rules are kept.
+    fn holds_nothing(&self, segment: u32) -> bool {
+        let found = self.segment(SegNo(segment));
+        !self.keeps_rules || found.is_some_and(Segment::is_unneeded)
     }
 
     /// Gives a section of the address space to the slot of a segment, unless it has one.
@@ -226,10 +256,13 @@ impl Segments {
     ) -> Result<bool> {
         self.admit(at)?;
         self.mark(at, true, now_s)?;
-        let Some((segment, offset)) = self.segment_of(at) else { return Ok(false) };
+        let Some((segment, offset)) = self.segment_of(at) else {
+            return Err(defect!("a block that is valid now lies in a segment: {at:?}").into());
+        };
         let was_used = !self.free.is_free(segment.0) && !self.held.remove(&segment.0);
         self.free.take(segment.0);
         self.prefree.remove(&segment.0);
+        self.check_in_use(segment);
         let is_first = self.segment(segment).is_some_and(|found| found.valid == 1);
         if is_first {
             self.reopen_found(segment, was_used, kind);
@@ -246,7 +279,9 @@ impl Segments {
 
     /// A segment whose only valid block was found was opened for it after the last checkpoint.
     fn reopen_found(&mut self, segment: SegNo, was_used: bool, kind: SegmentType) {
-        let Some(found) = self.segments.get_mut(segment.0 as usize) else { return };
+        let found = self.segments.get_mut(segment.0 as usize);
+        invariant!(found.is_some(), "{segment:?} of a block that was found is there");
+        let Some(found) = found else { return };
         self.usage.drop_valid(found.kind);
         let blocks = self.capacity.of_segment(segment.0);
         if was_used {

@@ -2,6 +2,7 @@
 //! blocks written to segments that are not free, prefree ones included, data and nodes apart.
 
 use super::{SegmentType, Segments};
+use nandscape_rt::invariant;
 
 /// Blocks of one class, data or nodes.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -26,9 +27,10 @@ impl Use {
     }
 
     /// One is free again.
-    pub(super) const fn release(&mut self, log: SegmentType, blocks: u32) {
-        let all = &mut self.blocks[log.is_node() as usize];
-        *all = all.saturating_sub(blocks as u64);
+    pub(super) fn release(&mut self, log: SegmentType, blocks: u32) {
+        let all = &mut self.blocks[usize::from(log.is_node())];
+        invariant!(u64::from(blocks) <= *all, "a segment of {log:?} that is free was in use");
+        *all -= u64::from(blocks);
     }
 
     /// Blocks of a segment became valid.
@@ -42,9 +44,10 @@ impl Use {
     }
 
     /// A block of a segment became invalid.
-    pub(super) const fn drop_valid(&mut self, log: SegmentType) {
-        let valid = &mut self.valid[log.is_node() as usize];
-        *valid = valid.saturating_sub(1);
+    pub(super) fn drop_valid(&mut self, log: SegmentType) {
+        let valid = &mut self.valid[usize::from(log.is_node())];
+        invariant!(*valid > 0, "a block of {log:?} that is invalid now was valid");
+        *valid -= 1;
     }
 }
 
@@ -58,8 +61,9 @@ impl Segments {
                 .filter(|(curseg, log)| log.is_node() == nodes && !curseg.ssr)
                 .map(|(curseg, _)| u64::from(self.left_in(curseg)))
                 .sum();
-            let blocks = self.usage.blocks[class];
-            Blocks { in_use: blocks.saturating_sub(unwritten), valid: self.usage.valid[class] }
+            let (blocks, valid) = (self.usage.blocks[class], self.usage.valid[class]);
+            invariant!(unwritten <= blocks, "segments of logs are in use");
+            Blocks { in_use: blocks - unwritten, valid }
         })
     }
 }

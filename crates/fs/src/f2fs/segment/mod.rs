@@ -4,6 +4,15 @@
 //! A segment is free, open as a log, full, dirty (some of its blocks are invalid), or *prefree*: none of its blocks is
 //! valid, but the last checkpoint may still refer to them, so it becomes free with the next checkpoint only.
 //!
+//! Invariants:
+//! - A segment's valid count is that of its bitmap.
+//! - The block that a log writes next is free: it is not valid, and neither the last checkpoint nor an fsync since leads to
+//!   it.
+//! - A segment of a log is neither free nor prefree.
+//! - No segment is free before the checkpoint is durable that no longer refers to it, or the GC journal that says where
+//!   its blocks are: nothing in it is valid or kept.
+//! - Each changed entry is in the next checkpoint's journal or in its SIT block, as it is then.
+//!
 //! Nothing here reads or writes the device: what is to be written is handed out as blocks.
 
 mod capacity;
@@ -31,6 +40,7 @@ use crate::contract::Result;
 use crate::f2fs::error::corrupt;
 use free::FreeSegments;
 use in_use::Use;
+use nandscape_rt::invariant;
 use std::collections::BTreeSet;
 use turns::Turns;
 
@@ -58,6 +68,16 @@ impl Segment {
     fn new(entry: &SitEntry) -> Self {
         let SitEntry { valid_blocks: valid, segment_type: kind, map, mtime } = *entry;
         Self { valid, kind, map, kept: map, mtime }
+    }
+
+    /// Whether the valid count is that of the bitmap.
+    fn is_counted(&self) -> bool {
+        u32::from(self.valid) == self.map.count()
+    }
+
+    /// Whether nothing leads to a block of it: memory, the last checkpoint, or an fsync since.
+    fn is_unneeded(&self) -> bool {
+        self.map.count() == 0 && self.kept.count() == 0
     }
 
     fn entry(&self) -> SitEntry {
@@ -114,6 +134,8 @@ pub(crate) struct Segments {
     pub(crate) reuses_retired: bool,
     /// Those that are kept do not keep cleaned segments from being free, which breaks a rule.
     pub(crate) frees_pinned: bool,
+    /// The mount leaves out no rule: what rules keep holds.
+    pub(crate) keeps_rules: bool,
 }
 
 /// What a checkpoint says of segments.
@@ -174,6 +196,7 @@ impl Segments {
             frees_pinned: false,
             forgets_slots: false,
             reuses_retired: false,
+            keeps_rules: true,
         }
     }
 
@@ -299,8 +322,14 @@ impl Segments {
 
     /// A block became invalid: its segment may be prefree now (`locate_dirty_segment`).
     fn note_emptied(&mut self, at: BlockAddr) {
-        let Some((number, _)) = self.segment_of(at) else { return };
+        let found = self.segment_of(at);
+        invariant!(found.is_some(), "a block that is invalid now lies in a segment: {at:?}");
+        let Some((number, _)) = found else { return };
         let empty = self.segment(number).is_some_and(|segment| segment.valid == 0);
+        invariant!(
+            self.segment(number).is_none_or(Segment::is_counted),
+            "{number:?}: the valid count is that of the bitmap"
+        );
         if !empty || self.is_open(number) {
             return;
         }
@@ -308,6 +337,7 @@ impl Segments {
         if self.reuses_prefree {
             self.release(number.0);
         } else {
+            invariant!(!self.is_open(number), "{number:?} of a log is not prefree");
             self.prefree.insert(number.0);
         }
     }
@@ -412,8 +442,22 @@ impl Segments {
         })
     }
 
+    /// A segment has a valid block: it is in use.
+    fn check_in_use(&self, segment: SegNo) {
+        invariant!(
+            !self.free.is_free(segment.0) && !self.prefree.contains(&segment.0),
+            "{segment:?} with a valid block is neither free nor prefree"
+        );
+    }
+
     /// A segment that was in use is free.
     fn release(&mut self, number: u32) {
+        invariant!(!self.is_open(SegNo(number)), "segment {number} of a log is not free");
+        invariant!(
+            !self.keeps_rules
+                || self.segments.get(number as usize).is_some_and(Segment::is_unneeded),
+            "segment {number} is free only when nothing durable leads to it"
+        );
         if let Some(segment) = self.segments.get(number as usize) {
             self.usage.release(segment.kind, self.capacity.of_segment(number));
         }

@@ -2,10 +2,12 @@
 //! others go to the copy of their SIT block that the last checkpoint does not use.
 
 use super::{Block, Segments};
+use crate::contract::Result;
 use crate::f2fs::format::{
     BLOCK_BYTES, BlockAddr, SIT_ENTRIES_PER_BLOCK, SIT_JOURNAL_ENTRIES, SegNo, SitEntry,
     SitJournal, VersionBitmap,
 };
+use nandscape_rt::{defect, invariant};
 use std::collections::{BTreeMap, BTreeSet};
 
 impl Segments {
@@ -20,7 +22,10 @@ impl Segments {
 
     /// Puts changed entries into the journal, or into SIT blocks, which are returned with their addresses. What is valid
     /// now is what the checkpoint has. `in_place` writes over the current copies, which breaks a rule.
-    pub(crate) fn flush_entries(&mut self, in_place: bool) -> Vec<(BlockAddr, Box<Block>)> {
+    ///
+    /// # Errors
+    /// A defect: a segment without a SIT block.
+    pub(crate) fn flush_entries(&mut self, in_place: bool) -> Result<Vec<(BlockAddr, Box<Block>)>> {
         let mut dirty = std::mem::take(&mut self.dirty_entries);
         let journalled: BTreeSet<u32> =
             self.journal.entries.iter().map(|(number, _)| number.0).collect();
@@ -41,16 +46,35 @@ impl Segments {
             for &number in &set {
                 self.note_void(number);
                 let segment = &mut self.segments[number as usize];
+                invariant!(
+                    segment.is_counted(),
+                    "segment {number}: the valid count is that of the bitmap"
+                );
                 segment.kept = segment.map;
             }
             if !self.journal_entries(&set) {
-                blocks.push(self.encode_block(block, in_place));
+                blocks.push(self.encode_block(block, in_place)?);
             }
+            invariant!(
+                self.is_flushed(block, &set, &blocks),
+                "SIT block {block}: changed entries are in the journal or in their block"
+            );
         }
         self.section_pinned.fill(0);
         self.pinned = 0;
         blocks.sort_by_key(|(at, _)| *at);
-        blocks
+        Ok(blocks)
+    }
+
+    /// Whether the journal has changed entries of a SIT block as they are, or the block itself is written and the journal
+    /// has none of it.
+    fn is_flushed(&self, block: u32, set: &[u32], blocks: &[(BlockAddr, Box<Block>)]) -> bool {
+        let entries = &self.journal.entries;
+        let at = self.layout.current_sit_addr(block, &self.version_bitmap);
+        if at.is_some() && blocks.last().map(|(at, _)| *at) == at {
+            return entries.iter().all(|(of, _)| of.0 / SIT_ENTRIES_PER_BLOCK as u32 != block);
+        }
+        set.iter().all(|number| entries.contains(&(SegNo(*number), self.entry_of(*number))))
     }
 
     /// Journals entries, if there is room for all of them.
@@ -95,7 +119,7 @@ impl Segments {
     }
 
     /// A SIT block as it is now, at the place of its other copy, which becomes the current one.
-    fn encode_block(&mut self, block: u32, in_place: bool) -> (BlockAddr, Box<Block>) {
+    fn encode_block(&mut self, block: u32, in_place: bool) -> Result<(BlockAddr, Box<Block>)> {
         let mut bytes = Box::new([0; BLOCK_BYTES]);
         let first = block * SIT_ENTRIES_PER_BLOCK as u32;
         let end = (first + SIT_ENTRIES_PER_BLOCK as u32).min(self.count());
@@ -105,7 +129,9 @@ impl Segments {
         if !in_place {
             self.version_bitmap.flip(block);
         }
-        let at = self.layout.current_sit_addr(block, &self.version_bitmap);
-        (at.unwrap_or_default(), bytes)
+        match self.layout.current_sit_addr(block, &self.version_bitmap) {
+            Some(at) => Ok((at, bytes)),
+            None => Err(defect!("block {block} of segments lies in the SIT").into()),
+        }
     }
 }

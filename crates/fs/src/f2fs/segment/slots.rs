@@ -13,6 +13,7 @@ use crate::f2fs::format::{
     AddressSpace, AppendMode, BlockAddr, SegNo, SegmentType, SlotMap, SpaceSection, SummaryBlock,
     SummaryEntry, ValidMap,
 };
+use nandscape_rt::invariant;
 
 /// Which sections of a region are free.
 #[derive(Default)]
@@ -116,7 +117,9 @@ impl Slots {
     /// Gives a free slot to the next section of a log.
     pub(super) fn open(&mut self, slot: u32, log: SegmentType) {
         let region = self.map.space().region_of_log(log);
-        let Some(index) = self.regions[region].find() else { return };
+        let index = self.regions[region].find();
+        invariant!(index.is_some(), "a slot is opened when {log:?} finds a section");
+        let Some(index) = index else { return };
         self.place(slot, SpaceSection { region, index });
         self.regions[region].next = index + 1;
     }
@@ -257,6 +260,7 @@ impl Segments {
             self.usage.add_valid(kind, 1);
         }
         self.prefree.remove(&segment.0);
+        self.check_in_use(segment);
         self.mark(old, false, 0)?;
         self.unkeep(std::iter::once(old));
         self.note_emptied(old);

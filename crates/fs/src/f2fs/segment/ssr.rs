@@ -13,6 +13,7 @@ use super::{CurSeg, Segments};
 use crate::f2fs::format::{
     BLOCKS_PER_SEGMENT, BlockAddr, SegNo, SegmentType, SummaryBlock, ValidMap,
 };
+use nandscape_rt::invariant;
 
 /// Dirty segments that a search looks at (`DEF_MAX_VICTIM_SEARCH`).
 const SEARCH: usize = 4096;
@@ -139,6 +140,12 @@ impl Segments {
         }
         self.dirty_entries.insert(segment);
         let next = self.next_hole(SegNo(segment), 0);
+        invariant!(
+            next < BLOCKS_PER_SEGMENT
+                && !self.free.is_free(segment)
+                && !self.is_open(SegNo(segment)),
+            "{log:?}: segment {segment} that is opened has a hole, and is neither free nor a log's"
+        );
         let opened = CurSeg { segment: SegNo(segment), next, ssr: true, stale: false, summary };
         let before = std::mem::replace(&mut self.logs[log.number()], opened);
         (before.segment, before.summary)
@@ -146,7 +153,9 @@ impl Segments {
 
     /// A block that a chain of fsyncs leads through is kept until the next checkpoint.
     pub(crate) fn keep(&mut self, at: BlockAddr) {
-        let Some((segment, offset)) = self.segment_of(at) else { return };
+        let found = self.segment_of(at);
+        invariant!(found.is_some(), "a block that is kept lies in a segment: {at:?}");
+        let Some((segment, offset)) = found else { return };
         if let Some(found) = self.segments.get_mut(segment.0 as usize) {
             let is_new = !found.kept.set(offset);
             self.section_pinned[self.layout.section_of(segment) as usize] += u32::from(is_new);

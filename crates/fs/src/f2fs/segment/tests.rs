@@ -118,7 +118,7 @@ impl Model {
     }
 
     fn checkpoint(&mut self, segments: &mut Segments) {
-        for (at, bytes) in segments.flush_entries(false) {
+        for (at, bytes) in segments.flush_entries(false).unwrap() {
             self.sit.insert(at, bytes);
         }
         segments.release_prefree();

@@ -52,6 +52,7 @@ impl Zones {
         let zone = journal.ring.as_ref().and_then(|ring| ring.to_reset(blocks));
         if let (Some(zone), Some((_, first))) = (zone, self.journal_zones(journal)) {
             mount.env.device.manage_zone(ZoneId(first.0 + zone), ZoneAction::Reset).await?;
+            journal.ring.iter().for_each(|ring| ring.note_reset(zone));
         }
         Ok(())
     }

@@ -20,6 +20,7 @@ use crate::f2fs::zones::Zones;
 use nandscape_block::zone::{ZoneAction, ZoneInfo, ZoneState};
 use nandscape_block::{BlockError, Lba};
 use nandscape_rt::combine::in_turn;
+use nandscape_rt::defect;
 
 impl Zones {
     /// Brings zones and sections together, after roll-forward and before the first write.
@@ -42,7 +43,7 @@ impl Zones {
             };
             if leaves {
                 let (segment, summaries) = segments.borrow_mut().renew(log)?;
-                segments.meta.keep_summaries(segment, &summaries);
+                segments.meta.keep_summaries(segment, &summaries)?;
             }
         }
         Ok(())
@@ -69,7 +70,8 @@ impl Zones {
         for (section, info) in (self.first_section..).zip(infos) {
             let (is_written, is_failed) = (info.written() > 0, info.state.is_failed());
             if is_written && !is_failed && self.may_reset(segments, section, info) {
-                let zone = self.zone_of(section).unwrap_or_default();
+                let zone = self.zone_of(section);
+                let zone = zone.ok_or_else(|| defect!("section {section} is a zone"))?;
                 resets.push(segments.mount.env.device.manage_zone(zone, ZoneAction::Reset));
                 self.count(|counts| counts.resets += 1);
             }
@@ -131,7 +133,8 @@ impl Zones {
                 .iter()
                 .any(|log| !log.stale && mount.layout.section_of(log.segment) == section);
             if info.state.is_active() && !goes_on {
-                let zone = self.zone_of(section).unwrap_or_default();
+                let zone = self.zone_of(section);
+                let zone = zone.ok_or_else(|| defect!("section {section} is a zone"))?;
                 finishes.push(mount.env.device.manage_zone(zone, ZoneAction::Finish));
                 self.count(|counts| counts.finishes += 1);
             }
