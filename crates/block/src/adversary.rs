@@ -443,8 +443,9 @@ impl BlockDevice for AdversaryDevice {
     }
 
     fn advance(&mut self, now: Nanos, done: &mut Vec<Completion>) {
-        while self.next_event().is_some_and(|at| at <= now) {
-            let Some(Reverse(Event { bio, step, .. })) = self.events.pop() else { return };
+        while self.next_event().is_some_and(|at| at <= now)
+            && let Some(Reverse(Event { bio, step, .. })) = self.events.pop()
+        {
             done.extend(self.step(now, bio, step));
         }
     }

@@ -35,7 +35,7 @@ use crate::payload::{Payload, SectorData};
 use crate::region::{Region, RegionError, RegionKind};
 use crate::zone::{ZoneAction, ZoneId, ZoneState, ZoneTable};
 use migrations::Migrations;
-use nandscape_rt::{Nanos, Stream};
+use nandscape_rt::{Nanos, Stream, invariant};
 use std::ops::Range;
 use superblocks::SuperblockTable;
 
@@ -199,7 +199,7 @@ impl FakeDevice {
             self.memory.make_durable(written.start..end);
             self.memory.clear(end..written.end);
             let known = self.zones.power_cut(zone, Lba(end));
-            debug_assert_eq!(known, Ok(()));
+            invariant!(known.is_ok(), "{zone:?} is one of the device");
         }
     }
 

@@ -314,6 +314,12 @@ impl Default for FtlRun {
 }
 
 impl FtlRun {
+    /// Whether the run leaves out any rule: what follows from all of them need not hold then.
+    #[inline]
+    pub(crate) const fn omits_any(&self) -> bool {
+        self.omit.is_some()
+    }
+
     /// Whether the run leaves out `rule`.
     #[inline]
     #[must_use]

@@ -7,7 +7,7 @@ use crate::device::{DeviceReport, IntervalReport};
 use crate::pblk::stats::PblkReport;
 use crate::zoned::ZoneCounts;
 use nandscape_rt::counts::Counts;
-use nandscape_rt::{Nanos, counts};
+use nandscape_rt::{Nanos, counts, invariant};
 use serde::Serialize;
 
 counts! {
@@ -214,7 +214,7 @@ impl Counts for Detail {
                 | Self::Interval(_)
                 | Self::Coupled(_),
                 _,
-            ) => debug_assert!(false, "reports of different kinds"),
+            ) => invariant!(false, "reports that are added are of one kind"),
         }
     }
 

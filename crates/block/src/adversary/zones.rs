@@ -18,7 +18,7 @@ use crate::error::BlockError;
 use crate::payload::{Payload, SectorData};
 use crate::region::RegionKind;
 use crate::zone::{ZoneAction, ZoneId, ZoneLimits, ZoneTable};
-use nandscape_rt::Stream;
+use nandscape_rt::{Stream, invariant};
 use std::collections::BTreeSet;
 use std::ops::Range;
 
@@ -322,7 +322,7 @@ impl Zones {
             for (number, point) in numbers.zip(points) {
                 self.zones[number].settle(point);
                 let set = self.tell(ZoneId(number as u32), point);
-                debug_assert_eq!(set, Ok(()));
+                invariant!(set.is_ok(), "zone {number} is one of the device");
             }
         }
     }

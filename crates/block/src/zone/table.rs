@@ -13,6 +13,7 @@ use crate::address::Lba;
 use crate::caps::DeviceCaps;
 use crate::error::BlockError;
 use crate::region::RegionKind;
+use nandscape_rt::invariant;
 use std::collections::BTreeSet;
 
 /// All zones of a device.
@@ -225,6 +226,10 @@ impl Zones {
         if !info.state.is_open() {
             self.open(zone, ZoneState::ImplicitlyOpened)?;
         }
+        invariant!(
+            lba.unwrap_or(info.write_pointer) == info.write_pointer && end <= info.end(),
+            "a zone is written at its write pointer, up to its capacity"
+        );
         self.entry_mut(zone).write_pointer = end;
         if end == info.end() {
             self.enter(zone, ZoneState::Full);
@@ -262,6 +267,15 @@ impl Zones {
             self.enter(yielding, ZoneState::Closed);
         }
         self.enter(zone, state);
+        let ZoneLimits { max_active, max_open, .. } = self.limits;
+        invariant!(
+            // A power cut may leave more zones active: those that were finished may not be known as such.
+            (before.is_active() || !exceeds(self.active, max_active))
+                && !exceeds(self.open, max_open),
+            "no more zones are active or open than may be: {} and {}",
+            self.active,
+            self.open
+        );
         Ok(())
     }
 
@@ -306,6 +320,11 @@ impl Zones {
         };
         self.enter(zone, state);
     }
+}
+
+/// Whether a limit is exceeded; one of 0 is none.
+const fn exceeds(count: u32, limit: u32) -> bool {
+    limit > 0 && count > limit
 }
 
 /// Whether a limit is reached; one of 0 is none.

@@ -1,6 +1,7 @@
 //! Copies on media that are superseded and whose content media may drop when what superseded them is durable.
 
 use nandscape_media::Ppa;
+use nandscape_rt::invariant;
 use std::collections::VecDeque;
 
 /// A copy that is superseded.
@@ -20,6 +21,10 @@ impl DeadCopies {
     /// The copy at `at` is superseded by something with a sequence up to `by`, which is durable when everything before
     /// `gate` is.
     pub(crate) fn push(&mut self, at: Ppa, gate: u64, by: u64) {
+        invariant!(
+            self.0.back().is_none_or(|last| last.gate <= gate),
+            "dead copies wait in the order of their gates"
+        );
         self.0.push_back(Superseded { at, gate, by });
     }
 

@@ -18,6 +18,7 @@ pub(crate) mod oob;
 pub(crate) mod reads;
 pub(crate) mod replay;
 pub(crate) mod sealed;
+pub(crate) mod shadow;
 pub(crate) mod stripes;
 pub(crate) mod table;
 pub(crate) mod trims;

@@ -15,6 +15,7 @@ use super::table::{RunSet, Table};
 use super::trims::TrimRecord;
 use nandscape_block::Lba;
 use nandscape_media::Ppa;
+use nandscape_rt::invariant;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -124,7 +125,10 @@ impl Replay {
         // What a younger record hides.
         let mut hidden = RunSet::default();
         let mut needed = Vec::new();
-        for (_, _, at, record) in copies {
+        let mut younger = u64::MAX;
+        for (order, _, at, record) in copies {
+            invariant!(order <= younger, "of records that hide a sector the youngest is kept");
+            younger = order;
             let mut news = false;
             let units = units_of(&record, unit_bits, l2p.end());
             let units = if units.is_empty() { Vec::new() } else { hidden.add(units) };

@@ -7,6 +7,7 @@
 
 use super::sealed::{seal, u32_at, u64_at, unseal};
 use nandscape_block::{SECTOR_BYTES, SectorData};
+use nandscape_rt::invariant;
 use std::collections::VecDeque;
 
 /// "trim".
@@ -35,7 +36,12 @@ pub(crate) fn encode_trims(records: &[TrimRecord]) -> SectorData {
         place[4..8].copy_from_slice(&record.sectors.to_le_bytes());
         place[8..16].copy_from_slice(&record.seq.to_le_bytes());
     }
-    seal(bytes)
+    let sector = seal(bytes);
+    invariant!(
+        decode_trims(&sector).as_deref() == Some(records),
+        "a sector of trim records gives back what was put into it"
+    );
+    sector
 }
 
 /// The records of a sector, if these bytes are one.
@@ -67,6 +73,10 @@ impl TrimLog {
         if self.pending.is_empty() {
             self.pending_since = position;
         }
+        invariant!(
+            self.pending_since <= position,
+            "records are logged in the order of positions: the oldest holds the floor"
+        );
         self.pending.push_back(record);
     }
 
@@ -86,6 +96,10 @@ impl TrimLog {
 
     /// Hands pending records over to the buffer's entry at `position`, at most a sector of them, oldest first.
     pub(crate) fn emit(&mut self, position: u64) -> Vec<TrimRecord> {
+        invariant!(
+            self.emitted.back().is_none_or(|&(since, _)| since <= self.pending_since),
+            "sectors of records are emitted in the order in which their oldest was logged"
+        );
         self.emitted.push_back((self.pending_since, position));
         if !self.overflows() {
             return std::mem::take(&mut self.pending).into();

@@ -6,7 +6,7 @@
 //! the minimum of all, and among equals the line that entered its class first: a stamp a line.
 
 use super::ids::{LineId, NO_LINE};
-use nandscape_rt::Stream;
+use nandscape_rt::{Stream, invariant};
 use std::collections::VecDeque;
 
 /// Which closed line is collected next.
@@ -104,7 +104,7 @@ impl Victims {
     pub(crate) fn insert(&mut self, line: LineId, valid: u32, werr: bool) {
         self.stamps += 1;
         let node = &mut self.nodes[line as usize];
-        debug_assert_eq!(node.index, u32::MAX);
+        invariant!(node.index == u32::MAX, "a line is a victim once");
         *node = Node {
             valid,
             index: self.members.len() as u32,
