@@ -9,9 +9,10 @@
 
 use super::config::{PAGE_MAX, Sizes};
 use crate::common::ids::LineId;
+use crate::common::shadow::Shadow;
 use nandscape_block::SectorData;
 use nandscape_media::{KEY_EMPTY, Ppa};
-use nandscape_rt::Nanos;
+use nandscape_rt::{Nanos, invariant};
 
 /// Number of a page of the buffer.
 pub(super) type PageId = u32;
@@ -42,6 +43,8 @@ pub(super) struct Page {
     has_data: bool,
     /// Whether any sector supersedes one on media whose content need not be kept then.
     pub(super) supersedes: bool,
+    /// Whether its program was sent.
+    sealed: Shadow<bool>,
 }
 
 /// The buffer.
@@ -85,6 +88,7 @@ impl WriteBuffer {
     /// Sectors that it can take.
     #[inline]
     pub(super) const fn free_sectors(&self) -> u32 {
+        // Trim records, and units that a discard covers in part, may take more than there is.
         self.size.saturating_sub(self.used)
     }
 
@@ -114,6 +118,10 @@ impl WriteBuffer {
     /// A page that was programmed, or need not be, is unused again.
     #[inline]
     pub(super) fn release(&mut self, id: PageId) {
+        invariant!(
+            self.used >= self.pages[id as usize].share,
+            "`used` is the sum of the shares of all pages"
+        );
         self.used -= self.pages[id as usize].share;
         self.pages[id as usize] = Page::default();
         self.free.push(id);
@@ -164,8 +172,17 @@ impl WriteBuffer {
     /// Adds a sector to a page that takes it; its slot.
     #[inline]
     pub(super) fn push(&mut self, id: PageId, key: u32, seq: u64, data: SectorData) -> u32 {
+        let last = (id << self.slot_bits) + self.get(id).filled.max(1) - 1;
+        invariant!(
+            self.get(id).filled == 0 || self.seq(last) < seq,
+            "sequence: sequences within a page ascend"
+        );
         let page = &mut self.pages[id as usize];
-        debug_assert!(page.filled < self.page);
+        invariant!(page.filled < self.page, "a page takes a sector only if it is not full");
+        invariant!(
+            page.sealed.agrees(|sealed| !sealed),
+            "a page takes nothing when its program was sent"
+        );
         if page.filled == 0 {
             page.first_seq = seq;
         }
@@ -203,9 +220,11 @@ impl WriteBuffer {
     /// Fills the rest of a page with nothing, so that it can be programmed; how many sectors that is.
     pub(super) fn pad(&mut self, id: PageId) -> u32 {
         let (first, filled) = (self.first_slot(id) as usize, self.get(id).filled as usize);
+        invariant!(filled > 0, "a page that is programmed holds something");
+        self.pages[id as usize].sealed.note(|sealed| *sealed = true);
         let padded = first + filled..first + self.page as usize;
         self.keys[padded.clone()].fill(KEY_EMPTY);
-        let last = self.deltas[(first + filled).saturating_sub(1)];
+        let last = self.deltas[first + filled - 1];
         for (delta, index) in self.deltas[padded.clone()].iter_mut().zip(1..) {
             *delta = last + index;
         }
@@ -261,6 +280,10 @@ impl WriteBuffer {
     #[inline]
     pub(super) fn set_data(&mut self, slot: u32, data: SectorData) {
         let id = self.page_of(slot);
+        invariant!(
+            self.pages[id as usize].sealed.agrees(|sealed| !sealed),
+            "what a page holds does not change when its program was sent"
+        );
         self.pages[id as usize].has_data |= !matches!(data, SectorData::Absent);
         self.data[slot as usize] = data;
     }

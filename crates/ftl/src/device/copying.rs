@@ -62,3 +62,19 @@ impl Copying {
         }
     }
 }
+
+impl<M: OpenChannel, P: RegionMap> Flash<M, P> {
+    /// Whether nothing that is valid in an erase unit can be read.
+    pub(super) fn is_lost(&self, line: LineId) -> bool {
+        let (page, layout) = (self.rules.sizes.page, self.rules.layout);
+        let rows = (0..self.rules.geometry.sectors).step_by(page as usize);
+        let mut pages = rows.flat_map(|row| {
+            (0..layout.width).map(move |index| layout.format.ppa(layout.chunk(line, index), row))
+        });
+        pages.all(|at| {
+            let valid = self.lines.valid_mask(at, page);
+            let mut units = (0..page).step_by(self.map.unit_sectors() as usize);
+            units.all(|index| valid >> index & 1 == 0 || !self.unit_readable(at.plus(index)))
+        })
+    }
+}

@@ -23,13 +23,17 @@ use super::region::{Admission, Piece, RegionMap};
 use crate::common::dead::DeadCopies;
 use crate::common::ids::LineId;
 use crate::common::l2p::MapEntry;
-use crate::common::trims::{TRIMS_PER_SECTOR, TrimLog};
+use crate::common::trims::{TRIMS_PER_SECTOR, TrimLog, TrimRecord};
 use crate::error::FtlError;
 use crate::kind::OmittedRule;
 use nandscape_block::Lba;
 use nandscape_media::{OpenChannel, Ppa};
+use nandscape_rt::{defect, invariant};
 use std::collections::{BTreeSet, VecDeque};
 use std::ops::Range;
+
+/// Units of a discard that an invariant looks at.
+const HIDDEN_CHECKED: usize = 1 << 12;
 
 /// Discards whose records are needed.
 #[derive(Debug)]
@@ -175,7 +179,7 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
         let Some(first) = first else { return Ok(true) };
         if !self.flash.rules.run.omits(OmittedRule::LostTrims) {
             let record = self.flash.trim_record(units.clone());
-            self.discards.log.log(record, record.seq);
+            self.log_record(record);
         }
         let mut next = Some(first);
         while let Some(unit) = next {
@@ -188,13 +192,33 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
                 self.discards.waiting.push_back((self.flash.gate(), instance));
             }
             if let MapEntry::Flash(at) = before {
+                self.note_record(at);
                 self.note_discarded(at);
                 self.invalidate(at, By::Discard)?;
             }
             next = self.flash.map.search(unit + 1..units.end, &mut self.flash.walk);
             request.note_accesses(&mut self.flash);
         }
+        invariant!(
+            units
+                .take(HIDDEN_CHECKED)
+                .all(|unit| self.flash.map.get(Lba(unit)) == MapEntry::Unmapped),
+            "no unit of a discard is mapped after it"
+        );
         Ok(true)
+    }
+
+    /// A record waits for company on its way to media.
+    fn log_record(&mut self, record: TrimRecord) {
+        self.shadow.note(|ledger| ledger.logged(record.seq));
+        self.discards.log.log(record, record.seq);
+    }
+
+    /// The youngest record superseded something on media.
+    #[inline(always)]
+    fn note_record(&mut self, at: Ppa) {
+        let (line, record) = (self.flash.lines.of(at), self.flash.next_seq - 1);
+        self.shadow.note(|ledger| ledger.discarded(line, record));
     }
 
     /// The instance of what the map points at.
@@ -213,9 +237,10 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
             return;
         }
         let durable = self.trims_durable();
-        while let Some((_, instance)) =
+        while let Some((gate, instance)) =
             self.discards.waiting.pop_front_if(|(gate, _)| *gate <= durable)
         {
+            invariant!(self.is_known_logged(gate), "a unit counts until its discard is durable");
             self.flash.map.settled(instance);
         }
     }
@@ -239,11 +264,15 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
         if !self.make_trim_slot()? {
             return Ok(false);
         }
-        let records = self.discards.log.emit(self.flash.next_seq);
-        if let Some(id) = self.instances[0].host.page {
-            self.push_trims(id, &records);
-            self.buffer.charge(id, self.flash.map.unit_sectors());
-        }
+        let Some(id) = self.instances[0].host.page else {
+            return Err(defect!("records that have a slot have a page that is being filled").into());
+        };
+        let seq = self.flash.next_seq;
+        let records = self.discards.log.emit(seq);
+        self.note_entered(0, Stream::Host, seq);
+        self.note_emitted(&records, seq);
+        self.push_trims(id, &records);
+        self.buffer.charge(id, self.flash.map.unit_sectors());
         self.program_full(0, Stream::Host)?;
         Ok(true)
     }
@@ -280,10 +309,11 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
         let runs: Vec<Range<u64>> = self.flash.unmapped_runs().collect();
         for run in runs {
             let record = self.flash.trim_record(run);
-            self.discards.log.log(record, record.seq);
+            self.log_record(record);
         }
         self.discards.limit = 2 * units + self.discards.slack;
         for at in std::mem::take(&mut self.discards.places) {
+            self.note_record(at);
             self.invalidate(at, By::Discard)?;
         }
         self.flash.counts.own.trim_compactions += 1;

@@ -1,6 +1,7 @@
 //! Programs in flight of one stream of an instance, and what is durable in it. Programs are issued in order of
 //! their sequences and complete in any order.
 
+use nandscape_rt::invariant;
 use std::collections::VecDeque;
 
 #[derive(Clone, Copy, Debug)]
@@ -21,6 +22,10 @@ impl InFlight {
     /// A program whose first sector has this sequence was issued; its number.
     #[inline]
     pub(super) fn push(&mut self, first_seq: u64) -> u64 {
+        invariant!(
+            self.programs.back().is_none_or(|last| last.first_seq < first_seq),
+            "programs are issued in order of their sequences"
+        );
         self.programs.push_back(Program { first_seq, done: false });
         self.first + self.programs.len() as u64 - 1
     }
@@ -28,9 +33,10 @@ impl InFlight {
     /// The program with this number completed.
     #[inline]
     pub(super) fn complete(&mut self, number: u64) {
-        if let Some(program) = self.programs.get_mut((number - self.first) as usize) {
-            program.done = true;
-        }
+        invariant!(number >= self.first, "program {number} completes once");
+        let program = &mut self.programs[(number - self.first) as usize];
+        invariant!(!program.done, "program {number} completes once");
+        program.done = true;
         while self.programs.front().is_some_and(|program| program.done) {
             self.programs.pop_front();
             self.first += 1;

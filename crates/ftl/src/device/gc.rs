@@ -46,7 +46,7 @@ use crate::common::trims::{TRIMS_PER_SECTOR, TrimRecord, decode_trims, encode_tr
 use crate::error::FtlError;
 use nandscape_block::{Lba, SectorData};
 use nandscape_media::{Cause, Internal, KEY_EMPTY, KEY_TRIM, OpenChannel, Ppa};
-use nandscape_rt::Nanos;
+use nandscape_rt::{Nanos, defect, invariant};
 use std::cmp::Reverse;
 
 /// Rows of pages of an instance that are on their way while the host is held back, reads and programs together: with one of
@@ -184,7 +184,12 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
             self.flash.read_for_copies(at)?;
             copying.ended = !self.copy_page(instance, at, &mut copying.trims)?;
         }
-        let gained = self.flash.lines.get(victim).capacity.saturating_sub(copying.valid);
+        let capacity = self.flash.lines.get(victim).capacity;
+        invariant!(
+            capacity >= copying.valid,
+            "erase unit {victim} holds no more than its good chunks do"
+        );
+        let gained = capacity - copying.valid;
         Ok(self.end_copying(instance, copying)?.then_some(gained))
     }
 
@@ -284,6 +289,11 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
         entry.gate = entry.gate.max(gate);
         if copied && entry.valid > 0 {
             entry.state = LineState::Corrupt;
+            invariant!(
+                self.flash.is_lost(copying.line),
+                "all of victim {} that can be read was copied",
+                copying.line
+            );
         } else {
             entry.state = LineState::Closing;
             self.close_if_written(copying.line)?;
@@ -334,6 +344,17 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
         }
         self.flash.access(walk);
         let (id, unit) = (self.buffer.page_of(slot), self.flash.map.unit_sectors());
+        let (seq, line) = (self.flash.next_seq, self.flash.lines.of(at));
+        invariant!(
+            (0..unit).all(|index| self.flash.media.readable(at.plus(index))),
+            "all of a unit that is copied can be read"
+        );
+        invariant!(
+            self.flash.media.oob(at).seq < seq,
+            "sequence: a copy of {at:?} is younger than its source"
+        );
+        self.note_entered(instance, Stream::Gc, seq);
+        self.shadow.note(|ledger| ledger.superseded(line, seq));
         for index in 0..unit {
             let data = self.flash.kept(|| self.flash.media.data(at.plus(index)));
             let key = lba.0 as u32 + index;
@@ -376,16 +397,21 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
         places.retain(|&at| self.flash.lines.is_valid(at));
         let mut records = Vec::new();
         for &at in &*places {
-            let found = decode_trims(&self.flash.media.data(at)).unwrap_or_default();
+            let Some(found) = decode_trims(&self.flash.media.data(at)) else {
+                return Err(defect!("a valid unit of trim records holds some: {at:?}").into());
+            };
             records.extend(found.into_iter().filter(|record| self.flash.still_hides(record)));
         }
         keep_youngest(&mut records);
         for sector in records.chunks(TRIMS_PER_SECTOR) {
             let Some(slot) = self.copy_slot(instance)? else { return Ok(false) };
+            self.note_entered(instance, Stream::Gc, self.flash.next_seq);
             self.push_trims(self.buffer.page_of(slot), sector);
             self.program_full(instance, Stream::Gc)?;
         }
+        let by = self.flash.next_seq - 1;
         for at in places.drain(..) {
+            self.shadow.note(|ledger| ledger.superseded(self.flash.lines.of(at), by));
             self.discards.places.remove(&at);
             self.flash.clear_copied(at);
         }
@@ -427,7 +453,12 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
     /// wait for their erase, and of victims as far as they were copied.
     fn space_now(&self, instance: usize) -> u32 {
         let copied = |(copying, line): (&Copying, &Line)| {
-            let copied = u64::from(copying.valid.saturating_sub(line.valid));
+            invariant!(
+                line.valid <= copying.valid,
+                "nothing becomes valid in victim {}",
+                copying.line
+            );
+            let copied = u64::from(copying.valid - line.valid);
             let share = u64::from(line.capacity) * copied / u64::from(copying.valid.max(1));
             share as u32
         };

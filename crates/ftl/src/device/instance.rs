@@ -16,10 +16,11 @@ use crate::common::lines::LineState;
 use crate::error::FtlError;
 use crate::kind::OmittedRule;
 use nandscape_media::{ChunkState, OpenChannel, Ppa, Status};
+use nandscape_rt::invariant;
 use std::collections::VecDeque;
 
 /// Which of an instance's write points.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum Stream {
     /// For the host's writes and trim records.
     Host,
@@ -198,11 +199,22 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
         };
         let passed: smallvec::SmallVec<[LineId; 8]> =
             std::iter::from_fn(|| self.flash.lines.take_quarantined(passes)).collect();
-        passed.into_iter().try_for_each(|line| self.erase(line))
+        for line in passed {
+            invariant!(
+                self.may_erase(line),
+                "erase rule: what superseded sectors of erase unit {line} is durable"
+            );
+            self.erase(line)?;
+        }
+        Ok(())
     }
 
     /// Erases an erase unit; it is free afterwards, or bad.
     pub(super) fn erase(&mut self, line: LineId) -> Result<(), FtlError> {
+        invariant!(
+            self.flash.lines.get(line).valid == 0 && self.flash.lines.get(line).pending == 0,
+            "erase rule: erase unit {line} holds nothing that is valid, and no page has a place in it"
+        );
         for index in 0..self.flash.rules.layout.width {
             let chunk = self.flash.rules.layout.chunk(line, index);
             if !matches!(self.flash.media.chunk(chunk).state, ChunkState::Open | ChunkState::Closed)
@@ -218,6 +230,7 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
             }
         }
         self.discards.clear_gate(line);
+        self.shadow.note(|ledger| ledger.erased(line));
         self.flash.count_chunks(line);
         if self.flash.lines.get(line).chunks == 0 {
             *self.flash.lines.get_mut(line) = Default::default();
@@ -236,6 +249,10 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
         }
         let needed = self.flash.rules.sizes.saved_sectors();
         if let Some(line) = self.flash.lines.take_free_of(instance as u32, needed) {
+            invariant!(
+                self.flash.can_save(line),
+                "power-safe buffer: erase unit {line} of instance {instance} can save the buffer"
+            );
             self.flash.lines.write_off(line, u32::MAX);
             self.instances[instance].spare = Some(line);
         }

@@ -18,7 +18,7 @@
 //! | `dead.rs` | copies that nothing returns again, which media need not keep |
 //! | `space.rs`, `gc.rs`, `copying.rs` | places for the host; collection; a victim that is being copied |
 //! | `recovery.rs`, `save.rs` | mounting what a power cut left; saving the buffer when power fails |
-//! | `check.rs` | the invariants, checked the slow way |
+//! | `check.rs`, `shadow.rs` | the invariants, checked the slow way; and durability, kept a second time |
 //!
 //! Invariants:
 //! - *Places before data.* A page gets its place on media when it is opened. So everything in the buffer
@@ -55,6 +55,7 @@ mod recovery;
 mod region;
 mod report;
 mod save;
+mod shadow;
 mod space;
 
 pub(crate) use config::check_media;
@@ -64,13 +65,14 @@ pub use counts::{DeviceCounts, DeviceReport, IntervalReport};
 use crate::common::events::Events;
 use crate::common::firmware::{Firmware, Walk};
 use crate::common::lines::Lines;
+use crate::common::shadow::{Ledger, Shadow};
 use crate::common::stripes::Stripes;
 use crate::error::FtlError;
 use crate::kind::{FtlRun, OmittedRule};
 use buffer::WriteBuffer;
 use discard::Discards;
 use flash::{Flash, Rules};
-use instance::{Instance, WritePoint};
+use instance::{Instance, Stream, WritePoint};
 use nandscape_block::{
     Bio, BlockDevice, BlockError, Completion, DeviceCaps, Done, Fua, Lba, Op, Submit, Token,
 };
@@ -96,6 +98,7 @@ pub struct DeviceFtl<M, P = Pages> {
     buffer: WriteBuffer,
     port: Port,
     discards: Discards,
+    shadow: Shadow<Ledger<(usize, Stream)>>,
     /// Completions not yet handed out.
     done: Vec<Completion>,
     stopped: Option<BlockError>,
@@ -129,6 +132,7 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
             buffer: WriteBuffer::new(&sizes, instances),
             port: Port::default(),
             discards: Discards::new(&sizes),
+            shadow: Shadow::default(),
             done: Vec::new(),
             stopped: None,
             flash: Flash {

@@ -26,7 +26,7 @@ use nandscape_block::{
     Bio, BlockError, Completion, Done, Flags, Lba, Op, Payload, SectorData, Submit, Tag, Token,
 };
 use nandscape_media::OpenChannel;
-use nandscape_rt::{Nanos, defect};
+use nandscape_rt::{Nanos, defect, invariant};
 use std::collections::VecDeque;
 
 /// A set of FTL instances.
@@ -256,12 +256,22 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
         Ok(Some(Submit::Pending))
     }
 
+    /// Whether no page of some instances is being filled for the host.
+    fn is_sent(&self, instances: InstanceSet) -> bool {
+        let of = (0..).zip(&self.instances).filter(|(instance, _)| instances >> instance & 1 != 0);
+        of.map(|(_, of)| of.host.page).all(|page| self.buffer.filling(page).is_none())
+    }
+
     /// When a flush that has nothing to wait for completes.
     fn flush_accepted(&self) -> Nanos {
         self.flash.link.command(self.flash.begins())
     }
 
     fn wait_durable(&mut self, request: &Request, covered: u64, instances: InstanceSet) {
+        invariant!(
+            self.flash.rules.run.omits_any() || self.is_sent(instances),
+            "places before data: what a waiter waits for is on its way to media"
+        );
         self.flash.counts.flush.drained_sectors += u64::from(self.buffer.used());
         let Request { token, since, .. } = *request;
         self.port.waiters.push(Waiter { token, covered, instances, since });
@@ -320,7 +330,12 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
                     .or_else(|| if omitted { None } else { self.buffer.filling(host.page) })
             })
             .min();
-        oldest.is_none_or(|oldest| oldest >= covered) && trims >= covered
+        let durable = oldest.is_none_or(|oldest| oldest >= covered) && trims >= covered;
+        invariant!(
+            !durable || self.is_known_durable(covered, instances),
+            "everything that was admitted before sequence {covered} is durable"
+        );
+        durable
     }
 
     /// Serves what waits, as far as it goes, and completes what became durable.
@@ -482,7 +497,9 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
         let Some(id) = self.instances[instance].host.page else {
             return Err(defect!("a piece that was admitted has a page that is being filled").into());
         };
-        let slot = self.buffer.first_slot(id) + self.buffer.get(id).filled;
+        let (seq, slot) =
+            (self.flash.next_seq, self.buffer.first_slot(id) + self.buffer.get(id).filled);
+        self.note_entered(instance, Stream::Host, seq);
         for index in 0..unit {
             let data = self.merged(request, piece, before, index);
             let key = self.flash.map.first_of(piece.unit).0 as u32 + index;
@@ -503,6 +520,12 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
         request.note_accesses(&mut self.flash);
         match superseded {
             MapEntry::Flash(at) => {
+                invariant!(
+                    self.flash.media.oob(at).seq < seq,
+                    "sequence: the copy at {at:?} is older than sequence {seq}, which supersedes it"
+                );
+                let line = self.flash.lines.of(at);
+                self.shadow.note(|ledger| ledger.superseded(line, seq));
                 self.note_superseded(slot, at);
                 self.invalidate(at, By::Write)?;
             }

@@ -19,6 +19,7 @@ use crate::error::FtlError;
 use crate::kind::OmittedRule;
 use nandscape_block::{BlockError, Lba};
 use nandscape_media::{Cause, KEY_TRIM, Kind, OpenChannel, Outcome, Ppa, Status, WriteCmd};
+use nandscape_rt::invariant;
 
 /// What superseded sectors on media.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -40,6 +41,10 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
         let padding = self.buffer.pad(id);
         let number =
             self.instances[instance].point(stream).flight.push(self.buffer.get(id).first_seq);
+        let first = self.buffer.first_slot(id);
+        let slots = first..first + self.buffer.get(id).filled;
+        let sectors = slots.map(|slot| self.buffer.seq(slot));
+        self.shadow.note(|ledger| ledger.sent((instance, stream), number, sectors));
         let outcome = self.write_page(instance, stream, id, padding)?;
         let event = match stream {
             Stream::Host => EventKind::Host { instance: instance as u8, number, page: id },
@@ -132,9 +137,13 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
             let live = match key_lba(key) {
                 Some(lba) => {
                     let unit = Lba(self.flash.map.unit_of(lba));
-                    let (from, to) =
-                        (MapEntry::Buffered(slot), MapEntry::Flash(page.at.plus(index)));
-                    self.flash.map.switch(unit, from, to, &mut walk)
+                    let at = page.at.plus(index);
+                    let (from, to) = (MapEntry::Buffered(slot), MapEntry::Flash(at));
+                    let live = self.flash.map.switch(unit, from, to, &mut walk);
+                    if !live {
+                        self.note_outdated(unit, at);
+                    }
+                    live
                 }
                 None if key == KEY_TRIM => self.settle_trims(page.at.plus(index)),
                 None => false,
@@ -165,16 +174,22 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
         self.discards.places.insert(at)
     }
 
+    fn note_ended(&mut self, instance: usize, stream: Stream, number: u64) {
+        self.shadow.note(|ledger| ledger.ended((instance, stream), number));
+    }
+
     /// A program completed, or a read for copies.
     pub(super) fn completed(&mut self, event: EventKind) -> Result<(), FtlError> {
         match event {
             EventKind::Host { instance, number, page } => {
+                self.note_ended(usize::from(instance), Stream::Host, number);
                 self.settle(page)?;
                 self.port.note_programmed(|| self.flash.programmed(self.buffer.get(page)));
                 self.buffer.release(page);
                 self.instances[usize::from(instance)].host.flight.complete(number);
             }
             EventKind::Gc { instance, number } => {
+                self.note_ended(usize::from(instance), Stream::Gc, number);
                 self.instances[usize::from(instance)].gc.flight.complete(number);
                 self.advance(usize::from(instance))?;
             }
@@ -193,6 +208,10 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
     #[inline]
     pub(super) fn invalidate(&mut self, at: Ppa, by: By) -> Result<(), FtlError> {
         let line = self.flash.lines.of(at);
+        invariant!(
+            self.is_superseded(at, by),
+            "erase rule: {at:?} was superseded by a write of its instance, or by a record"
+        );
         let gate = match by {
             By::Write => self.flash.next_seq,
             By::Discard => {
@@ -211,6 +230,20 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
             self.flash.lines.leave(line, unit);
         }
         self.line_lowered(line)
+    }
+
+    /// Whether the unit at `at` was superseded by what is said to have: a write of the same instance is in the buffer; a
+    /// record hides the unit, or replaces that at `at`.
+    fn is_superseded(&self, at: Ppa, by: By) -> bool {
+        let Some(lba) = key_lba(self.flash.media.oob(at).key) else { return by == By::Discard };
+        let stripe = self.flash.rules.layout.stripe_of(self.flash.lines.of(at)) as usize;
+        let newer = self.flash.map.get(Lba(self.flash.map.unit_of(lba)));
+        match by {
+            By::Write => {
+                matches!(newer, MapEntry::Buffered(_)) && self.home_of(newer) == Some(stripe)
+            }
+            By::Discard => newer == MapEntry::Unmapped,
+        }
     }
 
     /// A line lost valid sectors.

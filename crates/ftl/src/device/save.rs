@@ -13,6 +13,7 @@ use crate::error::FtlError;
 use crate::kind::OmittedRule;
 use nandscape_block::{Lba, SectorData};
 use nandscape_media::{ChunkState, KEY_EMPTY, KEY_TRIM, Kind, OpenChannel, Ppa, WriteCmd};
+use nandscape_rt::invariant;
 
 /// A sector to be saved: its sequence, key and content.
 type Saved = (u64, u32, SectorData);
@@ -35,7 +36,13 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
 
     /// Programs what the buffer holds of an instance into its spare erase unit.
     fn save_buffer(&mut self, instance: usize) -> Result<(), FtlError> {
-        let Some(line) = self.instances[instance].spare else { return Ok(()) };
+        let Some(line) = self.instances[instance].spare else {
+            invariant!(
+                self.stopped.is_some(),
+                "power-safe buffer: instance {instance} has an erase unit to save it"
+            );
+            return Ok(());
+        };
         let mut saved = self.buffered(instance);
         // What compaction has yet to send replaces records that are still on media.
         if instance == 0 && self.discards.log.has_pending() && !self.discards.log.overflows() {
@@ -99,6 +106,7 @@ impl<M: OpenChannel, P: RegionMap> Flash<M, P> {
                 self.write_saved_page(at, page)?;
             }
         }
+        invariant!(pages.next().is_none(), "power-safe buffer: erase unit {line} takes all of it");
         Ok(())
     }
 
@@ -111,6 +119,7 @@ impl<M: OpenChannel, P: RegionMap> Flash<M, P> {
         let (mut keys, mut deltas, mut data) = (Vec::new(), Vec::new(), Vec::new());
         for (own, key, content) in page.iter().cloned().chain(padding) {
             keys.push(key);
+            // Padding has no sequence of its own.
             deltas.push(u32::try_from(own.saturating_sub(seq)).unwrap_or(u32::MAX));
             data.push(content);
         }

@@ -15,6 +15,7 @@ use crate::common::ids::LineId;
 use crate::error::FtlError;
 use nandscape_block::BlockError;
 use nandscape_media::OpenChannel;
+use nandscape_rt::invariant;
 use std::borrow::Cow;
 
 /// What came of making space.
@@ -41,6 +42,12 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
         left > 1 || self.flash.has_free(instance, self.flash.rules.config.reserve_lines() + 1)
     }
 
+    /// Whether the reserve of an instance is free. Programs that failed may have taken of it.
+    fn has_reserve(&self, instance: usize) -> bool {
+        self.flash.has_free(instance, self.flash.rules.config.reserve_lines())
+            || self.flash.counts.media_errors.program_failures > 0
+    }
+
     /// Whether the host may open another page: it has a place, and collection keeps pace with it.
     fn host_may_open(&mut self, instance: usize) -> Result<bool, FtlError> {
         Ok(self.host_has_place(instance) && self.keeps_pace(instance)?)
@@ -58,7 +65,12 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
                 return Ok(false);
             }
             if self.host_may_open(instance)? {
+                let takes_line = self.flash.places_left(self.instances[instance].host.line) == 0;
                 let opened = self.open_page(instance, Stream::Host)?;
+                invariant!(
+                    !takes_line || self.has_reserve(instance),
+                    "space: the host leaves the reserve of instance {instance} free"
+                );
                 self.advance(instance)?;
                 return Ok(opened);
             }

@@ -33,7 +33,7 @@ use crate::device::{DeviceReport, IntervalReport};
 use crate::kind::FtlKind;
 use crate::report::Detail;
 use nandscape_block::{BlockError, Lba};
-use nandscape_rt::Nanos;
+use nandscape_rt::{Nanos, invariant};
 use std::ops::Range;
 
 /// Append-only regions.
@@ -258,6 +258,7 @@ impl RegionMap for Partitions {
             walk.access(1);
             return self.random.replace(unit, place);
         }
+        invariant!(self.log_of(unit.0).is_some(), "unit {unit} that changes is in a region");
         let Some((log, at)) = self.log_of(unit.0) else { return MapEntry::Unmapped };
         walk.enter(log);
         unpack(self.logs[log].set(at, pack(place), walk))
@@ -325,15 +326,24 @@ impl RegionMap for Partitions {
     }
 
     fn came(&mut self, instance: usize) {
+        invariant!(
+            self.mapped < self.division.live_max,
+            "no more sectors are mapped than the device holds"
+        );
         self.live[instance] += 1;
         self.mapped += 1;
     }
 
     fn went(&mut self) {
+        invariant!(self.mapped > 0, "a sector that goes was mapped");
         self.mapped -= 1;
     }
 
     fn settled(&mut self, instance: usize) {
+        invariant!(
+            self.live[instance] > 0,
+            "a sector of instance {instance} counts until its discard is durable"
+        );
         self.live[instance] -= 1;
     }
 

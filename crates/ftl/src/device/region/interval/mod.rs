@@ -26,6 +26,7 @@ mod tests;
 
 use crate::common::firmware::Walk;
 use leaf::Leaf;
+use nandscape_rt::invariant;
 use std::ops::Range;
 
 /// How an interval map divides its addresses.
@@ -300,6 +301,7 @@ impl IntervalMap {
             walk.access(1);
         }
         let addresses = self.leaf_addresses();
+        invariant!(self.root[index].is_some(), "a leaf that is made has a middle node");
         let Some(middle) = &mut self.root[index] else { return };
         let leaf = Box::new(Leaf::new(addresses));
         let bytes = leaf.bytes();
@@ -346,7 +348,9 @@ impl IntervalMap {
         walk.access(1);
         let child = self.child_of(at);
         let number = self.middle_of(at) - self.first;
+        invariant!(self.root[number as usize].is_some(), "a leaf that is freed has a middle node");
         let Some(middle) = self.root[number as usize].as_deref_mut() else { return };
+        invariant!(middle.children[child].is_some(), "a leaf that is freed is there");
         let Some(leaf) = middle.children[child].take() else { return };
         middle.leaves -= 1;
         let (bytes, children, empty) = (leaf.bytes(), middle.children.len(), middle.leaves == 0);
