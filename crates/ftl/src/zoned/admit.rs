@@ -7,12 +7,12 @@
 //! the first write after a reset.
 
 use super::store::Store;
-use super::zone::Request;
+use super::zone::{PageState, Request};
 use crate::error::FtlError;
 use nandscape_block::zone::ZoneId;
 use nandscape_block::{BlockError, Flags, SectorData};
 use nandscape_media::OpenChannel;
-use nandscape_rt::Nanos;
+use nandscape_rt::{Nanos, invariant};
 
 impl<M: OpenChannel> Store<M> {
     /// Gives a zone its chunks, if it has none; whether it has them. A zone for which media have none fails.
@@ -87,6 +87,11 @@ impl<M: OpenChannel> Store<M> {
                     left.min(room)
                 }
             };
+            invariant!(
+                request.at.plus(request.done.into())
+                    == self.zones.shape.start_of(zone).plus(self.zones.get(zone).admitted),
+                "prefix: zone {zone} is written in the order of its addresses"
+            );
             let begins = self.begins();
             let (_, link) = self.front.parts();
             let arrived = link.data_in(self.now, begins, part).end;
@@ -149,7 +154,15 @@ impl<M: OpenChannel> Store<M> {
         data: SectorData,
         ready: Nanos,
     ) -> Result<Nanos, FtlError> {
+        let offset = self.zones.get(zone).admitted;
+        self.note_admitted(zone, offset);
         let page = self.zones.pages.get_mut(id);
+        invariant!(page.state == PageState::Filling, "a page that takes a sector is being filled");
+        invariant!(
+            self.zones.shape.split(offset)
+                == (page.stream, page.index * self.zones.shape.page + page.filled()),
+            "places: sector {offset} of zone {zone} follows those that its page holds"
+        );
         page.data.push(data);
         page.ready = page.ready.max(ready);
         let (stream, index, filled) = (page.stream, page.index, page.filled());

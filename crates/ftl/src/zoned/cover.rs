@@ -8,6 +8,7 @@ use super::zone::{Mark, PageState};
 use crate::error::FtlError;
 use crate::kind::OmittedRule;
 use nandscape_media::OpenChannel;
+use nandscape_rt::invariant;
 
 /// What of a zone must be durable.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -48,7 +49,23 @@ impl<M: OpenChannel> Store<M> {
         if entry.mark.is_some_and(|number| number == zone.finishes && waits) {
             return false;
         }
-        zone.generation != entry.generation || self.durable(entry.zone) >= entry.end
+        let covered = zone.generation != entry.generation || self.durable(entry.zone) >= entry.end;
+        invariant!(
+            !covered || self.is_known_covered(entry),
+            "prefix: what an entry covers is on media: {entry:?}"
+        );
+        covered
+    }
+
+    /// Whether all that an entry covers is on media by what came there, whatever pages say of themselves.
+    fn is_known_covered(&self, entry: &Entry) -> bool {
+        let zone = self.zones.get(entry.zone);
+        let is_marked = entry.mark != Some(zone.finishes) || {
+            let mut streams = 0..self.zones.shape.streams;
+            streams.all(|stream| self.zones.stream(entry.zone, stream).pages.is_empty())
+        };
+        zone.generation != entry.generation
+            || (is_marked && self.is_known_durable(entry.zone, entry.end))
     }
 
     /// Sends what a zone has in its buffer on its way to media; what is to be waited for.
@@ -75,6 +92,10 @@ impl<M: OpenChannel> Store<M> {
             }
             next = self.zones.dirty.range(zone + 1..).next().copied();
         }
+        invariant!(
+            self.are_known_durable(|zone| entries.iter().any(|entry| entry.zone == zone)),
+            "prefix: a flush covers every zone that has anything in the buffer"
+        );
         Ok(entries)
     }
 

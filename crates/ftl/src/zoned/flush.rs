@@ -15,7 +15,7 @@ use crate::common::waits::Idle;
 use crate::error::FtlError;
 use nandscape_block::{Bio, BlockDevice, BlockError, Completion, Done, Reply, Submit, Token};
 use nandscape_media::{OpenChannel, UnitId};
-use nandscape_rt::Nanos;
+use nandscape_rt::{Nanos, invariant};
 
 /// For whom a waiter waits.
 #[derive(Debug)]
@@ -199,6 +199,10 @@ impl<M: OpenChannel> ZonedFtl<M> {
                 && waiter.beside == Beside::Nothing
                 && waiter.result.is_ok()
             {
+                invariant!(
+                    waiter.is_done(now),
+                    "a PREFLUSH that waits for nothing finds everything durable"
+                );
                 return Ok(None);
             }
             waiter

@@ -47,6 +47,11 @@ impl<M: OpenChannel> Store<M> {
         self.zones.get(zone).admitted as u32
     }
 
+    /// Sectors that a zone holds at most.
+    pub(crate) const fn capacity(&self) -> u64 {
+        self.zones.shape.capacity
+    }
+
     /// Whether media take no more of a zone.
     pub(crate) fn is_failed(&self, zone: u32) -> bool {
         self.zones.get(zone).failed
@@ -182,6 +187,12 @@ impl<M: OpenChannel> Store<M> {
     /// Whether everything of a zone before a sector is durable.
     pub(crate) fn is_durable(&self, zone: u32, end: u32) -> bool {
         self.rules.config.keeps_buffer() || self.durable(zone) >= u64::from(end)
+    }
+
+    /// Whether what flushes cover need not be durable: by the rule that they follow, or as the run leaves out one of its
+    /// rules.
+    pub(crate) fn may_break_promises(&self) -> bool {
+        self.rules.run.omits_any() || self.waits_for_idle()
     }
 
     /// Sends what a zone has in its buffer on its way to media.

@@ -16,7 +16,8 @@
 //! | `savelog.rs` | pages that are partly filled; saving the buffers when power fails |
 //! | `recovery/` | mounting what a power cut left |
 //! | `inside.rs` | the zones as other firmware uses them |
-//! | `report.rs`, `check.rs` | counts and sizes; the invariants, checked the slow way |
+//! | `report.rs` | counts and sizes |
+//! | `check.rs`, `shadow.rs` | the invariants, checked the slow way; and durability, kept a second time |
 //!
 //! Invariants:
 //! - *Prefix.* After a power cut a zone holds a prefix of what was written since its last reset, in whole units of the
@@ -45,6 +46,7 @@ mod report;
 mod reset;
 mod rules;
 mod savelog;
+mod shadow;
 mod shape;
 mod store;
 mod units;

@@ -14,6 +14,7 @@ use crate::kind::OmittedRule;
 use nandscape_block::zone::{ZoneAction, ZoneId, ZoneState};
 use nandscape_block::{Bio, BlockError, Completion, Done, Flags, Op, Reply, Submit, Token};
 use nandscape_media::OpenChannel;
+use nandscape_rt::invariant;
 
 impl<M: OpenChannel> ZonedFtl<M> {
     /// Takes a write to a zone, or an append.
@@ -126,6 +127,10 @@ impl<M: OpenChannel> ZonedFtl<M> {
         }
         let entries = self.store.cover_all()?;
         if entries.is_empty() {
+            invariant!(
+                self.store.are_known_durable(|_| false),
+                "prefix: what precedes a write to the page-mapped region is durable"
+            );
             return Ok(self.store.submit_to_front(bio, token));
         }
         self.wait(Waiter::held(bio, token, entries, self.store.now));

@@ -14,14 +14,17 @@ use nandscape_block::SectorData;
 use nandscape_media::{
     Cause, ChunkId, ChunkState, Internal, Kind, OpenChannel, Outcome, Ppa, Status, UnitId, WriteCmd,
 };
-use nandscape_rt::Nanos;
+use nandscape_rt::{Nanos, invariant};
 
 impl<M: OpenChannel> Store<M> {
     /// Programs a page that is full, or the last one of a zone that was finished; when that completes.
     pub(super) fn program(&mut self, id: PageId, finished: bool) -> Result<Nanos, FtlError> {
         let page = self.zones.pages.get(id);
         let (zone, stream, index, filled) = (page.zone, page.stream, page.index, page.filled());
-        debug_assert!(finished || filled == self.zones.shape.page_sectors(stream, index));
+        invariant!(
+            finished || filled == self.zones.shape.page_sectors(stream, index),
+            "places: a page that is partly filled is programmed only when its zone is finished"
+        );
         let (die, row) = self.zones.shape.die_of(stream, index);
         while !self.zones.get(zone).failed {
             let unit = self.zones.shape.unit(zone, die);
@@ -49,7 +52,17 @@ impl<M: OpenChannel> Store<M> {
         Ok(self.now)
     }
 
+    /// Whether a chunk is written up to this place.
+    fn is_next(&self, at: Ppa) -> bool {
+        let format = self.rules.geometry.format();
+        self.front.media().chunk(format.chunk_of(at)).wp == format.sector_of(at)
+    }
+
     fn write_page(&mut self, id: PageId, at: Ppa) -> Result<Outcome, FtlError> {
+        invariant!(
+            self.is_next(at),
+            "places: {at:?} is programmed once, when all before it in its chunk is"
+        );
         let page = self.zones.pages.get(id);
         let place = (page.zone, page.stream, page.index);
         let ready = page.ready.max(self.begins());
@@ -84,7 +97,9 @@ impl<M: OpenChannel> Store<M> {
 
     /// A page is on media: it leaves the buffer with those that it kept there.
     pub(super) fn programmed(&mut self, id: PageId) -> Result<(), FtlError> {
+        self.note_on_media(id, self.zones.pages.get(id).filled());
         let page = self.zones.pages.get_mut(id);
+        invariant!(page.state == PageState::InFlight, "a page is programmed once");
         page.state = PageState::Done;
         let (zone, stream) = (page.zone, page.stream);
         self.zones.get_mut(zone).in_flight -= 1;
@@ -92,6 +107,10 @@ impl<M: OpenChannel> Store<M> {
             if self.zones.pages.get(first).state != PageState::Done {
                 break;
             }
+            invariant!(
+                self.zones.pages.get(first).index == self.zones.stream(zone, stream).first,
+                "prefix: pages leave the buffer in the order of their stream"
+            );
             self.zones.stream_mut(zone, stream).pages.pop_front();
             self.zones.stream_mut(zone, stream).first += 1;
             self.release_page(first);
@@ -108,6 +127,10 @@ impl<M: OpenChannel> Store<M> {
             let unit = self.zones.unit_of_page(id);
             self.units[unit as usize].log.live.retain(|&live| live != id);
         }
+        invariant!(
+            self.zones.get(zone).used >= filled,
+            "`used` is the sum of what the pages of zone {zone} hold"
+        );
         self.zones.get_mut(zone).used -= filled;
         self.zones.pages.release(id);
     }
@@ -222,6 +245,7 @@ impl<M: OpenChannel> Store<M> {
         let pool = &mut self.units[unit as usize];
         pool.erasing -= 1;
         if ok {
+            invariant!(!pool.free.contains(&chunk), "chunk {chunk} of unit {unit} is erased once");
             pool.free.push_back(chunk);
         }
         match after {

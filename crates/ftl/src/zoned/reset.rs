@@ -16,6 +16,7 @@ use crate::kind::OmittedRule;
 use nandscape_block::zone::ZoneId;
 use nandscape_block::{Done, Submit};
 use nandscape_media::OpenChannel;
+use nandscape_rt::invariant;
 
 impl<M: OpenChannel> Store<M> {
     /// Takes a reset as far as it goes; `None` if it must wait. Notes how long that erases.
@@ -109,11 +110,23 @@ impl<M: OpenChannel> Store<M> {
         self.zones.release_room(zone);
         let entry = self.zones.get_mut(zone);
         (entry.admitted, entry.mark) = (0, Mark::None);
+        invariant!(entry.used == 0, "`used` is the sum of what the pages of zone {zone} hold");
+        self.note_emptied(zone);
         self.zones.dirty.remove(&zone);
+    }
+
+    /// Whether the save log says that a zone was reset.
+    fn is_noted_as_reset(&self, zone: u32) -> bool {
+        let unit = self.zones.shape.first_unit(zone);
+        self.zones.get(zone).saved_first && self.units[unit as usize].log.resets.contains(&zone)
     }
 
     /// Erases the chunks that a zone has left.
     fn erase_zone(&mut self, zone: u32, after: After) -> Result<(), FtlError> {
+        invariant!(
+            self.zones.chunks(zone)[0] == NO_CHUNK || self.is_noted_as_reset(zone),
+            "first sector: that of zone {zone} is erased, or a record says so, before all others are"
+        );
         for die in 0..self.zones.shape.dies {
             let chunk = self.zones.chunks(zone)[die as usize];
             if chunk == NO_CHUNK {

@@ -18,7 +18,7 @@ use crate::error::FtlError;
 use crate::kind::OmittedRule;
 use nandscape_block::SectorData;
 use nandscape_media::{Cause, OpenChannel, Outcome, Ppa, RuleError, Status, WriteCmd};
-use nandscape_rt::Nanos;
+use nandscape_rt::{Nanos, defect, invariant};
 use std::collections::BTreeMap;
 
 impl<M: OpenChannel> Store<M> {
@@ -156,7 +156,9 @@ impl<M: OpenChannel> Store<M> {
                 return Ok(None);
             }
             let log = &mut self.units[unit as usize].log;
-            let Some(&chunk) = log.set.last() else { return Ok(None) };
+            let Some(&chunk) = log.set.last() else {
+                return Err(defect!("a unit that takes a record has a chunk for it").into());
+            };
             let at = self.zones.shape.at(unit, chunk, log.row);
             log.row += 1;
             let number = self.next_record;
@@ -227,6 +229,10 @@ impl<M: OpenChannel> Store<M> {
     fn save_residual_page(&mut self, places: &mut Places, id: PageId) -> Result<(), FtlError> {
         let page = self.zones.pages.get(id);
         if page.state == PageState::Done || page.saved == page.filled() {
+            invariant!(
+                self.is_known_on_media(id),
+                "power-safe buffers: a page that is not saved is on media"
+            );
             return Ok(());
         }
         let generation = self.zones.get(page.zone).generation;
@@ -248,7 +254,11 @@ impl<M: OpenChannel> Store<M> {
         let free = &mut self.units[unit as usize].free;
         let place = places.entry(unit).or_insert((0, self.zones.shape.rows));
         if place.1 == self.zones.shape.rows {
-            let Some(chunk) = free.pop_front() else { return Ok(()) };
+            let Some(chunk) = free.pop_front() else {
+                return Err(
+                    defect!("power-safe buffers: the chunks that are kept hold them").into()
+                );
+            };
             *place = (chunk, 0);
         }
         let at = self.zones.shape.at(unit, place.0, place.1);

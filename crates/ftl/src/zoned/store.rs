@@ -5,6 +5,7 @@ use super::ZonedCounts;
 use super::front::Front;
 use super::oob::Oob;
 use super::rules::Rules;
+use super::shadow::Volatile;
 use super::shape::Shape;
 use super::units::Unit;
 use super::zone::{PageId, Zones};
@@ -71,6 +72,7 @@ pub(crate) struct Store<M> {
     /// The last program that completed in a zone, or in the save log.
     programmed: Programmed,
     pub(super) events: Events<Event>,
+    pub(super) volatile: Volatile,
     pub(super) now: Nanos,
     /// What flushes wait for now.
     pub(super) flush: Flush,
@@ -92,6 +94,7 @@ impl<M: OpenChannel> Store<M> {
             next_record: 1,
             programmed: Programmed::default(),
             events: Events::default(),
+            volatile: Volatile::default(),
             counts: ZonedCounts::default(),
             flush: Flush::Program,
             stirred: false,
@@ -154,6 +157,7 @@ impl<M: OpenChannel> Store<M> {
                 let kept = self.zones.pages.get_mut(page);
                 if kept.stamp == stamp {
                     kept.saved = kept.saved.max(sectors);
+                    self.note_on_media(page, sectors);
                 }
                 self.zones.get_mut(zone).in_flight -= 1;
                 self.note_programmed(saved.unit, saved.began, sectors);

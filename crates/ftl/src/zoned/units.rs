@@ -2,6 +2,7 @@
 //! save log.
 
 use super::zone::PageId;
+use nandscape_rt::invariant;
 use std::collections::VecDeque;
 
 /// The save log of a unit; see `savelog.rs`.
@@ -46,7 +47,12 @@ pub(super) struct Unit {
 impl Unit {
     /// Takes an erased chunk, if more than so many are left.
     pub(super) fn take(&mut self, kept: u32) -> Option<u32> {
-        if self.free.len() as u32 > kept { self.free.pop_front() } else { None }
+        let chunk = if self.free.len() as u32 > kept { self.free.pop_front() } else { None };
+        invariant!(
+            chunk.is_none() || self.free.len() as u32 >= kept,
+            "{kept} chunks are kept for saving the buffers"
+        );
+        chunk
     }
 
     /// Adds a chunk to its log; whether there is one.

@@ -11,7 +11,7 @@ use super::config::{OFFSET_BITS, Sizes};
 use super::shape::Shape;
 use nandscape_block::{Bio, BlockError, Flags, Lba, Op, Payload, SectorData, Token};
 use nandscape_media::KEY_EMPTY;
-use nandscape_rt::Nanos;
+use nandscape_rt::{Nanos, invariant};
 use std::collections::{BTreeSet, VecDeque};
 
 /// Number of a page in the buffer.
@@ -94,6 +94,7 @@ impl PagePool {
 
     pub(super) fn release(&mut self, id: PageId) {
         let page = &mut self.pages[id as usize];
+        invariant!(page.stamp > 0, "a page is released once");
         page.data.clear();
         page.stamp = 0;
         self.free.push(id);
@@ -305,6 +306,11 @@ impl Zones {
 
     /// What is written to a zone from now on belongs together.
     pub(super) fn begin_generation(&mut self, zone: u32) {
+        invariant!(
+            self.all.iter().all(|of| of.generation < self.next_generation),
+            "generation: {} is higher than any before",
+            self.next_generation
+        );
         self.get_mut(zone).generation = self.next_generation;
         self.next_generation += 1;
         for stream in 0..self.shape.streams {
@@ -326,6 +332,15 @@ impl Zones {
     /// A page at the end of a stream.
     pub(super) fn new_page(&mut self, zone: u32, stream: u32, index: u32) -> u32 {
         let id = self.pages.take(zone, stream, index);
+        let last = self.stream(zone, stream).pages.back().map(|&last| self.pages.get(last));
+        let is_done = |last: &Page| {
+            let whole = self.shape.page_sectors(stream, last.index);
+            last.state != PageState::Filling || last.filled() == whole
+        };
+        invariant!(
+            last.is_none_or(|last| last.index + 1 == index && is_done(last)),
+            "pages of a stream follow each other, and only the last is partly filled"
+        );
         let entry = self.stream_mut(zone, stream);
         if entry.pages.is_empty() {
             entry.first = index;
