@@ -13,6 +13,7 @@ use crate::kind::OmittedRule;
 use nandscape_block::zone::ZoneAction;
 use nandscape_block::{Bio, Done, Lba, Submit};
 use nandscape_media::OpenChannel;
+use nandscape_rt::defect;
 
 impl<M: OpenChannel> CoupledFtl<M> {
     /// Serves a discard.
@@ -37,7 +38,9 @@ impl<M: OpenChannel> CoupledFtl<M> {
     fn discard_in(&mut self, superblock: u32, lba: Lba, sectors: u32) -> Result<(), FtlError> {
         let (mut is_moved, mut at_home) = (false, false);
         for turn in 0..self.rules.space.instances.min(sectors) {
-            let (logical, first) = self.rules.space.line(lba.plus(turn.into())).unwrap_or_default();
+            let Some((logical, first)) = self.rules.space.line(lba.plus(turn.into())) else {
+                return Err(defect!("sectors of a superblock are in lines").into());
+            };
             let count = (sectors - turn).div_ceil(self.rules.space.instances);
             if let Some(line) = self.lines.resolve(logical, &mut self.walk) {
                 at_home |= self.discard_at_home((logical, line), first..first + count)?;
@@ -91,7 +94,10 @@ impl<M: OpenChannel> CoupledFtl<M> {
 
     /// Discards the page at an address to which the device moved it.
     fn discard_moved(&mut self, at: Lba) -> Result<(), FtlError> {
-        let Some((logical, sector)) = self.rules.space.line(at) else { return Ok(()) };
+        let Some((logical, sector)) = self.rules.space.line(at) else {
+            return Err(defect!("records lead to addresses of lines, not to {at}").into());
+        };
+        // What a record leads to may have been discarded, and its line erased.
         let Some(line) = self.lines.resolve(logical, &mut self.walk) else { return Ok(()) };
         if !self.lines.mark(line, sector, false) {
             return Ok(());

@@ -18,12 +18,13 @@ use super::records::Moved;
 use super::space::{Class, LogicalLine};
 use super::write::EXHAUSTED;
 use crate::common::firmware::Walk;
+use crate::common::shadow::Shadow;
 use crate::error::FtlError;
 use crate::kind::OmittedRule;
 use nandscape_block::zone::ZoneAction;
 use nandscape_block::{BlockDevice, BlockError, Done, Lba};
 use nandscape_media::OpenChannel;
-use nandscape_rt::Nanos;
+use nandscape_rt::{Nanos, defect, invariant};
 use std::collections::VecDeque;
 
 /// The line that collection writes for a class in an instance.
@@ -59,6 +60,8 @@ struct Copying {
     next: u32,
     copies: Vec<Copies>,
     moved: u32,
+    /// The copies one by one: line, generation and sector.
+    places: Shadow<Vec<(u32, u32, u32)>>,
 }
 
 /// A victim whose data were moved.
@@ -70,6 +73,7 @@ struct Leaving {
     copies: Vec<Copies>,
     /// The position of the journal after its records.
     position: u64,
+    places: Shadow<Vec<(u32, u32, u32)>>,
 }
 
 /// The state of collection.
@@ -104,7 +108,8 @@ impl Collection {
     /// A line of an instance is on its way to being free, or has arrived there.
     pub(super) fn comes(&mut self, instance: u32, begins: bool) {
         let count = &mut self.coming[instance as usize];
-        *count = if begins { *count + 1 } else { count.saturating_sub(1) };
+        invariant!(begins || *count > 0, "lines of instance {instance} that come are counted");
+        *count = if begins { *count + 1 } else { *count - 1 };
     }
 
     /// Victims whose data are being moved.
@@ -225,7 +230,12 @@ impl<M: OpenChannel> CoupledFtl<M> {
         self.lines.enter(line, LineState::Copying);
         self.gc.comes(instance, true);
         let began = self.flash.now;
-        Ok(Some(Copying { line, began, next: 0, copies: Vec::new(), moved: 0 }))
+        invariant!(
+            self.flash.zones.store.generation(line) == self.lines.get(line).generation,
+            "generation: the zone of victim {line} has that with which it was opened"
+        );
+        let (copies, places) = (Vec::new(), Shadow::default());
+        Ok(Some(Copying { line, began, next: 0, copies, moved: 0, places }))
     }
 
     /// Moves pages of a victim as far as programs of copies may be on their way; whether that was all of them.
@@ -244,12 +254,12 @@ impl<M: OpenChannel> CoupledFtl<M> {
 
     /// Everything of a victim was moved.
     fn end_copying(&mut self, copying: Copying) {
-        let Copying { line, began, copies, moved, .. } = copying;
+        let Copying { line, began, copies, moved, places, .. } = copying;
         self.flash.counts.own.reclaimed += u64::from(self.rules.sizes.line_sectors - moved);
         self.lines.unmap(line, LineState::Leaving, &mut self.walk);
         self.flash.access(&mut self.walk);
         let position = self.persist.want_durable(&mut self.flash);
-        self.gc.leaving.push_back(Leaving { line, began, copies, position });
+        self.gc.leaving.push_back(Leaving { line, began, copies, position, places });
     }
 
     /// Programs of pages of copies of an instance that are on their way.
@@ -275,7 +285,9 @@ impl<M: OpenChannel> CoupledFtl<M> {
         if !self.open_line(logical)? {
             return Ok(false);
         }
-        let Some(line) = self.lines.of(logical) else { return Ok(false) };
+        let Some(line) = self.lines.of(logical) else {
+            return Err(defect!("a logical line that was opened has a line").into());
+        };
         let number = logical / self.rules.space.instances - self.rules.space.owned(class).start;
         self.gc.next[slot.0][slot.1] = (number + 1) % self.rules.space.superblocks;
         self.gc.targets[slot.0][slot.1].push_back(Target { logical, line, next: 0 });
@@ -308,6 +320,7 @@ impl<M: OpenChannel> CoupledFtl<M> {
                 Some(copies) => copies.end = to + 1,
                 None => copying.copies.push(Copies { line, generation, end: to + 1 }),
             }
+            copying.places.note(|places| places.push((line, generation, to)));
             self.flash.counts.own.moved += 1;
             copying.moved += 1;
         }
@@ -354,8 +367,14 @@ impl<M: OpenChannel> CoupledFtl<M> {
     pub(super) fn pump_leaving(&mut self) -> Result<(), FtlError> {
         for index in 0..self.gc.leaving.len() {
             if self.may_leave(index)?
-                && let Some(Leaving { line, began, .. }) = self.gc.leaving.remove(index)
+                && let Some(leaving) = self.gc.leaving.remove(index)
             {
+                invariant!(
+                    self.rules.run.omits_any() || self.is_moved(&leaving),
+                    "order of a move: copies and records of victim {} are durable before its erase",
+                    leaving.line
+                );
+                let Leaving { line, began, .. } = leaving;
                 self.gc.erasing.push((line, began));
                 self.lines.enter(line, LineState::Resetting);
                 self.act_on_line(line, ZoneAction::Reset, Own::Reset(line))?;
@@ -364,6 +383,16 @@ impl<M: OpenChannel> CoupledFtl<M> {
             }
         }
         Ok(())
+    }
+
+    /// Whether all copies of a victim and their records are durable, or gone with their lines.
+    fn is_moved(&self, of: &Leaving) -> bool {
+        let store = &self.flash.zones.store;
+        let is_durable = |&(line, generation, sector): &(u32, u32, u32)| {
+            store.generation(line) != generation || store.is_durable(line, sector + 1)
+        };
+        self.persist.journal.is_durable(of.position)
+            && of.places.agrees(|places| places.iter().all(is_durable))
     }
 
     /// Whether a victim may be erased; does what can be done about it where lines are short.

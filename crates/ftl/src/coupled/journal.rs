@@ -15,6 +15,7 @@
 
 use super::config::JournalSizes;
 use nandscape_block::{Lba, SECTOR_BYTES, SectorBytes};
+use nandscape_rt::invariant;
 
 /// Marks a sector of the ring.
 const MAGIC: u32 = 0x4c46_4443;
@@ -176,6 +177,7 @@ impl Journal {
     /// Adds an entry; a sector that is full by that.
     #[must_use]
     pub(super) fn append(&mut self, entry: Entry) -> Option<JournalSector> {
+        invariant!(!self.is_full(), "the sector that is being filled takes an entry");
         self.tail.push(entry);
         self.appended += 1;
         self.is_full().then(|| self.turn())
@@ -204,6 +206,7 @@ impl Journal {
 
     /// What was handed out up to a position is durable.
     pub(super) fn made_durable(&mut self, position: u64) {
+        invariant!(position <= self.handed, "what is durable of the journal was handed out");
         self.durable = self.durable.max(position);
     }
 

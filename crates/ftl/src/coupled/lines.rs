@@ -13,6 +13,7 @@ use super::space::{Class, LogicalLine, Space};
 use crate::common::bits::bit;
 use crate::common::firmware::Walk;
 use nandscape_block::{BlockError, Lba};
+use nandscape_rt::invariant;
 use std::collections::VecDeque;
 
 /// No line, or no logical line.
@@ -147,6 +148,10 @@ impl Lines {
         walk: &mut Walk,
     ) {
         walk.reach(logical.into(), 1);
+        invariant!(
+            self.get(line).valid == 0 && self.of(logical).is_none(),
+            "a line that is opened is empty, and its logical line has no other"
+        );
         let free = &mut self.free[(line % self.space.instances) as usize];
         free.retain(|other| *other != line);
         let state = LineState::Open;
@@ -191,7 +196,11 @@ impl Lines {
     fn refer(&mut self, logical: LogicalLine, begins: bool) {
         self.change_use(logical, |lines| {
             let count = &mut lines.references[logical as usize];
-            *count = if begins { *count + 1 } else { count.saturating_sub(1) };
+            invariant!(
+                begins || *count > 0,
+                "records that name addresses of {logical} are counted"
+            );
+            *count = if begins { *count + 1 } else { *count - 1 };
         });
     }
 
@@ -316,6 +325,11 @@ impl Lines {
 
     /// A logical line has no line any more, as nothing in that is valid.
     pub(super) fn unmap(&mut self, line: u32, state: LineState, walk: &mut Walk) {
+        invariant!(
+            self.get(line).valid == 0,
+            "a line that is left holds nothing: {} sectors of line {line} are valid",
+            self.get(line).valid
+        );
         let logical = std::mem::replace(&mut self.lines[line as usize].logical, NONE);
         if logical != NONE {
             walk.reach(logical.into(), 1);
@@ -326,6 +340,7 @@ impl Lines {
 
     /// A line is erased.
     pub(super) fn release(&mut self, line: u32) {
+        invariant!(self.get(line).valid == 0, "line {line} is free when it holds nothing");
         self.enter(line, LineState::Free);
         self.free[(line % self.space.instances) as usize].push_back(line);
     }

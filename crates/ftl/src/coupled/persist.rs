@@ -18,12 +18,14 @@ use super::lines::Lines;
 use super::records::Records;
 use super::snapshot::{SavedLine, Snapshot};
 use super::space::Class;
+use crate::common::shadow::Shadow;
 use crate::error::FtlError;
 use crate::zoned::Store;
 use nandscape_block::{
     Bio, BlockDevice, Done, Payload, SECTOR_BYTES, SectorBytes, SectorData, Submit, Token,
 };
 use nandscape_media::OpenChannel;
+use nandscape_rt::{defect, invariant};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -61,6 +63,8 @@ struct Taking {
     /// What is to be written when all else is durable.
     head: Option<Payload>,
     body: Vec<u8>,
+    /// What it says of lines: how far they are written, in which generation.
+    covered: Shadow<Vec<(u32, u32, u32)>>,
 }
 
 /// A flush of the host in flight, and the position of the journal that it covers.
@@ -110,6 +114,14 @@ impl Persist {
     /// Whether everything that was handed out is in the buffer.
     fn is_settled(&self) -> bool {
         self.writing == 0 && self.blocked.is_empty()
+    }
+
+    /// A flush that is sent now covers everything that was noted.
+    fn assert_handed(&self) {
+        invariant!(
+            self.blocked.is_empty() && self.writing == 0 && !self.journal.has_news(),
+            "completion: all of the journal is in the buffer when a flush is to cover it"
+        );
     }
 
     /// Everything of the host that waits is dropped: its tokens, and the numbers of writes of which parts wait.
@@ -176,6 +188,10 @@ impl Persist {
         flash: &mut Flash<M>,
         sector: &JournalSector,
     ) -> Result<(), FtlError> {
+        invariant!(
+            self.journal.has_room(sector.number),
+            "a sector of the ring is written when the snapshot does not need what is at its place"
+        );
         let at = self.journal.address(sector.number);
         self.writing += 1;
         flash.counts.own.journal_sectors += 1;
@@ -223,12 +239,17 @@ impl Persist {
             let sector = self.journal.turn();
             self.write_sector(flash, sector)?;
         }
+        invariant!(self.journal.is_fresh(), "a snapshot is taken at the end of a sector");
         self.snapshots += 1;
         let number = self.snapshots;
         let snapshot = self.snapshot(number, &flash.zones.store, lines, records);
+        let mut covered = Shadow::<Vec<_>>::default();
+        covered.note(|covered| {
+            covered.extend(snapshot.lines.iter().map(|of| (of.line, of.generation, of.written)));
+        });
         let (start, (head, body)) = (snapshot.start, snapshot.encode());
         let head = Some(payload(head));
-        self.snapshot = Some(Taking { stage: Stage::Body(0), number, start, head, body });
+        self.snapshot = Some(Taking { stage: Stage::Body(0), number, start, head, body, covered });
         flash.counts.own.snapshots += 1;
         self.write_body(flash, 0)
     }
@@ -251,13 +272,28 @@ impl Persist {
             })
         };
         let class_of = |lba| lines.space.class_at(lba);
-        Snapshot {
+        let snapshot = Snapshot {
             number,
             start: self.journal.number,
             mount: self.journal.mount,
             lines: (0..lines.count()).filter_map(saved).collect(),
             records: Class::ALL.map(|class| records.list(class_of, class)),
-        }
+        };
+        invariant!(
+            snapshot.lines.iter().all(|of| u64::from(of.written) <= store.capacity()),
+            "lines of a snapshot are written no further than they can be"
+        );
+        invariant!(
+            snapshot.records.iter().map(Vec::len).sum::<usize>() as u64 == records.open(),
+            "a snapshot has every open record"
+        );
+        invariant!(
+            (0..lines.count()).all(|line| {
+                lines.get(line).valid == 0 || snapshot.lines.iter().any(|of| of.line == line)
+            }),
+            "a snapshot has every line that holds data"
+        );
+        snapshot
     }
 
     /// Whether a snapshot is on its way.
@@ -271,7 +307,9 @@ impl Persist {
         flash: &mut Flash<M>,
         from: usize,
     ) -> Result<(), FtlError> {
-        let Some(taking) = &mut self.snapshot else { return Ok(()) };
+        let Some(taking) = &mut self.snapshot else {
+            return Err(defect!("what is written of a snapshot is of one on its way").into());
+        };
         let sector = SECTOR_BYTES as usize;
         let rest = taking.body.get(from * sector..).unwrap_or_default();
         if rest.is_empty() {
@@ -314,12 +352,21 @@ impl Persist {
         done: Done,
     ) -> Result<(), FtlError> {
         done.result?;
-        let Some(taking) = &mut self.snapshot else { return Ok(()) };
+        let Some(taking) = &mut self.snapshot else {
+            return Err(defect!("what ends of a snapshot is of one on its way").into());
+        };
         match taking.stage {
             Stage::Body(next) => self.write_body(flash, next),
             Stage::Settling => {
+                invariant!(
+                    taking.covered.agrees(|covered| is_durable(&flash.zones.store, covered)),
+                    "what a snapshot says of lines is durable before its head is written"
+                );
                 taking.stage = Stage::Head;
-                let (head, number) = (taking.head.take().unwrap_or_default(), taking.number);
+                let Some(head) = taking.head.take() else {
+                    return Err(defect!("the head of a snapshot is written once").into());
+                };
+                let number = taking.number;
                 flash.counts.own.snapshot_sectors += 1;
                 let bio = Bio::write(self.journal.slot_of(number), 1, head);
                 let done = flash.submit_inside(bio, Own::Snapshot)?;
@@ -345,6 +392,15 @@ impl Persist {
         let sectors = self.blocked.len() as u64 * SECTOR_BYTES;
         self.journal.bytes() + sectors + (snapshot + waiters) as u64
     }
+}
+
+/// Whether lines are durable as far as this says that they are written. By NVMeVirt's rule, and without the rules of
+/// lines, they need not be.
+fn is_durable<M: OpenChannel>(store: &Store<M>, covered: &[(u32, u32, u32)]) -> bool {
+    let is_durable = |&(id, generation, written): &(u32, u32, u32)| {
+        store.generation(id) != generation || store.is_failed(id) || store.is_durable(id, written)
+    };
+    store.may_break_promises() || covered.iter().all(is_durable)
 }
 
 /// A sector of the firmware's.
@@ -399,6 +455,7 @@ impl<M: OpenChannel> CoupledFtl<M> {
             && flushing.is_none()
             && self.persist.settle_journal(&mut self.flash)?
         {
+            self.persist.assert_handed();
             self.persist.flushing = Some(self.persist.journal.position());
             self.flash.counts.own.journal_flushes += 1;
             if let Some(done) = self.flash.submit_inside(Bio::flush(), Own::JournalFlush)? {
@@ -435,6 +492,9 @@ impl<M: OpenChannel> CoupledFtl<M> {
 
     /// Flushes both parts of the device for the host.
     fn flush_both(&mut self, token: Token) -> Submit {
+        if self.rules.covers_journal() && !self.flash.waits_for_idle() {
+            self.persist.assert_handed();
+        }
         let position = self.persist.journal.position();
         let flush = Some(Flush { token, position });
         let slot = match self.persist.flushes.iter().position(Option::is_none) {
@@ -466,7 +526,9 @@ impl<M: OpenChannel> CoupledFtl<M> {
 
     pub(super) fn flush_done(&mut self, slot: u32, done: Done) -> Result<(), FtlError> {
         let slot = self.persist.flushes.get_mut(slot as usize);
-        let Some(Flush { token, position }) = slot.and_then(Option::take) else { return Ok(()) };
+        let Some(Flush { token, position }) = slot.and_then(Option::take) else {
+            return Err(defect!("a flush that ends is in flight").into());
+        };
         self.host_flushed(position, &done);
         let done = self.for_host(done);
         self.complete(token, done);

@@ -16,6 +16,7 @@ use super::space::Class;
 use crate::common::firmware::Walk;
 use crate::kind::OmittedRule;
 use nandscape_block::Lba;
+use nandscape_rt::invariant;
 use std::collections::{BTreeMap, VecDeque};
 
 /// Bytes of a record as an upcall has it: two addresses of 64 bits.
@@ -230,6 +231,16 @@ impl Records {
                 (self.records.len() - 1) as u32
             }
         };
+        invariant!(
+            self.omit.is_some() || self.with_old(record.old, &mut Walk::default()).is_none(),
+            "records: {} is the old address of one record",
+            record.old
+        );
+        invariant!(
+            self.omit.is_some() || self.with_new(record.new, &mut Walk::default()).is_none(),
+            "records: {} is the new address of one record",
+            record.new
+        );
         self.open += 1;
         self.by_old.insert(record.old, id, walk);
         self.by_new.insert(record.new, id, walk);
@@ -280,6 +291,10 @@ impl Records {
 
     fn forget(&mut self, id: u32, walk: &mut Walk) {
         let Record { old, new, .. } = self.records[id as usize];
+        invariant!(
+            self.with_old(old, &mut Walk::default()) == Some(id),
+            "records: a record is found by its old address, which is that of no other"
+        );
         self.open -= 1;
         self.by_old.remove(old, id, walk);
         self.by_new.remove(new, id, walk);
@@ -319,13 +334,18 @@ impl Records {
     }
 
     fn close(&mut self, id: u32, walk: &mut Walk) -> Closed {
-        let Record { old, new, .. } = self.records[id as usize];
+        let Record { old, new, offered, .. } = self.records[id as usize];
+        invariant!(offered, "a record that is completed was offered: {old} to {new}");
         self.forget(id, walk);
         self.unused.push(id);
         let before = self.with_new(old, walk);
         if let Some(before) = before {
             self.set_new(before, new, walk);
         }
+        invariant!(
+            self.with_new(old, &mut Walk::default()).is_none(),
+            "records: none leads to {old}, from which none leads on"
+        );
         let shortened = before.map(|before| Lba(self.records[before as usize].old.into()));
         Closed { old: Lba(old.into()), new: Lba(new.into()), shortened }
     }

@@ -17,7 +17,7 @@ use crate::kind::OmittedRule;
 use nandscape_block::zone::{ZoneAction, ZoneId};
 use nandscape_block::{Bio, BlockError, Done, Flags, Lba, Op, Payload, Reply, Submit, Token};
 use nandscape_media::OpenChannel;
-use nandscape_rt::Nanos;
+use nandscape_rt::{Nanos, defect, invariant};
 use std::borrow::Cow;
 use std::collections::VecDeque;
 
@@ -401,6 +401,11 @@ impl<M: OpenChannel> CoupledFtl<M> {
             return Ok(false);
         };
         let Some(generation) = self.flash.zones.store.open(line)? else { return Ok(false) };
+        invariant!(
+            !self.lines.is_referenced(logical)
+                || self.rules.run.omits(OmittedRule::RecordReference),
+            "records: an address that an open record names is not used again"
+        );
         self.lines.assign(line, logical, generation, &mut self.walk);
         self.persist.note(&mut self.flash, Entry::Opened { logical, line, generation })?;
         Ok(true)
@@ -414,7 +419,7 @@ impl<M: OpenChannel> CoupledFtl<M> {
             return Ok(());
         }
         let Some(oldest) = here.min_by_key(|of| of.last).map(|of| of.superblock) else {
-            return Ok(());
+            return Err(defect!("a region with too many open superblocks has one").into());
         };
         self.close_superblock(oldest)
     }
@@ -463,7 +468,9 @@ impl<M: OpenChannel> CoupledFtl<M> {
         for turn in 0..instances.min(sectors) {
             let instance = (at.sector + turn) % instances;
             let logical = self.rules.space.line_of(at.superblock, instance);
-            let Some(line) = self.lines.resolve(logical, &mut self.walk) else { continue };
+            let Some(line) = self.lines.resolve(logical, &mut self.walk) else {
+                return Err(defect!("an open superblock has a line in each instance").into());
+            };
             self.flash.access(&mut self.walk);
             let count = (sectors - turn).div_ceil(instances);
             let from = (at.sector + turn) / instances;
@@ -487,7 +494,7 @@ impl<M: OpenChannel> CoupledFtl<M> {
         self.writes.count += 1;
         let last = self.writes.count;
         let Some(index) = self.writes.open.iter().position(|of| of.superblock == superblock) else {
-            return Ok(());
+            return Err(defect!("a superblock that is written is open").into());
         };
         let of = &mut self.writes.open[index];
         (of.written, of.last) = (of.written + sectors, last);
