@@ -73,6 +73,8 @@ impl Mapping {
             let named = supply.buffers.entry_state(supply.flash.l2p.get(lba));
             self.merged(lba, named);
             if let Some(at) = old {
+                let line = supply.flash.lines.of(at);
+                supply.flash.note_newer(supply.buffers, lba, line);
                 supply.flash.note_dead(supply.rules, at, gate);
                 if let Some(id) = supply.flash.invalidate(at, gate) {
                     supply.line_emptied(id);

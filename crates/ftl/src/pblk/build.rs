@@ -57,11 +57,11 @@ pub(super) fn ample_sectors(
     geometry: &Geometry,
     capacity: &Capacity,
     plan: &Plan,
-    rings: u64,
+    rings: impl Iterator<Item = u32>,
 ) -> u64 {
     let row = u64::from(geometry.ws_opt * geometry.total_units());
     let kept = if plan.frontiers() == 1 { 0 } else { 4 * u64::from(plan.frontiers()) };
-    rings
+    rings.map(u64::from).sum::<u64>()
         + (2 + kept + u64::from(capacity.map_lines)) * u64::from(capacity.line_data_sectors)
         + 3 * row
 }

@@ -17,7 +17,7 @@ use crate::common::ids::LineId;
 use crate::common::oob::key_lba;
 use crate::error::FtlError;
 use nandscape_media::{Cause, Internal, OpenChannel, Ppa, Status};
-use nandscape_rt::Nanos;
+use nandscape_rt::{Nanos, invariant};
 use std::collections::VecDeque;
 
 /// Victims at once (`PBLK_GC_L_QD`).
@@ -198,8 +198,12 @@ impl Collector {
         }
         let read = self.requests[number].sectors.len() as u32;
         let before = u64::from(victim.unread);
-        let left = victim.unread.saturating_sub(read);
-        victim.unread = if victim.at < end { left } else { 0 };
+        invariant!(
+            victim.unread >= read,
+            "of victim {} no more is read than was valid when it was chosen",
+            victim.id
+        );
+        victim.unread = if victim.at < end { victim.unread - read } else { 0 };
         self.pending_sectors += u64::from(read + victim.unread);
         self.pending_sectors -= before;
         if read == 0 {

@@ -12,6 +12,7 @@ use crate::common::trims::decode_trims;
 use crate::kind::OmittedRule;
 use nandscape_block::SectorData;
 use nandscape_media::{KEY_TRIM, OpenChannel, Ppa};
+use nandscape_rt::invariant;
 use std::ops::Range;
 
 impl<M: OpenChannel> Pblk<M> {
@@ -106,17 +107,29 @@ impl<M: OpenChannel> Pblk<M> {
             let moved = key_lba(key).filter(|lba| {
                 self.flash.l2p.switch(*lba, MapEntry::Flash(at), MapEntry::Buffered(slot))
             });
+            let line = request.line;
             let Some(lba) = moved else {
                 rb.mark_stale();
                 if key_is_live(key) && self.flash.lines.is_valid(at) {
                     let blind = self.mapping.as_mut().and_then(|mapping| mapping.blind.as_mut());
                     let held = blind.zip(key_lba(key)).map(|(blind, lba)| blind.settle(lba));
-                    debug_assert!(held.is_some(), "a valid sector is the newest of its address");
+                    invariant!(held.is_some(), "a valid sector is the newest of its address");
+                    self.flash
+                        .shadow
+                        .note(|ledger| ledger.superseded(line, self.flash.next_seq - 2));
                     self.flash.lines.clear_bit(at);
                     (cleared, gate) = (cleared + 1, self.flash.next_seq);
                 }
                 continue;
             };
+            invariant!(
+                self.flash.media.oob(at).seq < self.flash.next_seq - 1,
+                "a copy of {at:?} is younger than its source"
+            );
+            self.flash.shadow.note(|ledger| {
+                ledger.entered(request.buffer, self.flash.next_seq - 1);
+                ledger.superseded(line, self.flash.next_seq - 1);
+            });
             if self.rules.run.keep_content {
                 rb.keep(self.flash.media.data(at));
             }
@@ -133,11 +146,23 @@ impl<M: OpenChannel> Pblk<M> {
     /// Logs again the records of a trim sector that still hide something. The others are dropped: what hides their
     /// sectors instead must be durable before the line is erased.
     pub(super) fn relog_trims(&mut self, at: Ppa, data: &SectorData) {
-        for record in decode_trims(data).unwrap_or_default() {
+        let records = decode_trims(data);
+        invariant!(records.is_some(), "a valid sector of trim records holds some: that at {at:?}");
+        for record in records.unwrap_or_default() {
             if self.buffers.trimmed.is_needed(&record) {
                 self.buffers.log_trim(&mut self.flash, &mut self.progress, record);
+            } else {
+                invariant!(
+                    !self.buffers.trimmed.hides_an_end(&record),
+                    "a record is dropped when younger ones, or writes, hide all that it hides"
+                );
             }
         }
+        let (line, newest) = (self.flash.lines.of(at), self.flash.next_seq - 1);
+        self.flash.shadow.note(|ledger| {
+            ledger.superseded(line, newest);
+            ledger.discarded_by_any(line);
+        });
         let gate = if self.rules.run.omits(OmittedRule::RelogGate) {
             0
         } else {

@@ -16,6 +16,7 @@ use crate::pblk::config::FlushScope;
 use nandscape_block::{Completion, Flags, Op, Submit};
 use nandscape_media::OpenChannel;
 use nandscape_rt::host::CoreId;
+use nandscape_rt::invariant;
 
 impl CpuQueues {
     /// Tasks begin on cores that are free.
@@ -57,6 +58,7 @@ impl CpuQueues {
     }
 
     fn request_demand(&mut self, buffers: &mut Buffers, rules: &Rules, number: u32) -> LockDemand {
+        // A device that has stopped has given it up.
         let Some(request) = self.request_mut(number) else { return LockDemand::default() };
         let bio = &request.bio;
         let covered = bio.op == Op::Flush || bio.flags.has(Flags::PREFLUSH);
@@ -81,6 +83,7 @@ impl CpuQueues {
 impl<M: OpenChannel> Pblk<M> {
     /// A core is done: a request has come in, a command can be issued, or the collecting thread goes on.
     pub(super) fn core_done(&mut self, core: CoreId) {
+        invariant!(self.cpu.is_some(), "a core that is done is one of the host's");
         let Some(host) = &mut self.cpu else { return };
         let issued = match host.end(self.flash.now, core) {
             Some(Task::Request(number)) => {

@@ -3,6 +3,7 @@
 //! sequence.
 
 use super::events::EventKind;
+use super::ids::BufferId;
 use super::layout::Cursor;
 use super::rules::Rules;
 use crate::common::dead::DeadCopies;
@@ -11,6 +12,7 @@ use crate::common::ids::LineId;
 use crate::common::l2p::L2p;
 use crate::common::layout::Layout;
 use crate::common::lines::{LineState, Lines};
+use crate::common::shadow::{Ledger, Shadow};
 use crate::common::stripes::Stripes;
 use crate::report::{MediaErrors, SectorCounts};
 use nandscape_block::SectorData;
@@ -38,6 +40,8 @@ pub(super) struct Flash<M> {
     /// Copies that were superseded and hold something that media can drop.
     pub(super) dead: DeadCopies,
     pub(super) events: Events<EventKind>,
+    /// What is durable, kept a second time.
+    pub(super) shadow: Shadow<Ledger<BufferId>>,
     /// Contents and sequence deltas of the write command that is made now.
     pub(super) scratch: Vec<SectorData>,
     pub(super) seq_scratch: Vec<u32>,
@@ -87,10 +91,15 @@ impl<M: OpenChannel> Flash<M> {
         }
     }
 
-    pub(super) fn count_chunks(&mut self, rules: &Rules, id: u32) {
+    /// Chunks of a line that are not bad.
+    pub(super) fn good_chunks(&self, id: LineId) -> u32 {
         let good =
             |index: &u32| self.media.chunk(self.chunk_at(id, *index)).state != ChunkState::Offline;
-        let chunks = (0..self.layout.width).filter(good).count() as u32;
+        (0..self.layout.width).filter(good).count() as u32
+    }
+
+    pub(super) fn count_chunks(&mut self, rules: &Rules, id: u32) {
+        let chunks = self.good_chunks(id);
         let meta = rules.capacity.smeta_sectors + rules.capacity.emeta_sectors;
         let line = self.lines.get_mut(id);
         line.chunks = chunks;

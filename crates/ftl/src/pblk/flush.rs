@@ -24,16 +24,18 @@ use super::ids::{BufferId, FileKey};
 use super::intake::Buffers;
 use super::progress::Progress;
 use super::rules::Rules;
+use super::shadow::Covered;
 use super::units::{Submitted, WriteUnit};
 use super::waiting::{Arrival, Waiter};
 use crate::common::l2p::MapEntry;
 use crate::common::oob::key_lba;
+use crate::common::shadow::Shadow;
 use crate::common::waits::share;
 use crate::kind::OmittedRule;
 use crate::pblk::config::FlushScope;
 use nandscape_block::{Bio, Completion, Done, Lba, Op, Submit, Token};
 use nandscape_media::OpenChannel;
-use nandscape_rt::Nanos;
+use nandscape_rt::{Nanos, invariant};
 
 impl Buffers {
     /// Up to which position of which buffers a flush waits.
@@ -120,9 +122,10 @@ impl Buffers {
         token: Token,
         entered: Arrival,
         then: Option<Bio>,
-    ) {
+    ) -> u32 {
         let Arrival { since, cpu_ns, .. } = entered;
-        let flush = Flush { token, since, cpu_ns, missing: targets.len() as u32, then };
+        let missing = targets.len() as u32;
+        let flush = Flush { token, since, cpu_ns, missing, then, covered: Shadow::default() };
         let flush = self.flushes.add(flush);
         for &(id, target) in targets {
             let buffer = &mut self.all[usize::from(id)];
@@ -133,6 +136,7 @@ impl Buffers {
             buffer.waiters.insert(place, waiter);
         }
         progress.needs_pump = true;
+        flush
     }
 }
 
@@ -148,6 +152,7 @@ impl PblkCounts {
         last: &WriteUnit,
     ) {
         let since = since + Nanos(u64::from(cpu_ns));
+        // The last unit may have been submitted, and counted, before the flush came.
         let total = (at - since).0;
         let submitted = last.submitted.saturating_sub(since).0;
         let waited = submitted.saturating_sub(u64::from(last.building_ns));
@@ -180,7 +185,12 @@ impl<M: OpenChannel> Pblk<M> {
             (FlushScope::FileEntries, Some(file)) => self.entries_of(file),
             _ => self.buffers.targets(&self.rules, &bio),
         };
+        let covered = self.covered(file);
         if targets.is_empty() {
+            invariant!(
+                self.is_known_durable(covered),
+                "a flush that waits for nothing finds everything durable"
+            );
             self.stats.flush.empty += 1;
             if bio.op == Op::Flush {
                 return Submit::Done(Done::ok(self.flash.now));
@@ -188,21 +198,49 @@ impl<M: OpenChannel> Pblk<M> {
             return self.admit_or_queue(bio, token, entered);
         }
         let then = (bio.op != Op::Flush).then_some(bio);
-        self.buffers.wait_for(&mut self.progress, &mut self.stats, &targets, token, entered, then);
+        let Self { progress, stats, .. } = self;
+        let flush = self.buffers.wait_for(progress, stats, &targets, token, entered, then);
+        self.buffers.flushes.covers(flush, covered);
         Submit::Pending
+    }
+
+    /// What a flush covers, of a file or of all: of a file what is known is little, and published code breaks promises.
+    fn covered(&self, file: Option<FileKey>) -> Covered {
+        let all = match self.rules.config.flush_scope {
+            FlushScope::All => true,
+            FlushScope::FileRing | FlushScope::FileEntries => file.is_none(),
+            FlushScope::SubmittedOnly | FlushScope::RoutedRingOnly => false,
+        };
+        let before = self.flash.next_seq;
+        if all { Covered { before, buffers: u64::MAX, records: true } } else { Covered::default() }
+    }
+
+    fn is_known_durable(&self, covered: Covered) -> bool {
+        self.rules.run.omits_any() || self.flash.shadow.agrees(|ledger| covered.is_durable(ledger))
     }
 
     /// Has a file's entries written first, in every buffer, and all trim records.
     fn entries_of(&mut self, file: FileKey) -> Vec<(BufferId, u64)> {
         let mut targets = Vec::new();
         for id in 0..self.buffers.all.len() as BufferId {
-            targets.extend(self.prioritize_file(id, file).map(|end| (id, end)));
+            let end = self.prioritize_file(id, file);
+            invariant!(
+                end >= self.last_of(id, file),
+                "a flush of a file waits for the last of its entries that are not durable"
+            );
+            targets.extend(end.map(|end| (id, end)));
         }
         if self.buffers.trims_are_dirty(&self.rules) {
             targets.retain(|(id, _)| *id != 0);
             targets.push((0, self.buffers.all[0].rb.mem));
         }
         targets
+    }
+
+    /// The end of a file's entries in a buffer that are not durable.
+    fn last_of(&self, id: BufferId, file: FileKey) -> Option<u64> {
+        let rb = &self.buffers.all[usize::from(id)].rb;
+        rb.end_of(file, rb.sync, rb.mem)
     }
 
     /// Has the entries of a file in a buffer written first. Up to which position they reach then;
@@ -225,9 +263,14 @@ impl<M: OpenChannel> Pblk<M> {
     /// Everything in a buffer before `sync` is durable, `unit` last: bios that waited for that go on.
     pub(super) fn serve_waiters(&mut self, at: Nanos, id: BufferId, unit: &WriteUnit, sync: u64) {
         let id = usize::from(id);
-        while self.buffers.all[id].waiters.front().is_some_and(|waiter| waiter.target <= sync) {
-            let Some(waiter) = self.buffers.all[id].waiters.pop_front() else { return };
+        while let Some(waiter) =
+            self.buffers.all[id].waiters.pop_front_if(|waiter| waiter.target <= sync)
+        {
             let Some(flush) = self.buffers.flushes.arrive(waiter.flush) else { continue };
+            invariant!(
+                flush.covered.agrees(|covered| self.is_known_durable(*covered)),
+                "a flush is answered when all that was admitted before it is durable"
+            );
             self.stats.count_flush(
                 self.flash.geometry.ws_opt,
                 at,

@@ -1,7 +1,9 @@
 //! Bios that wait for durability, by number: each waits for one buffer or several.
 
+use super::shadow::Covered;
+use crate::common::shadow::Shadow;
 use nandscape_block::{Bio, Token};
-use nandscape_rt::Nanos;
+use nandscape_rt::{Nanos, invariant};
 
 /// A bio that waits for durability.
 #[derive(Debug)]
@@ -14,6 +16,8 @@ pub(super) struct Flush {
     pub(super) missing: u32,
     /// A write with PREFLUSH goes on then; anything else is complete.
     pub(super) then: Option<Bio>,
+    /// What must be durable then.
+    pub(super) covered: Shadow<Covered>,
 }
 
 /// All of them.
@@ -33,6 +37,14 @@ impl Flushes {
         index
     }
 
+    /// A flush ends when this is durable.
+    #[inline(always)]
+    pub(super) fn covers(&mut self, index: u32, what: Covered) {
+        if let Some(flush) = &mut self.slots[index as usize] {
+            flush.covered.note(|covered| *covered = what);
+        }
+    }
+
     /// One buffer less to wait for; the flush, if that was the last.
     pub(super) fn arrive(&mut self, index: u32) -> Option<Flush> {
         let flush = self.slots[index as usize].as_mut()?;
@@ -40,6 +52,7 @@ impl Flushes {
         if flush.missing > 0 {
             return None;
         }
+        invariant!(flush.missing == 0, "a flush ends when no buffer is missing");
         self.free.push(index);
         self.slots[index as usize].take()
     }

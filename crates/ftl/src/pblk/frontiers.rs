@@ -37,6 +37,7 @@ use crate::common::lines::LineState;
 use crate::error::FtlError;
 use crate::pblk::config::CapacityRules;
 use nandscape_media::{ChunkState, KEY_EMPTY, Kind, OpenChannel, Ppa, Status, WriteCmd};
+use nandscape_rt::invariant;
 use std::collections::VecDeque;
 impl Frontier {
     /// Without a line.
@@ -288,6 +289,7 @@ impl Frontiers {
         f: FrontierId,
         status: Status,
     ) {
+        invariant!(self.get_mut(f).next.is_some(), "a line of which chunks are erased is prepared");
         let Some(next) = &mut self.get_mut(f).next else { return };
         next.erasing -= 1;
         if status != Status::Ok {
@@ -310,6 +312,11 @@ impl Frontiers {
         if !erased || next.smeta != SmetaState::Missing {
             return Ok(false);
         }
+        invariant!(
+            flash.lines.get(next.id).chunks == flash.good_chunks(next.id),
+            "line {} counts the chunks that can be written",
+            next.id
+        );
         let good = |index: &u32| flash.is_usable(flash.chunk_at(next.id, *index), 0);
         let first = (0..flash.layout.width).find(good);
         let Some(chunk) = first.filter(|_| flash.lines.get(next.id).left >= flash.geometry.ws_opt)
@@ -373,6 +380,7 @@ impl Frontiers {
         status: Status,
     ) {
         flash.busy[pu as usize] = false;
+        invariant!(self.get_mut(f).next.is_some(), "a line with start metadata is prepared");
         let Some(next) = &mut self.get_mut(f).next else { return };
         if status == Status::Ok {
             next.smeta = SmetaState::Written;
@@ -518,6 +526,10 @@ impl Frontiers {
 
 impl<M: OpenChannel> Flash<M> {
     fn program_emeta(&mut self, f: FrontierId, line: LineId, at: Cursor) -> Result<(), FtlError> {
+        invariant!(
+            self.lines.get(line).in_flight == 0,
+            "end metadata vouch for data: all of line {line} is on media"
+        );
         let ws_opt = self.geometry.ws_opt;
         let ppa = self.ppa_at(line, at);
         let keys = &[KEY_EMPTY; MAX_UNIT][..ws_opt as usize];

@@ -11,10 +11,16 @@ use crate::common::ids::LineId;
 use crate::common::lines::{Line, LineState};
 use crate::error::FtlError;
 use nandscape_media::{Internal, OpenChannel};
-use nandscape_rt::Nanos;
+use nandscape_rt::{Nanos, invariant};
 use smallvec::SmallVec;
 
 impl<M: OpenChannel> Flash<M> {
+    /// Whether nothing that is valid in a line can be read.
+    fn is_lost(&self, line: LineId) -> bool {
+        let mut sectors = self.line_sectors(line);
+        sectors.all(|at| !self.lines.is_valid(at) || !self.media.readable(at))
+    }
+
     /// Charges the reading of a victim's address list. It is read again from out-of-band data, so an
     /// uncorrectable sector in it costs nothing more.
     fn read_emeta(&mut self, rules: &Rules, line: LineId) -> Result<Nanos, FtlError> {
@@ -88,6 +94,10 @@ impl<M: OpenChannel> Supply<'_, M> {
         let target = self.copies_target();
         let Some(id) = self.choose_victim(target) else { return Ok(false) };
         let line = *self.flash.lines.get(id);
+        invariant!(
+            line.state == LineState::Closed && line.pending == 0,
+            "a victim is closed, and all of its entries have left the rings: {line:?}"
+        );
         let buffer = self.space().copies_of(&line, target);
         self.flash.victims.remove(id);
         self.flash.lines.get_mut(id).state = LineState::Gc;
@@ -207,6 +217,11 @@ impl<M: OpenChannel> Supply<'_, M> {
         if self.flash.lines.get(victim.id).valid == 0 {
             self.quarantine_line(victim.id);
         } else {
+            invariant!(
+                self.flash.is_lost(victim.id),
+                "all of victim {} that can be read was copied",
+                victim.id
+            );
             self.flash.lines.get_mut(victim.id).state = LineState::Corrupt;
         }
         self.collector.plan_copies(self.flash, self.buffers, self.rules);

@@ -6,13 +6,16 @@ use super::Pblk;
 use super::ids::BufferId;
 use super::intake::EntryState;
 use super::rb::Origin;
+use super::shadow::Covered;
 use super::waiting::{Arrival, Queued};
 use crate::common::l2p::MapEntry;
 use crate::common::reads;
+use crate::common::shadow::Shadow;
 use crate::common::trims::TrimRecord;
 use crate::kind::OmittedRule;
 use nandscape_block::{Bio, Completion, Done, Flags, Lba, Op, Submit, Token};
 use nandscape_media::OpenChannel;
+use nandscape_rt::invariant;
 
 impl<M: OpenChannel> Pblk<M> {
     /// Serves a bio that has come in.
@@ -138,13 +141,21 @@ impl<M: OpenChannel> Pblk<M> {
         let rb = &self.buffers.all[usize::from(queued.buffer)].rb;
         if queued.flags.has(Flags::FUA) && rb.is_dirty() {
             let target = (queued.buffer, rb.mem);
-            self.buffers.wait_for(
+            let flush = self.buffers.wait_for(
                 &mut self.progress,
                 &mut self.stats,
                 &[target],
                 queued.token,
                 Arrival::at(queued.since),
                 None,
+            );
+            self.buffers.flushes.covers(
+                flush,
+                Covered {
+                    before: self.flash.next_seq,
+                    buffers: 1 << queued.buffer,
+                    records: queued.discard,
+                },
             );
             return Submit::Pending;
         }
@@ -211,6 +222,7 @@ impl<M: OpenChannel> Pblk<M> {
             self.flash.next_seq += 1;
             let rb = &mut self.buffers.all[id].rb;
             let slot = rb.push(lba.0 as u32, Origin::User, seq);
+            self.flash.shadow.note(|ledger| ledger.entered(queued.buffer, seq));
             if self.rules.run.keep_content {
                 rb.keep(queued.payload.sector(index));
             }
@@ -253,6 +265,12 @@ impl<M: OpenChannel> Pblk<M> {
             return;
         }
         if let Some(at) = at {
+            invariant!(
+                self.flash.media.oob(at).seq < gate - 1,
+                "the copy of {lba} at {at:?} is older than what supersedes it"
+            );
+            let line = self.flash.lines.of(at);
+            self.flash.shadow.note(|ledger| ledger.superseded(line, gate - 1));
             self.flash.note_dead(&self.rules, at, gate);
             if let Some(id) = self.flash.invalidate(at, gate) {
                 self.supply().line_emptied(id);
@@ -277,12 +295,17 @@ impl<M: OpenChannel> Pblk<M> {
         let lba = queued.next();
         let awaits_record = durable && !self.rules.run.omits(OmittedRule::TrimGate);
         let gate = self.flash.next_seq + u64::from(awaits_record);
+        let range = lba.0..lba.0 + u64::from(sectors);
+        let mut hides = Shadow::<bool>::default();
         let mut hidden = false;
-        for lba in (lba.0..lba.0 + u64::from(sectors)).map(Lba) {
+        for lba in range.clone().map(Lba) {
+            hides.note(|hides| *hides |= self.flash.l2p.get(lba) != MapEntry::Unmapped);
             let before = self.flash.l2p.replace(lba, MapEntry::Unmapped);
             match before {
                 MapEntry::Flash(at) => {
                     if durable {
+                        let (line, position) = (self.flash.lines.of(at), self.flash.next_seq);
+                        self.flash.shadow.note(|ledger| ledger.discarded(line, position));
                         self.flash.note_dead(&self.rules, at, gate);
                     }
                     if let Some(id) = self.flash.invalidate(at, gate) {
@@ -304,5 +327,9 @@ impl<M: OpenChannel> Pblk<M> {
             self.buffers.trimmed.hide(record);
             self.buffers.log_trim(&mut self.flash, &mut self.progress, record);
         }
+        invariant!(
+            !durable || hides.agrees(|hides| !hides || self.buffers.trimmed.hides(range)),
+            "a discard that changes anything is logged"
+        );
     }
 }

@@ -61,6 +61,7 @@ impl Buffers {
         progress: &mut Progress,
         record: TrimRecord,
     ) {
+        flash.shadow.note(|ledger| ledger.logged(flash.next_seq));
         self.trims.log(record, flash.next_seq);
         if self.trims.is_full() {
             self.emit_trims(flash, progress);
@@ -76,6 +77,10 @@ impl Buffers {
         if self.trims.has_pending() {
             let buffer = &mut self.all[0];
             let records = self.trims.emit(buffer.rb.mem);
+            flash.shadow.note(|ledger| {
+                ledger.entered(0, flash.next_seq);
+                ledger.emitted(records.len(), flash.next_seq);
+            });
             buffer.rb.push(KEY_TRIM, Origin::Trim, flash.next_seq);
             buffer.rb.keep(encode_trims(&records));
             buffer.rl.user_in(1, flash.now);

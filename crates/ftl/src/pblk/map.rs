@@ -15,6 +15,7 @@ use crate::common::lines::LineState;
 use crate::common::oob::key_lba;
 use crate::kind::OmittedRule;
 use nandscape_media::{KEY_TRIM, OpenChannel, Ppa};
+use nandscape_rt::invariant;
 
 impl<M: OpenChannel> Pblk<M> {
     /// Free ring slots after recycling until `wanted` are free, or none can be recycled. One slot
@@ -66,7 +67,16 @@ impl<M: OpenChannel> Pblk<M> {
             index += 1;
         });
         buffer.rb.l2p_update += u64::from(unit.entries);
+        invariant!(
+            buffer.rb.l2p_update <= buffer.rb.sync,
+            "entries leave the ring when they are durable"
+        );
+        invariant!(
+            (0..unit.entries).all(|index| self.flash.is_served(unit.at.plus(index))),
+            "entries leave the ring when the device serves a read of them"
+        );
         self.flash.lines.set_valid(unit.line, unit.at, live);
+        self.flash.note_outdated(&self.buffers, id, unit, live);
         if live.count_ones() < unit.entries && self.flash.media.may_drop() {
             self.flash.note_stale(&self.rules, &self.buffers, id, unit);
         }
@@ -85,6 +95,11 @@ impl<M: OpenChannel> Pblk<M> {
             self.buffers.gate(self.flash.next_seq)
         };
         let line = self.flash.lines.get_mut(unit.line);
+        invariant!(
+            line.pending >= unit.entries,
+            "`pending` counts entries of line {} in the rings",
+            unit.line
+        );
         line.gate = line.gate.max(gate);
         line.pending -= unit.entries;
         if let Some(id) = self.flash.lowered(unit.line) {

@@ -26,6 +26,7 @@ use crate::error::FtlError;
 use crate::pblk::events::EventKind;
 use nandscape_block::{SectorData, Tag};
 use nandscape_media::{KEY_EMPTY, Kind, OpenChannel, Ppa, Status, WriteCmd};
+use nandscape_rt::{defect, invariant};
 use smallvec::{SmallVec, smallvec};
 
 /// Write units of a victim that are read at once.
@@ -159,6 +160,7 @@ impl Mapping {
 
     /// A job's block can be written: what it holds now is what media will hold.
     pub(super) fn send_job<M>(&mut self, flash: &Flash<M>, buffers: &Buffers, number: u32) {
+        invariant!(self.store.jobs.get_mut(number).is_some(), "job {number} is on its way");
         let Some(job) = self.store.jobs.get_mut(number) else { return };
         let block = job.block;
         let tag = self.digest(flash, buffers, block);
@@ -210,7 +212,9 @@ impl Mapping {
         let ws_opt = flash.geometry.ws_opt;
         let seq = self.store.next_seq;
         self.store.next_seq += u64::from(ws_opt);
-        let Some(unit) = self.store.units.get_mut(number) else { return Ok(()) };
+        let Some(unit) = self.store.units.get_mut(number) else {
+            return Err(defect!("unit {number} of mapping blocks was filled").into());
+        };
         let mut keys = [KEY_EMPTY; MAX_UNIT];
         let mut used = 0;
         flash.scratch.clear();
@@ -240,7 +244,9 @@ impl Mapping {
         number: u32,
         status: Status,
     ) {
-        let Some(unit) = self.store.units.take(number) else { return };
+        let unit = self.store.units.take(number);
+        invariant!(unit.is_some(), "unit {number} of mapping blocks is written once");
+        let Some(unit) = unit else { return };
         supply.flash.lines.get_mut(unit.line).in_flight -= 1;
         supply.flash.busy[unit.pu as usize] = false;
         if status != Status::Ok {
@@ -279,8 +285,13 @@ impl Mapping {
                 }
             }
             Cause::WriteBack(number) => {
-                let (_, index) = self.store.shape.of_key(piece.key).unwrap_or_default();
-                let Some(job) = self.store.jobs.get_mut(number) else { return };
+                let (index, job) =
+                    (self.store.shape.of_key(piece.key), self.store.jobs.get_mut(number));
+                invariant!(
+                    index.is_some() && job.is_some(),
+                    "a piece that is written back is one of a block, whose job is on its way"
+                );
+                let (Some((_, index)), Some(job)) = (index, job) else { return };
                 job.to[index as usize] = at;
                 job.missing -= 1;
                 if job.missing == 0 {
@@ -292,7 +303,9 @@ impl Mapping {
 
     /// All pieces of a block are on media: they are its newest version.
     fn job_done<M: OpenChannel>(&mut self, supply: &mut Supply<'_, M>, number: u32) {
-        let Some(job) = self.store.jobs.take(number) else { return };
+        let job = self.store.jobs.take(number);
+        invariant!(job.is_some(), "job {number} is done once");
+        let Some(job) = job else { return };
         let shape = self.store.shape;
         for piece in (0..shape.pieces).rev() {
             let (to, sectors) = (job.to[piece as usize], shape.piece_len(piece));

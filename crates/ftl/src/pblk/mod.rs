@@ -7,7 +7,7 @@
 //! `mapping` the cached map and `mapped` what waits for it,
 //! `dispatch` what moves when something has happened, `forced` what is forced when nothing does, `host` admission and flushes, `trims` durable discards,
 //! `trimmed` which of their records hides a sector, `dead` copies that media need not keep, `victims` the victim index,
-//! `cpu` and `cpu_path` what all this costs the host.
+//! `cpu` and `cpu_path` what all this costs the host, `shadow` durability, kept a second time.
 //!
 //! The FTL is a state machine: it acts when a bio comes in or a media command completes, and then
 //! pumps until nothing moves. Two rules keep acknowledged data safe with any number of open lines:
@@ -60,6 +60,7 @@ mod recovery;
 mod rl;
 mod route;
 mod rules;
+mod shadow;
 mod space;
 pub mod stats;
 mod supply;
@@ -71,6 +72,7 @@ mod write;
 use crate::common::dead::DeadCopies;
 use crate::common::events::Events;
 use crate::common::l2p::MapEntry;
+use crate::common::shadow::Shadow;
 use crate::common::stripes::Stripes;
 use crate::common::trims::TrimLog;
 use crate::error::FtlError;
@@ -184,7 +186,6 @@ impl<M: OpenChannel> Pblk<M> {
             };
         let data = capacity.line_data_sectors;
         let rings = buffers.iter().map(|buffer| buffer.rb.size());
-        let ring_sectors = rings.clone().map(u64::from).sum();
         let flash = Flash {
             victims: Stripes::new(config.victim, layout, geometry.chunks, data, run.seed),
             map_victims: Vec::new(),
@@ -199,12 +200,13 @@ impl<M: OpenChannel> Pblk<M> {
             lines,
             dead: DeadCopies::default(),
             events: Events::default(),
+            shadow: Shadow::default(),
             scratch: Vec::new(),
             seq_scratch: Vec::new(),
             counts: FlashCounts::default(),
         };
         let rules = Rules {
-            ample_sectors: ample_sectors(&geometry, &capacity, &plan, ring_sectors),
+            ample_sectors: ample_sectors(&geometry, &capacity, &plan, rings.clone()),
             next_below: (data / 8).max(2 * capacity.ring_sectors),
             caps: caps(&config, &run, &capacity),
             capacity,

@@ -14,6 +14,7 @@
 use super::ids::FileKey;
 use nandscape_block::SectorData;
 use nandscape_media::KEY_EMPTY;
+use nandscape_rt::invariant;
 use std::collections::VecDeque;
 use std::ops::Range;
 
@@ -254,6 +255,7 @@ impl Ring {
     #[inline]
     pub(super) fn take(&mut self, entries: u32) {
         self.subm += u64::from(entries);
+        invariant!(self.subm <= self.mem, "the ring's pointers keep their order");
         while self.cuts.front().is_some_and(|&cut| cut <= self.subm) {
             self.cuts.pop_front();
         }
@@ -315,14 +317,17 @@ impl Ring {
     /// so far. Returns the slot.
     #[inline(always)]
     pub(super) fn push(&mut self, key: u32, origin: Origin, seq: u64) -> u32 {
-        debug_assert!(self.free() > 0);
+        invariant!(self.free() > 0, "a slot that is claimed is free");
         let slot = self.index(self.mem);
         self.keys[slot] = key;
         self.origins[slot] = origin;
         match &mut self.seqs {
             Some(seqs) => seqs[slot] = seq,
             None => {
-                debug_assert!(!self.is_dirty() || self.seq(self.mem) == seq);
+                invariant!(
+                    !self.is_dirty() || self.seq(self.mem) == seq,
+                    "sequences of the only ring are consecutive"
+                );
                 self.seq_offset = seq - self.mem;
             }
         }

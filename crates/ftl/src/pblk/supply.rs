@@ -24,6 +24,7 @@ use crate::common::lines::LineState;
 use crate::error::FtlError;
 use crate::kind::OmittedRule;
 use nandscape_media::OpenChannel;
+use nandscape_rt::invariant;
 
 /// What takes part in the life of a line.
 pub(super) struct Supply<'a, M> {
@@ -186,6 +187,10 @@ impl<M: OpenChannel> Supply<'_, M> {
         if self.flash.lines.quarantined() > 0 {
             let durable = self.buffers.durable(self.flash.next_seq)
                 + u64::from(self.rules.run.omits(OmittedRule::EraseGate));
+            invariant!(
+                self.rules.run.omits_any() || self.flash.may_release(durable),
+                "a line is erased only when everything that superseded its content is durable"
+            );
             if self.flash.lines.release_durable_lines(durable) {
                 self.limiter_update();
             }

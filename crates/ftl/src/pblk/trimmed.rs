@@ -11,6 +11,7 @@
 
 use crate::common::trims::TrimRecord;
 use nandscape_block::Lba;
+use nandscape_rt::invariant;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -39,7 +40,13 @@ impl Trimmed {
         self.show(sectors.clone());
         let before = self.ranges.range_mut(..sectors.start).next_back();
         match before.filter(|(_, before)| before.end == sectors.start && before.by == by) {
-            Some((_, before)) => before.end = sectors.end,
+            Some((_, before)) => {
+                before.end = sectors.end;
+                invariant!(
+                    before.end <= u64::from(before.by.lba) + u64::from(before.by.sectors),
+                    "each range lies in its record's: {before:?}"
+                );
+            }
             None => drop(self.ranges.insert(sectors.start, Hidden { end: sectors.end, by })),
         }
     }
@@ -54,11 +61,34 @@ impl Trimmed {
 
     /// No record hides these sectors.
     fn show(&mut self, sectors: Range<u64>) {
+        let behind = if cfg!(debug_assertions) { self.hider(sectors.end) } else { None };
         self.split(sectors.start);
         self.split(sectors.end);
         while let Some((&first, _)) = self.ranges.range(sectors.clone()).next() {
             self.ranges.remove(&first);
         }
+        invariant!(
+            self.hider(sectors.end) == behind && self.hider(sectors.start).is_none(),
+            "a change of {sectors:?} changes what hides these, and no other"
+        );
+    }
+
+    /// The record that hides a sector.
+    fn hider(&self, sector: u64) -> Option<TrimRecord> {
+        let (_, last) = self.ranges.range(..=sector).next_back()?;
+        (last.end > sector).then_some(last.by)
+    }
+
+    /// Whether records hide the ends of these sectors.
+    pub(super) fn hides(&self, sectors: Range<u64>) -> bool {
+        self.hider(sectors.start).is_some() && self.hider(sectors.end - 1).is_some()
+    }
+
+    /// Whether a record hides its first sector, or its last.
+    pub(super) fn hides_an_end(&self, record: &TrimRecord) -> bool {
+        let first = u64::from(record.lba);
+        let ends = [first, first + u64::from(record.sectors) - 1];
+        ends.into_iter().any(|sector| self.hider(sector) == Some(*record))
     }
 
     /// No range goes on across `at`.

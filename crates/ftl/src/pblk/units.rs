@@ -6,7 +6,7 @@
 
 use crate::common::ids::LineId;
 use nandscape_media::Ppa;
-use nandscape_rt::Nanos;
+use nandscape_rt::{Nanos, invariant};
 use std::collections::VecDeque;
 
 /// Most sectors of a write unit (`NVM_MAX_VLBA`).
@@ -82,6 +82,7 @@ impl Units {
     /// The next unit whose completion `sync` waits for, if it has completed; `sync` may pass it.
     pub(super) fn pass(&mut self) -> Option<WriteUnit> {
         let unit = *self.units.get(self.synced).filter(|unit| unit.state == UnitState::Done)?;
+        invariant!(matches!(unit.state, UnitState::Done), "`sync` passes a unit that is durable");
         self.synced += 1;
         Some(unit)
     }
@@ -103,6 +104,7 @@ impl Units {
     /// Lets the oldest unit go, which must be behind `sync`.
     #[inline]
     pub(super) fn pop(&mut self) {
+        invariant!(self.synced > 0, "a unit leaves the ring behind `sync`");
         self.units.pop_front();
         self.base += 1;
         self.synced -= 1;

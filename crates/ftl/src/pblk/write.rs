@@ -14,7 +14,7 @@ use crate::pblk::events::EventKind;
 use crate::report::SectorCounts;
 use nandscape_block::SectorData;
 use nandscape_media::{Cause, KEY_EMPTY, Kind, OpenChannel, Status, WriteCmd};
-use nandscape_rt::Nanos;
+use nandscape_rt::{Nanos, invariant};
 
 /// Entries of a unit, by origin.
 #[derive(Clone, Copy, Debug)]
@@ -318,6 +318,7 @@ impl<M: OpenChannel> Pblk<M> {
             data: &self.flash.scratch,
         };
         let outcome = self.flash.media.write(self.flash.now, self.flash.now, cmd)?;
+        self.flash.note_sent(&self.buffers.all[usize::from(id)].rb, id, number, unit);
         self.flash.events.push(outcome.at, EventKind::Unit(id, number, outcome.status));
         if self.rules.run.omits(OmittedRule::FlushCompletion) {
             self.serve_waiters(self.flash.now, id, unit, unit.first + u64::from(unit.entries));
@@ -332,6 +333,9 @@ impl<M: OpenChannel> Pblk<M> {
         self.flash.lines.get_mut(unit.line).in_flight -= 1;
         let (line, failed_at) = (unit.line, unit.at);
         let done = status == Status::Ok || unit.entries == 0;
+        if status == Status::Ok {
+            self.flash.shadow.note(|ledger| ledger.ended(id, number));
+        }
         if done {
             unit.state = UnitState::Done;
         }
@@ -357,7 +361,17 @@ impl<M: OpenChannel> Pblk<M> {
     fn advance_sync(&mut self, at: Nanos, id: BufferId) {
         let buffer = usize::from(id);
         while let Some(unit) = self.buffers.all[buffer].units.pass() {
-            self.buffers.all[buffer].rb.sync += u64::from(unit.entries);
+            let rb = &mut self.buffers.all[buffer].rb;
+            invariant!(
+                rb.sync == unit.first || unit.entries == 0,
+                "`sync` passes units in the order of the ring"
+            );
+            invariant!(
+                self.flash.is_known_durable(rb, id, &unit),
+                "everything before `sync` is durable"
+            );
+            rb.sync += u64::from(unit.entries);
+            invariant!(rb.sync <= rb.subm, "the ring's pointers keep their order");
             if let Some(mapping) = &mut self.mapping {
                 mapping.unpin_durable(&self.flash.l2p, &self.buffers.all[buffer].rb, &unit);
             }

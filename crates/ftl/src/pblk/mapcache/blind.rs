@@ -8,6 +8,7 @@ use crate::common::bits::bit;
 use nandscape_block::Lba;
 use nandscape_column::Column;
 use nandscape_media::Ppa;
+use nandscape_rt::invariant;
 use std::collections::VecDeque;
 
 /// Parts of the buffer that are merged ahead, so that writes rarely find it full: an eighth.
@@ -83,7 +84,7 @@ impl BlindBuffer {
     /// Takes an entry of a sector that has none; `old` is valid until the merge.
     pub(in crate::pblk) fn add(&mut self, lba: Lba, block: u32, old: Option<Ppa>) {
         let (word, mask) = bit(lba.0);
-        debug_assert!(self.held[word] & mask == 0);
+        invariant!(self.held[word] & mask == 0, "{lba} has one blind update");
         self.held[word] |= mask;
         self.settled[word] &= !mask;
         self.len += 1;

@@ -12,7 +12,7 @@ use super::{Access, Load, Lookup};
 use crate::pblk::config::{MapConfig, MapPolicy};
 use crate::pblk::stats::MapCounts;
 use nandscape_media::Ppa;
-use nandscape_rt::Nanos;
+use nandscape_rt::{Nanos, invariant};
 use std::collections::VecDeque;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -175,7 +175,10 @@ impl BlockCache {
 
     pub(super) fn loaded(&mut self, block: u32, now: Nanos) {
         let slot = self.slot_of[block as usize];
-        debug_assert_eq!(self.slots[slot as usize].state, State::Loading);
+        invariant!(
+            self.slots[slot as usize].state == State::Loading,
+            "block {block} that was loaded was being loaded"
+        );
         self.change(slot, |entry| entry.state = State::Loaded);
         self.loads -= 1;
         self.recency.push_front(&mut self.links, slot);
@@ -249,7 +252,7 @@ impl BlockCache {
     /// Changes the slot of a block that must be loaded.
     #[inline]
     fn change_loaded(&mut self, block: u32, change: impl FnOnce(&mut Slot)) {
-        debug_assert!(self.is_loaded(block));
+        invariant!(self.is_loaded(block), "block {block} that changes is loaded");
         self.change(self.slot_of[block as usize], change);
     }
 
@@ -311,7 +314,10 @@ impl BlockCache {
     pub(super) fn written(&mut self, block: u32, stats: &mut MapCounts) {
         let slot = self.slot_of[block as usize];
         let entry = self.slots[slot as usize];
-        debug_assert_eq!(entry.state, State::Writing);
+        invariant!(
+            entry.state == State::Writing,
+            "block {block} that was written back was being written"
+        );
         self.change(slot, |entry| (entry.state, entry.victim) = (State::Loaded, false));
         self.writes -= 1;
         self.evictions -= u32::from(entry.victim);

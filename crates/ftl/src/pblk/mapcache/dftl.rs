@@ -19,6 +19,7 @@ use crate::pblk::stats::MapCounts;
 use nandscape_block::Lba;
 use nandscape_column::Column;
 use nandscape_media::Ppa;
+use nandscape_rt::invariant;
 use std::collections::VecDeque;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -224,7 +225,7 @@ impl EntryCache {
 
     pub(super) fn loaded(&mut self, page: u32) {
         let loading = std::mem::replace(&mut self.pages[page as usize].loading, List::EMPTY);
-        debug_assert!(loading.len() > 0);
+        invariant!(loading.len() > 0, "page {page} that was loaded was asked for");
         self.loads -= 1;
         let mut slot = loading.back();
         while slot != NIL {
@@ -284,7 +285,7 @@ impl EntryCache {
     /// The slot of an entry that must be cached.
     #[inline]
     fn cached(&self, lba: Lba) -> u32 {
-        debug_assert!(self.is_loaded(lba));
+        invariant!(self.is_loaded(lba), "the entry of {lba} is cached");
         self.index[lba.0 as usize] - 1
     }
 
@@ -363,8 +364,12 @@ impl EntryCache {
 
     /// The page is on media: a victim that nobody has used since leaves.
     pub(super) fn written(&mut self, page: u32, stats: &mut MapCounts) {
+        let number = page;
         let page = &mut self.pages[page as usize];
-        debug_assert_eq!(page.writing, Writing::Begun);
+        invariant!(
+            page.writing == Writing::Begun,
+            "page {number} that was written back was being written"
+        );
         page.writing = Writing::No;
         self.writes -= 1;
         let victim = std::mem::replace(&mut page.victim, NIL);

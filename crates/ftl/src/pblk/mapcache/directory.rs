@@ -2,6 +2,7 @@
 //! cache slot of a block, which the paper keeps here too, lie with the policy that uses them.
 
 use nandscape_media::Ppa;
+use nandscape_rt::invariant;
 
 /// Bytes of a directory entry in the paper's example (section 3.1, below equation 1).
 const PAPER_ENTRY_BYTES: u64 = 40;
@@ -39,7 +40,10 @@ impl Directory {
 
     /// A version has been written; returns where the one before it is dead now.
     pub(super) fn written(&mut self, block: u32, at: Ppa, version: u32) -> Option<Ppa> {
-        debug_assert!(version > self.version(block));
+        invariant!(
+            version > self.version(block),
+            "version {version} of block {block} is younger than what the directory has"
+        );
         let before = self.location(block);
         self.locations[block as usize] = at.0 + 1;
         self.versions[block as usize] = version;
