@@ -230,6 +230,31 @@ fn plan(config: Config, geometry: &Geometry, run: &FtlRun) -> Result<Plan<Pages>
     Ok(Plan { config, sizes, caps, map })
 }
 
+impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
+    /// Everything counted since the last reset.
+    pub const fn counts(&self) -> &DeviceCounts {
+        &self.flash.counts
+    }
+
+    /// What it stands on, and the link above it: lent to what shares them.
+    #[inline]
+    pub(crate) const fn media_and_link(&mut self) -> (&mut M, &mut HostLink) {
+        (&mut self.flash.media, &mut self.flash.link)
+    }
+
+    /// The core of its firmware.
+    #[inline]
+    pub(crate) const fn firmware(&self) -> &Firmware {
+        &self.flash.firmware
+    }
+
+    /// The same, for what else its firmware does.
+    #[inline]
+    pub(crate) const fn firmware_mut(&mut self) -> &mut Firmware {
+        &mut self.flash.firmware
+    }
+}
+
 /// What the device can do.
 fn caps(sizes: &Sizes, config: &Config, run: &FtlRun) -> DeviceCaps {
     DeviceCaps {

@@ -4,7 +4,6 @@ use super::DeviceFtl;
 use super::check::Check;
 use super::counts::DeviceCounts;
 use super::region::RegionMap;
-use crate::common::firmware::Firmware;
 use crate::common::lines::{Line, LineState};
 use crate::face::{Attach, DeviceSize, EraseUnit, EraseUnitState, Ftl, MemoryUse};
 use crate::kind::{FtlKind, Side};
@@ -13,31 +12,6 @@ use crate::report::{FtlReport, SectorCounts};
 use nandscape_block::Completion;
 use nandscape_media::{HostLink, OpenChannel};
 use nandscape_rt::Nanos;
-
-impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
-    /// Everything counted since the last reset.
-    pub const fn counts(&self) -> &DeviceCounts {
-        &self.flash.counts
-    }
-
-    /// What it stands on, and the link above it: lent to what shares them.
-    #[inline]
-    pub(crate) const fn media_and_link(&mut self) -> (&mut M, &mut HostLink) {
-        (&mut self.flash.media, &mut self.flash.link)
-    }
-
-    /// The core of its firmware.
-    #[inline]
-    pub(crate) const fn firmware(&self) -> &Firmware {
-        &self.flash.firmware
-    }
-
-    /// The same, for what else its firmware does.
-    #[inline]
-    pub(crate) const fn firmware_mut(&mut self) -> &mut Firmware {
-        &mut self.flash.firmware
-    }
-}
 
 impl<M: OpenChannel, P: RegionMap> Ftl for DeviceFtl<M, P> {
     type Media = M;

@@ -1,9 +1,28 @@
 //! Bios that wait for durability, by number: each waits for one buffer or several.
 
-use super::shadow::Covered;
-use crate::common::shadow::Shadow;
+use super::ids::BufferId;
+use crate::common::shadow::{Ledger, Shadow};
 use nandscape_block::{Bio, Token};
 use nandscape_rt::{Nanos, invariant};
+
+/// What must be durable when something completes.
+#[derive(Clone, Copy, Default, Debug)]
+pub(super) struct Covered {
+    /// Everything before this sequence in these buffers, a bit each.
+    pub(super) before: u64,
+    pub(super) buffers: u64,
+    /// Trim records, too.
+    pub(super) records: bool,
+}
+
+impl Covered {
+    /// Whether it is.
+    pub(super) fn is_durable(&self, ledger: &Ledger<BufferId>) -> bool {
+        let buffers = (0..64).filter(|id| self.buffers >> id & 1 != 0);
+        ledger.are_durable(buffers, self.before)
+            && (!self.records || ledger.are_logged(self.before))
+    }
+}
 
 /// A bio that waits for durability.
 #[derive(Debug)]
@@ -48,11 +67,11 @@ impl Flushes {
     /// One buffer less to wait for; the flush, if that was the last.
     pub(super) fn arrive(&mut self, index: u32) -> Option<Flush> {
         let flush = self.slots[index as usize].as_mut()?;
+        invariant!(flush.missing > 0, "a flush waits for a buffer until its last one is there");
         flush.missing -= 1;
         if flush.missing > 0 {
             return None;
         }
-        invariant!(flush.missing == 0, "a flush ends when no buffer is missing");
         self.free.push(index);
         self.slots[index as usize].take()
     }

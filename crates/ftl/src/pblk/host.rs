@@ -3,10 +3,10 @@
 //! discard is a logged write, and waits at buffer 0.
 
 use super::Pblk;
+use super::flushes::Covered;
 use super::ids::BufferId;
 use super::intake::EntryState;
 use super::rb::Origin;
-use super::shadow::Covered;
 use super::waiting::{Arrival, Queued};
 use crate::common::l2p::MapEntry;
 use crate::common::reads;

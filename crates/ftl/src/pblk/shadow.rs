@@ -9,28 +9,8 @@ use super::units::WriteUnit;
 use crate::common::ids::LineId;
 use crate::common::l2p::MapEntry;
 use crate::common::oob::key_lba;
-use crate::common::shadow::Ledger;
 use nandscape_block::Lba;
 use nandscape_media::OpenChannel;
-
-/// What must be durable when something completes.
-#[derive(Clone, Copy, Default, Debug)]
-pub(super) struct Covered {
-    /// Everything before this sequence in these buffers, a bit each.
-    pub(super) before: u64,
-    pub(super) buffers: u64,
-    /// Trim records, too.
-    pub(super) records: bool,
-}
-
-impl Covered {
-    /// Whether it is.
-    pub(super) fn is_durable(&self, ledger: &Ledger<BufferId>) -> bool {
-        let buffers = (0..64).filter(|id| self.buffers >> id & 1 != 0);
-        ledger.are_durable(buffers, self.before)
-            && (!self.records || ledger.are_logged(self.before))
-    }
-}
 
 impl<M: OpenChannel> Flash<M> {
     /// A unit's program was sent.

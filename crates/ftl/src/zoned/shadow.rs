@@ -3,12 +3,8 @@
 
 use super::store::Store;
 use super::zone::PageId;
-use crate::common::shadow::Shadow;
 use nandscape_media::OpenChannel;
-use std::collections::{BTreeMap, BTreeSet};
-
-/// Sectors of each zone that are not durable.
-pub(super) type Volatile = Shadow<BTreeMap<u32, BTreeSet<u64>>>;
+use std::collections::BTreeSet;
 
 impl<M: OpenChannel> Store<M> {
     /// A sector of a zone is in the buffer.

@@ -5,11 +5,11 @@ use super::ZonedCounts;
 use super::front::Front;
 use super::oob::Oob;
 use super::rules::Rules;
-use super::shadow::Volatile;
 use super::shape::Shape;
 use super::units::Unit;
 use super::zone::{PageId, Zones};
 use crate::common::events::Events;
+use crate::common::shadow::Shadow;
 use crate::common::waits::{Idle, Programmed};
 use crate::device::{DeviceFtl, Flush};
 use crate::error::FtlError;
@@ -17,6 +17,7 @@ use nandscape_block::zone::{ZoneId, ZoneState, ZoneTable};
 use nandscape_block::{Bio, BlockDevice, BlockError, Done, Submit, Token};
 use nandscape_media::OpenChannel;
 use nandscape_rt::Nanos;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What waits for an erase.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -72,7 +73,8 @@ pub(crate) struct Store<M> {
     /// The last program that completed in a zone, or in the save log.
     programmed: Programmed,
     pub(super) events: Events<Event>,
-    pub(super) volatile: Volatile,
+    /// Sectors of each zone that are not durable, kept a second time for invariants.
+    pub(super) volatile: Shadow<BTreeMap<u32, BTreeSet<u64>>>,
     pub(super) now: Nanos,
     /// What flushes wait for now.
     pub(super) flush: Flush,
@@ -94,7 +96,7 @@ impl<M: OpenChannel> Store<M> {
             next_record: 1,
             programmed: Programmed::default(),
             events: Events::default(),
-            volatile: Volatile::default(),
+            volatile: Shadow::default(),
             counts: ZonedCounts::default(),
             flush: Flush::Program,
             stirred: false,
