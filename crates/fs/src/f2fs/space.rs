@@ -100,12 +100,12 @@ impl Space {
         Ok(())
     }
 
-    /// Gives blocks back.
+    /// Gives blocks back. Counts are those of the checkpoint that was mounted, which may be wrong.
     pub(crate) fn release(&self, blocks: u64) {
         self.valid_blocks.set(self.valid_blocks.get().saturating_sub(blocks));
     }
 
-    /// Gives the block of a node back.
+    /// Gives the block of a node back, of counts that may be wrong.
     pub(crate) fn release_node(&self, is_inode: bool) {
         self.release(1);
         self.valid_nodes.set(self.valid_nodes.get().saturating_sub(1));

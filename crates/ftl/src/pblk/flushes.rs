@@ -67,7 +67,7 @@ impl Flushes {
     /// One buffer less to wait for; the flush, if that was the last.
     pub(super) fn arrive(&mut self, index: u32) -> Option<Flush> {
         let flush = self.slots[index as usize].as_mut()?;
-        invariant!(flush.missing > 0, "a flush waits for a buffer until its last one is there");
+        invariant!(flush.missing != 0, "a flush waits for a buffer until its last one is there");
         flush.missing -= 1;
         if flush.missing > 0 {
             return None;

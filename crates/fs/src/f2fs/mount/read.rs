@@ -11,6 +11,7 @@ use crate::f2fs::format::{
 };
 use crate::f2fs::segment::{CurSeg, LOGS};
 use crate::image::ImageReader;
+use nandscape_rt::defect;
 
 /// A checkpoint pack that was found valid.
 pub(super) struct FoundPack {
@@ -210,7 +211,8 @@ async fn read_sit(
     let count = layout.main_segments();
     let mut entries = Vec::with_capacity(count as usize);
     for block in 0..count.div_ceil(SIT_ENTRIES_PER_BLOCK as u32) {
-        let at = layout.current_sit_addr(block, bitmap).unwrap_or_default();
+        let at = layout.current_sit_addr(block, bitmap);
+        let at = at.ok_or_else(|| defect!("the SIT has entries for all segments"))?;
         let bytes = reader.block(at.0.into()).await?;
         for index in 0..SIT_ENTRIES_PER_BLOCK {
             let segno = SegNo(entries.len() as u32);

@@ -148,7 +148,9 @@ impl Nat {
 
     /// The current copy of a block of the NAT.
     pub(crate) fn current_block(&self, block: u32) -> BlockAddr {
-        self.layout.current_nat_addr(block, &self.version_bitmap).unwrap_or_default()
+        let at = self.layout.current_nat_addr(block, &self.version_bitmap);
+        invariant!(at.is_some(), "block {block} of the NAT is one of the volume");
+        at.unwrap_or_default()
     }
 
     /// Keeps what was read of a node, unless more is known already: a checkpoint may have put a newer entry into the

@@ -81,7 +81,8 @@ async fn read_entries(
     let count = layout.main_segments();
     let mut entries = Vec::with_capacity(count as usize);
     for block in 0..count.div_ceil(SIT_ENTRIES_PER_BLOCK as u32) {
-        let at = layout.current_sit_addr(block, bitmap).unwrap_or_default();
+        // The superblock was checked: the SIT has entries for all segments.
+        let Some(at) = layout.current_sit_addr(block, bitmap) else { break };
         let bytes = reader.block(at.0.into()).await?;
         let first = block * SIT_ENTRIES_PER_BLOCK as u32;
         let of_block = (first..count).take(SIT_ENTRIES_PER_BLOCK).enumerate();

@@ -127,7 +127,9 @@ impl Segments {
     /// The block that a log writes next.
     pub(crate) fn next_block(&self, log: SegmentType) -> BlockAddr {
         let curseg = self.log(log);
-        self.block(curseg.segment, curseg.next).unwrap_or_default()
+        let at = self.block(curseg.segment, curseg.next);
+        invariant!(at.is_some(), "{log:?}: its segment has a place in the volume");
+        at.unwrap_or_default()
     }
 
     /// Blocks that a log can take after each other without a new segment.

@@ -163,6 +163,7 @@ impl Allocator {
             bits::fill(bytes, index..index + 1, false);
             let info = &mut self.groups.borrow_mut()[group as usize];
             info.desc.free_inodes_count += 1;
+            // Counts are the media's, which may be wrong.
             info.desc.used_dirs_count = info.desc.used_dirs_count.saturating_sub(u32::from(dir));
         })?;
         self.free_inodes.set(self.free_inodes.get() + 1);
