@@ -5,6 +5,7 @@
 //! - [`defect!`](crate::defect!) is for the branch that an invariant excludes, where an answer can carry that it was
 //!   taken all the same: it panics in builds with debug assertions, and is a [`Defect`] in a release, which errors of
 //!   devices and file systems are made of. So a broken invariant is an error to a user, and never a success.
+//! - [`Shadow`] is what only invariants compare with: a second bookkeeping that builds with debug assertions keep.
 //!
 //! Nothing that comes from outside is an invariant: input, content of media after a power cut, and what a fault did are
 //! answered with errors of their own.
@@ -60,8 +61,64 @@ macro_rules! defect {
     };
 }
 
+/// Something that is kept for invariants, in builds with debug assertions alone.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Shadow<T> {
+    #[cfg(debug_assertions)]
+    kept: T,
+    #[cfg(not(debug_assertions))]
+    kept: std::marker::PhantomData<T>,
+}
+
+impl<T> Shadow<T> {
+    /// Begins with what `first` returns, which is not called where nothing is kept.
+    #[inline(always)]
+    pub fn new(first: impl FnOnce() -> T) -> Self {
+        #[cfg(debug_assertions)]
+        return Self { kept: first() };
+        #[cfg(not(debug_assertions))]
+        {
+            let _ = first;
+            Self { kept: std::marker::PhantomData }
+        }
+    }
+
+    /// Keeps up with a change.
+    #[inline(always)]
+    pub fn note(&mut self, change: impl FnOnce(&mut T)) {
+        #[cfg(debug_assertions)]
+        change(&mut self.kept);
+        #[cfg(not(debug_assertions))]
+        let _ = (&self.kept, change);
+    }
+
+    /// Whether it agrees; true where it is not kept.
+    #[inline(always)]
+    pub fn agrees(&self, check: impl FnOnce(&T) -> bool) -> bool {
+        #[cfg(debug_assertions)]
+        return check(&self.kept);
+        #[cfg(not(debug_assertions))]
+        {
+            let _ = (&self.kept, check);
+            true
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use super::Shadow;
+
+    /// A shadow agrees with what it was notified of, and with everything where it is not kept.
+    #[test]
+    fn a_shadow_is_kept_with_debug_assertions() {
+        let mut shadow = Shadow::new(|| 6);
+        assert!(shadow.agrees(|kept| *kept == 6));
+        shadow.note(|kept| *kept = 7);
+        assert!(shadow.agrees(|kept| *kept == 7));
+        assert_eq!(shadow.agrees(|kept| *kept == 8), !cfg!(debug_assertions));
+    }
+
     #[test]
     fn a_condition_that_holds_is_silent() {
         invariant!(1 < 2, "one is less than {}", 2);

@@ -71,6 +71,7 @@ pub use exec::Executor;
 pub use handle::Handle;
 pub use host::{Host, HostConfig};
 pub use inject::{Injector, ThreadReceiver, ThreadSender};
+pub use invariant::Shadow;
 pub use join::{Aborted, JoinHandle};
 pub use mailbox::Stopped;
 pub use rng::Stream;

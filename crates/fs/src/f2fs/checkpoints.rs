@@ -7,10 +7,8 @@ use super::mount_info::MountInfo;
 use super::options::FsyncMode;
 use super::orphans::Orphans;
 use crate::contract::Result;
-use nandscape_rt::Nanos;
-#[cfg(debug_assertions)]
-use nandscape_rt::invariant;
 use nandscape_rt::sync::Mutex;
+use nandscape_rt::{Nanos, Shadow, invariant};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -76,12 +74,10 @@ pub(crate) struct Checkpoints {
     /// What mount rolled forward.
     pub(crate) rolled: Cell<Rolled>,
     /// The pack that was durable last, noted where it was written.
-    #[cfg(debug_assertions)]
-    durable: Cell<DurablePack>,
+    durable: Cell<Shadow<DurablePack>>,
 }
 
 /// A pack that is durable.
-#[cfg(debug_assertions)]
 #[derive(Clone, Copy)]
 struct DurablePack {
     /// Its first block.
@@ -100,12 +96,11 @@ impl Checkpoints {
         let mounted_before_s = last.elapsed_time;
         let rt = &mount.env.rt.clone();
         Self {
-            #[cfg(debug_assertions)]
-            durable: Cell::new(DurablePack {
+            durable: Cell::new(Shadow::new(|| DurablePack {
                 start: mount.layout.pack(pack).0,
                 version: last.checkpoint_ver,
                 crc,
-            }),
+            })),
             mount,
             last: RefCell::new(last),
             pack: Cell::new(pack),
@@ -126,37 +121,30 @@ impl Checkpoints {
     }
 
     /// A pack is about to be written.
-    #[cfg_attr(
-        not(debug_assertions),
-        allow(unused_variables, reason = "shadows are of builds that check")
-    )]
     pub(crate) fn check_pack(&self, start: u32, version: u64) {
-        #[cfg(debug_assertions)]
-        {
-            let durable = self.durable.get();
-            invariant!(durable.start != start, "a pack is not written over the last one");
-            invariant!(durable.version + 1 == version, "versions of checkpoints follow each other");
-        }
+        let durable = self.durable.get();
+        invariant!(
+            durable.agrees(|last| last.start != start),
+            "a pack is not written over the last one"
+        );
+        invariant!(
+            durable.agrees(|last| last.version + 1 == version),
+            "versions of checkpoints follow each other"
+        );
     }
 
     /// A pack is durable.
-    #[cfg_attr(
-        not(debug_assertions),
-        allow(unused_variables, reason = "shadows are of builds that check")
-    )]
     pub(crate) fn note_durable(&self, start: u32, version: u64, crc: u32) {
-        #[cfg(debug_assertions)]
-        self.durable.set(DurablePack { start, version, crc });
+        self.durable.set(Shadow::new(|| DurablePack { start, version, crc }));
     }
 
     /// What the footers of nodes carry, by which roll-forward knows that they follow the last checkpoint
     /// (`cpver_of_node`).
     pub(crate) fn node_version(&self) -> u64 {
         let last = self.last.borrow();
-        #[cfg(debug_assertions)]
+        let carried = (last.checkpoint_ver, self.crc.get());
         invariant!(
-            (last.checkpoint_ver, self.crc.get())
-                == (self.durable.get().version, self.durable.get().crc),
+            self.durable.get().agrees(|pack| (pack.version, pack.crc) == carried),
             "nodes carry the version and the checksum of the last checkpoint"
         );
         let with_crc = last.has(CP_CRC_RECOVERY);

@@ -12,7 +12,7 @@ use super::format::{
 use super::options::{MountOptions, Reclaim};
 use crate::contract::{FsError, Result};
 use nandscape_block::SectorData;
-use nandscape_rt::{defect, invariant};
+use nandscape_rt::{Shadow, defect, invariant};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -41,8 +41,7 @@ pub(crate) struct Ring {
     /// Zones that are not empty.
     written: Cell<[bool; 2]>,
     /// How far each zone is written, as the device has it.
-    #[cfg(debug_assertions)]
-    pointers: Cell<[u32; 2]>,
+    pointers: Cell<Shadow<[u32; 2]>>,
 }
 
 impl Ring {
@@ -65,28 +64,16 @@ impl Ring {
     }
 
     /// A zone was reset.
-    #[cfg_attr(
-        not(debug_assertions),
-        allow(unused_variables, reason = "shadows are of builds that check")
-    )]
     pub(crate) fn note_reset(&self, zone: u32) {
-        #[cfg(debug_assertions)]
-        {
-            let mut pointers = self.pointers.get();
-            pointers[zone as usize] = 0;
-            self.pointers.set(pointers);
-        }
+        let mut pointers = self.pointers.get();
+        pointers.note(|pointers| pointers[zone as usize] = 0);
+        self.pointers.set(pointers);
     }
 
     /// So many blocks went to the write pointers of their zones.
-    #[cfg_attr(
-        not(debug_assertions),
-        allow(unused_variables, reason = "shadows are of builds that check")
-    )]
     fn check_pointers(&self, blocks: u32) {
-        #[cfg(debug_assertions)]
-        {
-            let mut pointers = self.pointers.get();
+        let mut pointers = self.pointers.get();
+        pointers.note(|pointers| {
             for step in 0..blocks {
                 let (zone, at) = self.place(step);
                 let pointer = &mut pointers[zone as usize];
@@ -96,8 +83,8 @@ impl Ring {
                 );
                 *pointer += 1;
             }
-            self.pointers.set(pointers);
-        }
+        });
+        self.pointers.set(pointers);
     }
 
     /// So many blocks were written.
@@ -117,8 +104,7 @@ impl Ring {
         let zone = written.iter().position(is_begun).or(written.iter().position(|one| *one == 0));
         let zone = zone.unwrap_or(0);
         self.at.set((zone as u32, written[zone]));
-        #[cfg(debug_assertions)]
-        self.pointers.set(written);
+        self.pointers.set(Shadow::new(|| written));
         self.written.set(written.map(|blocks| blocks > 0));
     }
 
@@ -146,8 +132,7 @@ pub(crate) struct GcJournal {
     pub(crate) is_marked: Cell<bool>,
     pub(crate) counts: Cell<JournalCounts>,
     /// Blocks that were written since the last checkpoint.
-    #[cfg(debug_assertions)]
-    written: RefCell<BTreeSet<BlockAddr>>,
+    written: RefCell<Shadow<BTreeSet<BlockAddr>>>,
 }
 
 impl GcJournal {
@@ -175,7 +160,6 @@ impl GcJournal {
             capacity,
             at: Cell::default(),
             written: Cell::default(),
-            #[cfg(debug_assertions)]
             pointers: Cell::default(),
         });
         Ok(Some(Self {
@@ -188,7 +172,6 @@ impl GcJournal {
             chained: RefCell::default(),
             is_marked: Cell::new(false),
             counts: Cell::default(),
-            #[cfg(debug_assertions)]
             written: RefCell::default(),
         }))
     }
@@ -209,14 +192,8 @@ impl GcJournal {
     }
 
     /// Blocks are about to be written.
-    #[cfg_attr(
-        not(debug_assertions),
-        allow(unused_variables, reason = "shadows are of builds that check")
-    )]
     pub(crate) fn check_places(&self, blocks: &[(BlockAddr, SectorData)]) {
-        #[cfg(debug_assertions)]
-        {
-            let mut written = self.written.borrow_mut();
+        self.written.borrow_mut().note(|written| {
             invariant!(
                 written.len() == self.used.get() as usize,
                 "the journal goes on after the {} blocks since the last checkpoint, not {}",
@@ -227,13 +204,12 @@ impl GcJournal {
                 let is_new = written.insert(*at);
                 invariant!(is_new, "block {at:?} of the journal is written once");
             }
-        }
+        });
     }
 
     /// A checkpoint has all moves.
     pub(crate) fn note_checkpoint(&self, keeps_moves: bool) {
-        #[cfg(debug_assertions)]
-        self.written.borrow_mut().clear();
+        self.written.borrow_mut().note(BTreeSet::clear);
         self.used.set(0);
         self.chained.borrow_mut().clear();
         if !keeps_moves {

@@ -1,4 +1,4 @@
-//! A second bookkeeping, which invariants compare with the first: only builds with debug assertions keep it.
+//! A second bookkeeping of what is durable, which invariants compare with the first ([`Shadow`](nandscape_rt::Shadow)).
 //!
 //! [`Ledger`] knows, sequence by sequence, what is not durable, and of each line the newest thing that superseded a
 //! sector of it. It learns of sectors when they enter a buffer and when their program has ended, and of nothing in
@@ -7,38 +7,6 @@
 
 use super::ids::LineId;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-
-/// Something that is there in builds with debug assertions alone.
-#[derive(Clone, Copy, Default, Debug)]
-pub(crate) struct Shadow<T> {
-    #[cfg(debug_assertions)]
-    kept: T,
-    #[cfg(not(debug_assertions))]
-    kept: std::marker::PhantomData<T>,
-}
-
-impl<T> Shadow<T> {
-    /// Keeps up with a change.
-    #[inline(always)]
-    pub(crate) fn note(&mut self, change: impl FnOnce(&mut T)) {
-        #[cfg(debug_assertions)]
-        change(&mut self.kept);
-        #[cfg(not(debug_assertions))]
-        let _ = (&self.kept, change);
-    }
-
-    /// Whether it agrees; true where it is not kept.
-    #[inline(always)]
-    pub(crate) fn agrees(&self, check: impl FnOnce(&T) -> bool) -> bool {
-        #[cfg(debug_assertions)]
-        return check(&self.kept);
-        #[cfg(not(debug_assertions))]
-        {
-            let _ = (&self.kept, check);
-            true
-        }
-    }
-}
 
 /// What superseded sectors of a line last.
 #[derive(Clone, Copy, Default, Debug)]
@@ -205,14 +173,5 @@ mod tests {
         ledger.superseded(4, 20);
         ledger.erased(4);
         assert!(ledger.may_erase(4));
-    }
-
-    /// A shadow agrees with what it was told, and with everything where it is not kept.
-    #[test]
-    fn a_shadow_is_kept_with_debug_assertions() {
-        let mut shadow: Shadow<u32> = Shadow::default();
-        shadow.note(|kept| *kept = 7);
-        assert!(shadow.agrees(|kept| *kept == 7));
-        assert_eq!(shadow.agrees(|kept| *kept == 8), !cfg!(debug_assertions));
     }
 }

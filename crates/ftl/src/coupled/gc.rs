@@ -18,13 +18,12 @@ use super::records::Moved;
 use super::space::{Class, LogicalLine};
 use super::write::EXHAUSTED;
 use crate::common::firmware::Walk;
-use crate::common::shadow::Shadow;
 use crate::error::FtlError;
 use crate::kind::OmittedRule;
 use nandscape_block::zone::ZoneAction;
 use nandscape_block::{BlockDevice, BlockError, Done, Lba};
 use nandscape_media::OpenChannel;
-use nandscape_rt::{Nanos, defect, invariant};
+use nandscape_rt::{Nanos, Shadow, defect, invariant};
 use std::collections::VecDeque;
 
 /// The line that collection writes for a class in an instance.

@@ -18,14 +18,13 @@ use super::lines::Lines;
 use super::records::Records;
 use super::snapshot::{SavedLine, Snapshot};
 use super::space::Class;
-use crate::common::shadow::Shadow;
 use crate::error::FtlError;
 use crate::zoned::Store;
 use nandscape_block::{
     Bio, BlockDevice, Done, Payload, SECTOR_BYTES, SectorBytes, SectorData, Submit, Token,
 };
 use nandscape_media::OpenChannel;
-use nandscape_rt::{defect, invariant};
+use nandscape_rt::{Shadow, defect, invariant};
 use std::collections::VecDeque;
 use std::sync::Arc;
 

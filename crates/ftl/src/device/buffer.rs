@@ -9,10 +9,9 @@
 
 use super::config::{PAGE_MAX, Sizes};
 use crate::common::ids::LineId;
-use crate::common::shadow::Shadow;
 use nandscape_block::SectorData;
 use nandscape_media::{KEY_EMPTY, Ppa};
-use nandscape_rt::{Nanos, invariant};
+use nandscape_rt::{Nanos, Shadow, invariant};
 
 /// Number of a page of the buffer.
 pub(super) type PageId = u32;

@@ -65,7 +65,7 @@ pub use counts::{DeviceCounts, DeviceReport, IntervalReport};
 use crate::common::events::Events;
 use crate::common::firmware::{Firmware, Walk};
 use crate::common::lines::Lines;
-use crate::common::shadow::{Ledger, Shadow};
+use crate::common::shadow::Ledger;
 use crate::common::stripes::Stripes;
 use crate::error::FtlError;
 use crate::kind::{FtlRun, OmittedRule};
@@ -77,7 +77,7 @@ use nandscape_block::{
     Bio, BlockDevice, BlockError, Completion, DeviceCaps, Done, Fua, Lba, Op, Submit, Token,
 };
 use nandscape_media::{Geometry, HostLink, LinkTiming, OpenChannel};
-use nandscape_rt::Nanos;
+use nandscape_rt::{Nanos, Shadow};
 use port::Port;
 use region::RegionMap;
 use region::pages::Pages;

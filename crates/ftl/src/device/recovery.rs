@@ -32,7 +32,7 @@ use nandscape_block::{BlockError, Lba};
 use nandscape_media::{
     ChunkState, Geometry, Internal, KEY_EMPTY, KEY_TRIM, Kind, LinkTiming, OpenChannel, Ppa,
 };
-use nandscape_rt::{Nanos, defect};
+use nandscape_rt::{Nanos, defect, invariant};
 use std::cmp::Reverse;
 
 impl<M: OpenChannel> DeviceFtl<M> {
@@ -256,7 +256,9 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
             self.flash.lines.writable += u64::from(left(&line));
             let entry = self.flash.lines.get_mut(line);
             (entry.state, entry.origin) = (LineState::Open, stream as u8);
-            self.instances[instance].point(stream).line = Some(line);
+            let point = self.instances[instance].point(stream);
+            invariant!(point.line.is_none(), "a mount goes on in one erase unit at a write point");
+            point.line = Some(line);
         }
     }
 }

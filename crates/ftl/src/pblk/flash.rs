@@ -12,12 +12,12 @@ use crate::common::ids::LineId;
 use crate::common::l2p::L2p;
 use crate::common::layout::Layout;
 use crate::common::lines::{LineState, Lines};
-use crate::common::shadow::{Ledger, Shadow};
+use crate::common::shadow::Ledger;
 use crate::common::stripes::Stripes;
 use crate::report::{MediaErrors, SectorCounts};
 use nandscape_block::SectorData;
 use nandscape_media::{ChunkId, ChunkState, Geometry, Linked, OpenChannel, Ppa};
-use nandscape_rt::Nanos;
+use nandscape_rt::{Nanos, Shadow};
 
 /// Media, tables and what is in flight.
 #[derive(Debug)]

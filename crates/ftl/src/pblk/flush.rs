@@ -28,13 +28,12 @@ use super::units::{Submitted, WriteUnit};
 use super::waiting::{Arrival, Waiter};
 use crate::common::l2p::MapEntry;
 use crate::common::oob::key_lba;
-use crate::common::shadow::Shadow;
 use crate::common::waits::share;
 use crate::kind::OmittedRule;
 use crate::pblk::config::FlushScope;
 use nandscape_block::{Bio, Completion, Done, Lba, Op, Submit, Token};
 use nandscape_media::OpenChannel;
-use nandscape_rt::{Nanos, invariant};
+use nandscape_rt::{Nanos, Shadow, invariant};
 
 impl Buffers {
     /// Up to which position of which buffers a flush waits.

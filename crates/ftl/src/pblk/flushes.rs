@@ -1,9 +1,9 @@
 //! Bios that wait for durability, by number: each waits for one buffer or several.
 
 use super::ids::BufferId;
-use crate::common::shadow::{Ledger, Shadow};
+use crate::common::shadow::Ledger;
 use nandscape_block::{Bio, Token};
-use nandscape_rt::{Nanos, invariant};
+use nandscape_rt::{Nanos, Shadow, invariant};
 
 /// What must be durable when something completes.
 #[derive(Clone, Copy, Default, Debug)]

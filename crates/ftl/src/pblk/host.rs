@@ -10,12 +10,11 @@ use super::rb::Origin;
 use super::waiting::{Arrival, Queued};
 use crate::common::l2p::MapEntry;
 use crate::common::reads;
-use crate::common::shadow::Shadow;
 use crate::common::trims::TrimRecord;
 use crate::kind::OmittedRule;
 use nandscape_block::{Bio, Completion, Done, Flags, Lba, Op, Submit, Token};
 use nandscape_media::OpenChannel;
-use nandscape_rt::invariant;
+use nandscape_rt::{Shadow, invariant};
 
 impl<M: OpenChannel> Pblk<M> {
     /// Serves a bio that has come in.

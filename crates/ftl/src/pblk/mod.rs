@@ -72,7 +72,6 @@ mod write;
 use crate::common::dead::DeadCopies;
 use crate::common::events::Events;
 use crate::common::l2p::MapEntry;
-use crate::common::shadow::Shadow;
 use crate::common::stripes::Stripes;
 use crate::common::trims::TrimLog;
 use crate::error::FtlError;
@@ -94,7 +93,7 @@ use nandscape_block::{
     Bio, BlockDevice, BlockError, Completion, DeviceCaps, Done, Lba, Op, Submit, Token,
 };
 use nandscape_media::{ChunkState, Linked, OpenChannel};
-use nandscape_rt::{Nanos, Stream};
+use nandscape_rt::{Nanos, Shadow, Stream};
 use progress::Progress;
 use route::Router;
 use rules::Rules;

@@ -9,14 +9,13 @@ use super::shape::Shape;
 use super::units::Unit;
 use super::zone::{PageId, Zones};
 use crate::common::events::Events;
-use crate::common::shadow::Shadow;
 use crate::common::waits::{Idle, Programmed};
 use crate::device::{DeviceFtl, Flush};
 use crate::error::FtlError;
 use nandscape_block::zone::{ZoneId, ZoneState, ZoneTable};
 use nandscape_block::{Bio, BlockDevice, BlockError, Done, Submit, Token};
 use nandscape_media::OpenChannel;
-use nandscape_rt::Nanos;
+use nandscape_rt::{Nanos, Shadow};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What waits for an erase.

@@ -9,9 +9,9 @@ use crate::ext4::journal::state::Shared;
 use crate::ext4::journal::tid::Tid;
 use crate::ext4::rules::OmittedRule;
 use nandscape_block::{Bio, BlockError, Flags, FlushScope, Owner, Reply, SectorBytes, SectorData};
-use nandscape_rt::invariant;
+use nandscape_rt::{Shadow, invariant};
 use std::cell::{Cell, RefCell};
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::future::Future;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -54,8 +54,7 @@ struct Slot {
     /// Where the next one goes, if it fits there.
     next: u32,
     /// Places whose records are on their way, with their blocks.
-    #[cfg(debug_assertions)]
-    in_flight: std::collections::BTreeMap<u32, u32>,
+    in_flight: Shadow<BTreeMap<u32, u32>>,
 }
 
 impl Slot {
@@ -68,23 +67,19 @@ impl Slot {
         if blocks > len / 2 || self.places.iter().any(taken) {
             return None;
         }
-        #[cfg(debug_assertions)]
-        {
-            let overlaps = |(start, len): (&u32, &u32)| at < start + len && *start < at + blocks;
-            invariant!(
-                !self.in_flight.iter().any(overlaps),
-                "a record takes no place to which another one is on its way: {at}"
-            );
-            self.in_flight.insert(at, blocks);
-        }
+        let overlaps = |(start, len): (&u32, &u32)| at < start + len && *start < at + blocks;
+        invariant!(
+            self.in_flight.agrees(|on_the_way| !on_the_way.iter().any(overlaps)),
+            "a record takes no place to which another one is on its way: {at}"
+        );
+        self.in_flight.note(|on_the_way| _ = on_the_way.insert(at, blocks));
         self.places.push_back(Place { at, blocks, tid, written: false });
         self.next = at + blocks;
         Some(at)
     }
 
     fn note_written(&mut self, at: u32) {
-        #[cfg(debug_assertions)]
-        self.in_flight.remove(&at);
+        self.in_flight.note(|on_the_way| _ = on_the_way.remove(&at));
         let place = self.places.iter_mut().rfind(|place| place.at == at);
         invariant!(place.is_some(), "a record keeps its place until it is written: {at}");
         if let Some(place) = place {
