@@ -61,7 +61,8 @@ macro_rules! defect {
     };
 }
 
-/// Something that is kept for invariants, in builds with debug assertions alone.
+/// Something that is kept for invariants, in builds with debug assertions alone. It is no part of a structure whose bytes
+/// are reported as memory of what is simulated: those are the same in every build.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Shadow<T> {
     #[cfg(debug_assertions)]

@@ -24,7 +24,7 @@ use nandscape_block::zone::ZoneAction;
 use nandscape_block::{BlockDevice, BlockError, Done, Lba};
 use nandscape_media::OpenChannel;
 use nandscape_rt::{Nanos, Shadow, defect, invariant};
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 /// The line that collection writes for a class in an instance.
 #[derive(Clone, Copy, Debug)]
@@ -59,8 +59,6 @@ struct Copying {
     next: u32,
     copies: Vec<Copies>,
     moved: u32,
-    /// The copies one by one: line, generation and sector.
-    places: Shadow<Vec<(u32, u32, u32)>>,
 }
 
 /// A victim whose data were moved.
@@ -72,8 +70,10 @@ struct Leaving {
     copies: Vec<Copies>,
     /// The position of the journal after its records.
     position: u64,
-    places: Shadow<Vec<(u32, u32, u32)>>,
 }
+
+/// Where a copy lies: line, generation and sector.
+type Place = (u32, u32, u32);
 
 /// The state of collection.
 #[derive(Debug)]
@@ -89,6 +89,8 @@ pub(super) struct Collection {
     erasing: Vec<(u32, Nanos)>,
     /// Lines on their way to being free, per instance.
     coming: Box<[u32]>,
+    /// The copies of each victim, one by one.
+    places: Shadow<BTreeMap<u32, Vec<Place>>>,
 }
 
 impl Collection {
@@ -101,6 +103,7 @@ impl Collection {
             leaving: VecDeque::new(),
             erasing: Vec::new(),
             coming: vec![0; instances].into_boxed_slice(),
+            places: Shadow::default(),
         }
     }
 
@@ -233,8 +236,8 @@ impl<M: OpenChannel> CoupledFtl<M> {
             self.flash.zones.store.generation(line) == self.lines.get(line).generation,
             "generation: the zone of victim {line} has that with which it was opened"
         );
-        let (copies, places) = (Vec::new(), Shadow::default());
-        Ok(Some(Copying { line, began, next: 0, copies, moved: 0, places }))
+        self.gc.places.note(|places| _ = places.insert(line, Vec::new()));
+        Ok(Some(Copying { line, began, next: 0, copies: Vec::new(), moved: 0 }))
     }
 
     /// Moves pages of a victim as far as programs of copies may be on their way; whether that was all of them.
@@ -253,12 +256,12 @@ impl<M: OpenChannel> CoupledFtl<M> {
 
     /// Everything of a victim was moved.
     fn end_copying(&mut self, copying: Copying) {
-        let Copying { line, began, copies, moved, places, .. } = copying;
+        let Copying { line, began, copies, moved, .. } = copying;
         self.flash.counts.own.reclaimed += u64::from(self.rules.sizes.line_sectors - moved);
         self.lines.unmap(line, LineState::Leaving, &mut self.walk);
         self.flash.access(&mut self.walk);
         let position = self.persist.want_durable(&mut self.flash);
-        self.gc.leaving.push_back(Leaving { line, began, copies, position, places });
+        self.gc.leaving.push_back(Leaving { line, began, copies, position });
     }
 
     /// Programs of pages of copies of an instance that are on their way.
@@ -319,7 +322,9 @@ impl<M: OpenChannel> CoupledFtl<M> {
                 Some(copies) => copies.end = to + 1,
                 None => copying.copies.push(Copies { line, generation, end: to + 1 }),
             }
-            copying.places.note(|places| places.push((line, generation, to)));
+            self.gc.places.note(|places| {
+                places.entry(victim).or_default().push((line, generation, to));
+            });
             self.flash.counts.own.moved += 1;
             copying.moved += 1;
         }
@@ -387,11 +392,13 @@ impl<M: OpenChannel> CoupledFtl<M> {
     /// Whether all copies of a victim and their records are durable, or gone with their lines.
     fn is_moved(&self, of: &Leaving) -> bool {
         let store = &self.flash.zones.store;
-        let is_durable = |&(line, generation, sector): &(u32, u32, u32)| {
+        let is_durable = |&(line, generation, sector): &Place| {
             store.generation(line) != generation || store.is_durable(line, sector + 1)
         };
         self.persist.journal.is_durable(of.position)
-            && of.places.agrees(|places| places.iter().all(is_durable))
+            && self.gc.places.agrees(|places| {
+                places.get(&of.line).is_none_or(|copies| copies.iter().all(is_durable))
+            })
     }
 
     /// Whether a victim may be erased; does what can be done about it where lines are short.

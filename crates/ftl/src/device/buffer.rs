@@ -12,6 +12,7 @@ use crate::common::ids::LineId;
 use nandscape_block::SectorData;
 use nandscape_media::{KEY_EMPTY, Ppa};
 use nandscape_rt::{Nanos, Shadow, invariant};
+use std::collections::BTreeSet;
 
 /// Number of a page of the buffer.
 pub(super) type PageId = u32;
@@ -42,8 +43,6 @@ pub(super) struct Page {
     has_data: bool,
     /// Whether any sector supersedes one on media whose content need not be kept then.
     pub(super) supersedes: bool,
-    /// Whether its program was sent.
-    sealed: Shadow<bool>,
 }
 
 /// The buffer.
@@ -61,6 +60,8 @@ pub(super) struct WriteBuffer {
     page: u32,
     size: u32,
     used: u32,
+    /// Pages whose program was sent.
+    sealed: Shadow<BTreeSet<PageId>>,
 }
 
 impl WriteBuffer {
@@ -81,6 +82,7 @@ impl WriteBuffer {
             page: sizes.page,
             size: sizes.buffer,
             used: 0,
+            sealed: Shadow::default(),
         }
     }
 
@@ -111,6 +113,7 @@ impl WriteBuffer {
     /// A page begins to be filled, for a place in an erase unit.
     #[inline]
     pub(super) fn open(&mut self, id: PageId, at: Ppa, line: LineId) {
+        self.sealed.note(|sealed| _ = sealed.remove(&id));
         self.pages[id as usize] = Page { at, line, consecutive: true, ..Page::default() };
     }
 
@@ -179,7 +182,7 @@ impl WriteBuffer {
         let page = &mut self.pages[id as usize];
         invariant!(page.filled < self.page, "a page takes a sector only if it is not full");
         invariant!(
-            page.sealed.agrees(|sealed| !sealed),
+            self.sealed.agrees(|sealed| !sealed.contains(&id)),
             "a page takes nothing when its program was sent"
         );
         if page.filled == 0 {
@@ -220,7 +223,7 @@ impl WriteBuffer {
     pub(super) fn pad(&mut self, id: PageId) -> u32 {
         let (first, filled) = (self.first_slot(id) as usize, self.get(id).filled as usize);
         invariant!(filled > 0, "a page that is programmed holds something");
-        self.pages[id as usize].sealed.note(|sealed| *sealed = true);
+        self.sealed.note(|sealed| _ = sealed.insert(id));
         let padded = first + filled..first + self.page as usize;
         self.keys[padded.clone()].fill(KEY_EMPTY);
         let last = self.deltas[first + filled - 1];
@@ -280,7 +283,7 @@ impl WriteBuffer {
     pub(super) fn set_data(&mut self, slot: u32, data: SectorData) {
         let id = self.page_of(slot);
         invariant!(
-            self.pages[id as usize].sealed.agrees(|sealed| !sealed),
+            self.sealed.agrees(|sealed| !sealed.contains(&id)),
             "what a page holds does not change when its program was sent"
         );
         self.pages[id as usize].has_data |= !matches!(data, SectorData::Absent);
@@ -295,6 +298,7 @@ impl WriteBuffer {
     /// A page of copies was programmed: it holds nothing any more.
     #[inline]
     pub(super) fn clear(&mut self, id: PageId) {
+        self.sealed.note(|sealed| _ = sealed.remove(&id));
         self.pages[id as usize] = Page::default();
     }
 

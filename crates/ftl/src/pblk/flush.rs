@@ -33,7 +33,7 @@ use crate::kind::OmittedRule;
 use crate::pblk::config::FlushScope;
 use nandscape_block::{Bio, Completion, Done, Lba, Op, Submit, Token};
 use nandscape_media::OpenChannel;
-use nandscape_rt::{Nanos, Shadow, invariant};
+use nandscape_rt::{Nanos, invariant};
 
 impl Buffers {
     /// Up to which position of which buffers a flush waits.
@@ -123,7 +123,7 @@ impl Buffers {
     ) -> u32 {
         let Arrival { since, cpu_ns, .. } = entered;
         let missing = targets.len() as u32;
-        let flush = Flush { token, since, cpu_ns, missing, then, covered: Shadow::default() };
+        let flush = Flush { token, since, cpu_ns, missing, then };
         let flush = self.flushes.add(flush);
         for &(id, target) in targets {
             let buffer = &mut self.all[usize::from(id)];
@@ -266,7 +266,9 @@ impl<M: OpenChannel> Pblk<M> {
         {
             let Some(flush) = self.buffers.flushes.arrive(waiter.flush) else { continue };
             invariant!(
-                flush.covered.agrees(|covered| self.is_known_durable(*covered)),
+                self.buffers
+                    .flushes
+                    .covered_by(waiter.flush, |covered| self.is_known_durable(covered)),
                 "a flush is answered when all that was admitted before it is durable"
             );
             self.stats.count_flush(

@@ -4,6 +4,7 @@ use super::ids::BufferId;
 use crate::common::shadow::Ledger;
 use nandscape_block::{Bio, Token};
 use nandscape_rt::{Nanos, Shadow, invariant};
+use std::collections::BTreeMap;
 
 /// What must be durable when something completes.
 #[derive(Clone, Copy, Default, Debug)]
@@ -35,8 +36,6 @@ pub(super) struct Flush {
     pub(super) missing: u32,
     /// A write with PREFLUSH goes on then; anything else is complete.
     pub(super) then: Option<Bio>,
-    /// What must be durable then.
-    pub(super) covered: Shadow<Covered>,
 }
 
 /// All of them.
@@ -44,6 +43,8 @@ pub(super) struct Flush {
 pub(super) struct Flushes {
     slots: Vec<Option<Flush>>,
     free: Vec<u32>,
+    /// What must be durable when a flush ends, by number.
+    covered: Shadow<BTreeMap<u32, Covered>>,
 }
 
 impl Flushes {
@@ -53,15 +54,20 @@ impl Flushes {
             return self.slots.len() as u32 - 1;
         };
         self.slots[index as usize] = Some(flush);
+        self.covered.note(|covered| _ = covered.remove(&index));
         index
     }
 
     /// A flush ends when this is durable.
     #[inline(always)]
     pub(super) fn covers(&mut self, index: u32, what: Covered) {
-        if let Some(flush) = &mut self.slots[index as usize] {
-            flush.covered.note(|covered| *covered = what);
-        }
+        self.covered.note(|covered| _ = covered.insert(index, what));
+    }
+
+    /// Whether what a flush covers passes a check.
+    #[inline(always)]
+    pub(super) fn covered_by(&self, index: u32, check: impl FnOnce(Covered) -> bool) -> bool {
+        self.covered.agrees(|covered| covered.get(&index).is_none_or(|what| check(*what)))
     }
 
     /// One buffer less to wait for; the flush, if that was the last.

@@ -1,8 +1,9 @@
 //! How much of the main area is in use, and how much of that is valid, for the write amplification that theory expects:
 //! blocks written to segments that are not free, prefree ones included, data and nodes apart.
+//!
+//! A damaged volume may have a log in a segment that its table counts for the other class, or for none: counts end at zero.
 
 use super::{SegmentType, Segments};
-use nandscape_rt::invariant;
 
 /// Blocks of one class, data or nodes.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -27,10 +28,9 @@ impl Use {
     }
 
     /// One is free again.
-    pub(super) fn release(&mut self, log: SegmentType, blocks: u32) {
-        let all = &mut self.blocks[usize::from(log.is_node())];
-        invariant!(u64::from(blocks) <= *all, "a segment of {log:?} that is free was in use");
-        *all -= u64::from(blocks);
+    pub(super) const fn release(&mut self, log: SegmentType, blocks: u32) {
+        let all = &mut self.blocks[log.is_node() as usize];
+        *all = all.saturating_sub(blocks as u64);
     }
 
     /// Blocks of a segment became valid.
@@ -44,10 +44,9 @@ impl Use {
     }
 
     /// A block of a segment became invalid.
-    pub(super) fn drop_valid(&mut self, log: SegmentType) {
-        let valid = &mut self.valid[usize::from(log.is_node())];
-        invariant!(*valid > 0, "a block of {log:?} that is invalid now was valid");
-        *valid -= 1;
+    pub(super) const fn drop_valid(&mut self, log: SegmentType) {
+        let valid = &mut self.valid[log.is_node() as usize];
+        *valid = valid.saturating_sub(1);
     }
 }
 
@@ -61,9 +60,8 @@ impl Segments {
                 .filter(|(curseg, log)| log.is_node() == nodes && !curseg.ssr)
                 .map(|(curseg, _)| u64::from(self.left_in(curseg)))
                 .sum();
-            let (blocks, valid) = (self.usage.blocks[class], self.usage.valid[class]);
-            invariant!(unwritten <= blocks, "segments of logs are in use");
-            Blocks { in_use: blocks - unwritten, valid }
+            let blocks = self.usage.blocks[class];
+            Blocks { in_use: blocks.saturating_sub(unwritten), valid: self.usage.valid[class] }
         })
     }
 }
