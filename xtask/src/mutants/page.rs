@@ -18,6 +18,9 @@ changes. `--long 3600` then runs further campaigns, for an hour, for each mutant
 
 ";
 
+/// How the words of a broken invariant begin (`nandscape_rt::invariant::BROKEN`).
+const BROKEN: &str = "invariant: ";
+
 /// Mutants and what became of them.
 pub(super) struct Page<'a> {
     rows: Vec<(&'a Mutant, Option<Record>)>,
@@ -56,7 +59,12 @@ impl<'a> Page<'a> {
     }
 
     pub(super) fn text(&self) -> String {
-        HEAD.to_owned() + &self.scores() + &self.operations() + &self.promises() + &self.list()
+        HEAD.to_owned()
+            + &self.scores()
+            + &self.campaigns()
+            + &self.operations()
+            + &self.promises()
+            + &self.list()
     }
 
     /// # Errors
@@ -98,6 +106,22 @@ impl<'a> Page<'a> {
             );
         }
         text + "\n"
+    }
+
+    /// At what campaigns notice mutants, and at which seed.
+    fn campaigns(&self) -> String {
+        let records = self.rows.iter().filter_map(|(_, record)| record.as_ref());
+        let is_of_campaign = |record: &&Record| record.place.is_some();
+        let found: Vec<&Record> = records.filter(is_of_campaign).collect();
+        let at_invariant =
+            |record: &&&Record| record.what.as_deref().is_some_and(|what| what.contains(BROKEN));
+        let seeds = found.iter().filter_map(|record| Some(record.place?.seed as f64));
+        format!(
+            "Campaigns notice {} mutants, {} of them first at an invariant; the median seed that does is {}.\n\n",
+            found.len(),
+            found.iter().filter(at_invariant).count(),
+            median(seeds).unwrap_or_default()
+        )
     }
 
     /// How small violations become that campaigns found.
