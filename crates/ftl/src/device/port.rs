@@ -393,8 +393,8 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
         Ok(())
     }
 
-    /// Sends trim records that a waiter or the first request waits for, and that found no page before. Whether a page of
-    /// them was programmed.
+    /// Sends trim records that a waiter or the first request waits for, and that found no page before. Whether all of them
+    /// were.
     fn push_awaited(&mut self) -> Result<bool, FtlError> {
         if self.flash.rules.config.keeps_buffer() || !self.discards.log.has_pending() {
             return Ok(false);
@@ -404,13 +404,14 @@ impl<M: OpenChannel, P: RegionMap> DeviceFtl<M, P> {
         let first = self.port.queue.front().map(|request| request.awaits);
         let first = first.filter(|_| !self.flash.waits_for_idle());
         let covered = waiting.map(|waiter| waiter.covered).chain(first).max().unwrap_or(0);
-        if self.trims_durable() < covered
-            && self.emit_all_trims()?
-            && !self.flash.rules.omits_one_shot_flush()
-        {
-            return self.program(0, Stream::Host);
+        if self.trims_durable() >= covered || !self.emit_all_trims()? {
+            return Ok(false);
         }
-        Ok(false)
+        // Records that filled their page were programmed with it.
+        if !self.flash.rules.omits_one_shot_flush() {
+            self.program(0, Stream::Host)?;
+        }
+        Ok(true)
     }
 
     /// Admits as much of a write as fits; whether that was all.
