@@ -20,6 +20,9 @@ pub(crate) struct Figures {
     /// Whether the gate runs it, too: it takes seconds.
     #[serde(default)]
     pub(crate) gate: bool,
+    /// Whether they are times of the machine that made them: no other run prints the same, so none is compared.
+    #[serde(default)]
+    pub(crate) timed: bool,
 }
 
 impl Figures {
