@@ -393,7 +393,7 @@ impl<M: OpenChannel> CoupledFtl<M> {
     fn is_moved(&self, of: &Leaving) -> bool {
         let store = &self.flash.zones.store;
         let is_durable = |&(line, generation, sector): &Place| {
-            store.generation(line) != generation || store.is_durable(line, sector + 1)
+            store.is_durable_or_gone(line, generation, sector + 1)
         };
         self.persist.journal.is_durable(of.position)
             && self.gc.places.agrees(|places| {
@@ -405,9 +405,7 @@ impl<M: OpenChannel> CoupledFtl<M> {
     fn may_leave(&mut self, index: usize) -> Result<bool, FtlError> {
         let Leaving { line, ref copies, position, .. } = self.gc.leaving[index];
         let store = &self.flash.zones.store;
-        let is_durable = |of: &Copies| {
-            store.generation(of.line) != of.generation || store.is_durable(of.line, of.end)
-        };
+        let is_durable = |of: &Copies| store.is_durable_or_gone(of.line, of.generation, of.end);
         let late = copies.iter().find(|of| !is_durable(of)).map(|of| of.line);
         if let Some(late) = late.filter(|_| !self.rules.run.omits(OmittedRule::CopyCompletion)) {
             if self.flash.zones.store.is_failed(late) {

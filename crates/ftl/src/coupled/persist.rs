@@ -397,7 +397,7 @@ impl Persist {
 /// lines, they need not be.
 fn is_durable<M: OpenChannel>(store: &Store<M>, covered: &[(u32, u32, u32)]) -> bool {
     let is_durable = |&(id, generation, written): &(u32, u32, u32)| {
-        store.generation(id) != generation || store.is_failed(id) || store.is_durable(id, written)
+        store.is_failed(id) || store.is_durable_or_gone(id, generation, written)
     };
     store.may_break_promises() || covered.iter().all(is_durable)
 }

@@ -184,9 +184,11 @@ impl<M: OpenChannel> Store<M> {
         self.front.parts().1.read_unwritten(begins, sectors)
     }
 
-    /// Whether everything of a zone before a sector is durable.
-    pub(crate) fn is_durable(&self, zone: u32, end: u32) -> bool {
-        self.rules.config.keeps_buffer() || self.durable(zone) >= u64::from(end)
+    /// Whether everything of a zone before a sector is durable, or gone with the generation that held it.
+    pub(crate) fn is_durable_or_gone(&self, zone: u32, generation: u32, end: u32) -> bool {
+        self.generation(zone) != generation
+            || self.rules.config.keeps_buffer()
+            || self.durable(zone) >= u64::from(end)
     }
 
     /// Whether what flushes cover need not be durable: by the rule that they follow, or as the run leaves out one of its

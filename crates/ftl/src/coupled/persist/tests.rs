@@ -126,7 +126,9 @@ fn lines_are_durable_before_the_snapshot_counts() {
     ftl.submit(ftl.flash.now, write, Token(1));
     let line = ftl.lines.of(0).expect("was opened");
     let CoupledFtl { flash, lines, records, persist, .. } = &mut ftl;
-    assert!(!flash.zones.store.is_durable(line, 1), "it is in the buffer");
+    let store = &flash.zones.store;
+    let generation = store.generation(line);
+    assert!(!store.is_durable_or_gone(line, generation, 1), "it is in the buffer");
     persist.begin_snapshot(flash, lines, records).expect("room");
     let is_settling = |ftl: &CoupledFtl<Media>| {
         ftl.persist.snapshot.as_ref().is_none_or(|taking| taking.head.is_some())
@@ -135,5 +137,7 @@ fn lines_are_durable_before_the_snapshot_counts() {
         ftl.flash.now = ftl.flash.zones.next_event().expect("a snapshot on its way");
         ftl.run_round().expect("power is on");
     }
-    assert!(ftl.flash.zones.store.is_durable(line, 1));
+    let store = &ftl.flash.zones.store;
+    assert_eq!(store.generation(line), generation);
+    assert!(store.is_durable_or_gone(line, generation, 1));
 }
