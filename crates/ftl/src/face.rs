@@ -1,8 +1,8 @@
-//! What every FTL offers beyond serving bios: sizes, counts, memory, and the way on and off the media.
+//! What every FTL offers beyond serving bios: sizes, counts, memory, what it takes of the host, and the way on and off
+//! the media.
 //! Nothing here is called per sector but [`Ftl::sectors`] and [`Ftl::now`], which do not allocate.
 
 use crate::kind::{FtlKind, Side};
-use crate::pblk::costs::CpuSpan;
 use crate::report::{FtlReport, SectorCounts};
 use nandscape_block::BlockDevice;
 use nandscape_media::{DeviceTiming, HostLink, LinkTiming, OpenChannel};
@@ -260,4 +260,57 @@ impl MemoryUse {
         let found = self.parts.iter().find(|(part, _)| *part == name);
         found.map_or(0, |(_, bytes)| *bytes)
     }
+}
+
+/// What a core, a lock or a thread does for a while.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CpuWork {
+    /// A read of the host.
+    Read,
+    /// A write of the host.
+    Write,
+    /// A flush.
+    Flush,
+    /// A discard.
+    Discard,
+    /// Building a write command.
+    Build,
+    /// Copying for garbage collection.
+    Copy,
+    /// Reading mapping blocks.
+    LoadMap,
+    /// Writing mapping blocks.
+    WriteMap,
+}
+
+/// Who does it, for a timeline.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CpuTrack {
+    /// A core.
+    Core(u16),
+    /// The writer thread of a buffer.
+    Writer(u8),
+    /// The collecting thread.
+    Collector,
+    /// The mapping thread.
+    Mapper,
+    /// The lock of a buffer.
+    Ring(u8),
+    /// The lock of the mapping.
+    Map,
+}
+
+/// A time for which something on the host was taken.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CpuSpan {
+    /// What was taken.
+    pub track: CpuTrack,
+    /// For what.
+    pub work: CpuWork,
+    /// Which core did it.
+    pub core: u16,
+    /// From when.
+    pub start: Nanos,
+    /// Until when.
+    pub end: Nanos,
 }

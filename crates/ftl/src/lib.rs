@@ -18,9 +18,11 @@ pub use coupled::CoupledFtl;
 pub use device::DeviceFtl;
 pub use device::interval::{self, IntervalFtl};
 pub use error::FtlError;
-pub use face::{Attach, DeviceSize, EraseUnit, EraseUnitState, Ftl, MemoryUse, Rest};
+pub use face::{
+    Attach, CpuSpan, CpuTrack, CpuWork, DeviceSize, EraseUnit, EraseUnitState, Ftl, MemoryUse, Rest,
+};
 pub use kind::{FtlKind, FtlRun, OmittedRule, Side};
-pub use pblk::costs::{CpuCounts, CpuSpan, CpuTrack, CpuWork, LockCounts, ThreadCounts};
+pub use pblk::costs::{CpuCounts, LockCounts, ThreadCounts};
 pub use pblk::stats::{BufferCounts, MapCounts};
 pub use pblk::{Capacity, Pblk};
 pub use report::{Detail, FlushTime, FtlReport, GcCounts, HostIo, MediaErrors, SectorCounts};

@@ -6,7 +6,7 @@
 //! pblk-write.c, pblk-gc.c). MT-FTL and QBLK are about these locks and threads, and change nothing else. Where
 //! the mapping table is cached one more thread reads and writes its blocks (chosen).
 
-use nandscape_rt::{Nanos, counts};
+use nandscape_rt::counts;
 
 /// How long each step keeps a core, a lock or a thread. All zero: the host's CPU costs nothing.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -152,57 +152,4 @@ impl CpuCounts {
             ..Self::default()
         }
     }
-}
-
-/// What a core, a lock or a thread does for a while.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum CpuWork {
-    /// A read of the host.
-    Read,
-    /// A write of the host.
-    Write,
-    /// A flush.
-    Flush,
-    /// A discard.
-    Discard,
-    /// Building a write command.
-    Build,
-    /// Copying for garbage collection.
-    Copy,
-    /// Reading mapping blocks.
-    LoadMap,
-    /// Writing mapping blocks.
-    WriteMap,
-}
-
-/// Who does it, for a timeline.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum CpuTrack {
-    /// A core.
-    Core(u16),
-    /// The writer thread of a buffer.
-    Writer(u8),
-    /// The collecting thread.
-    Collector,
-    /// The mapping thread.
-    Mapper,
-    /// The lock of a buffer.
-    Ring(u8),
-    /// The lock of the mapping.
-    Map,
-}
-
-/// A time for which something on the host was taken.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct CpuSpan {
-    /// What was taken.
-    pub track: CpuTrack,
-    /// For what.
-    pub work: CpuWork,
-    /// Which core did it.
-    pub core: u16,
-    /// From when.
-    pub start: Nanos,
-    /// Until when.
-    pub end: Nanos,
 }

@@ -5,7 +5,8 @@
 //! A request runs on its submitter's core, a thread of the FTL on the core that is free first.
 
 use super::ids::BufferId;
-use crate::pblk::costs::{CpuCosts, CpuCounts, CpuSpan, CpuTrack, CpuWork, LockCounts, MapUpdate};
+use crate::face::{CpuSpan, CpuTrack, CpuWork};
+use crate::pblk::costs::{CpuCosts, CpuCounts, LockCounts, MapUpdate};
 use nandscape_block::{Bio, Op, Token};
 use nandscape_rt::Nanos;
 use nandscape_rt::host::{Affinity, CoreId, Host, Ticket};

@@ -4,9 +4,8 @@
 use super::check::Check;
 use super::front::Front;
 use super::{ZonedCounts, ZonedFtl};
-use crate::face::{Attach, DeviceSize, EraseUnit, EraseUnitState, Ftl, MemoryUse};
+use crate::face::{Attach, CpuSpan, DeviceSize, EraseUnit, EraseUnitState, Ftl, MemoryUse};
 use crate::kind::{FtlKind, Side};
-use crate::pblk::costs::CpuSpan;
 use crate::report::{Detail, FtlReport, SectorCounts};
 use nandscape_block::Completion;
 use nandscape_block::zone::{ZoneInfo, ZoneState};

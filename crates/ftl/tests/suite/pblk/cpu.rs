@@ -5,12 +5,12 @@ use crate::common::{Driver, GEOMETRY, config};
 use nandscape_block::{
     Bio, BlockDevice, Flags, FlushScope as BioScope, Lba, Owner, Payload, Submit, Tag, Token,
 };
-use nandscape_ftl::Ftl;
 use nandscape_ftl::pblk::config::{
     BaseRouting, CacheSize, Config, CoreChoice, FileRouting, FlushScope, MapConfig, MapKind,
     Routing,
 };
-use nandscape_ftl::pblk::costs::{CpuCosts, CpuTrack, MapUpdate};
+use nandscape_ftl::pblk::costs::{CpuCosts, MapUpdate};
+use nandscape_ftl::{CpuTrack, Ftl};
 use nandscape_rt::Nanos;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
