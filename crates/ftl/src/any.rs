@@ -3,6 +3,7 @@
 
 use crate::common::victims::Victim;
 use crate::coupled::{self, CoupledFtl};
+use crate::detail::Detail;
 use crate::device::interval::{self, IntervalFtl};
 use crate::device::{self, DeviceFtl, Flush};
 use crate::error::FtlError;
@@ -350,6 +351,18 @@ impl<M: OpenChannel> AnyFtl<M> {
     #[inline(never)]
     fn submit_to_any(&mut self, now: Nanos, bio: Bio, token: Token) -> Submit {
         of_each!(self, ftl => ftl.submit(now, bio, token))
+    }
+
+    /// What only its kind counts.
+    #[must_use]
+    pub fn detail(&self) -> Detail {
+        match self {
+            Self::Pblk(ftl) => Detail::Pblk(Box::new(ftl.own_counts())),
+            Self::Device(ftl) => Detail::Device(ftl.own_counts()),
+            Self::Zoned(ftl) => Detail::Zoned(ftl.own_counts()),
+            Self::Interval(ftl) => Detail::Interval(ftl.own_counts()),
+            Self::Coupled(ftl) => Detail::Coupled(ftl.own_counts()),
+        }
     }
 }
 

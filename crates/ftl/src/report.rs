@@ -1,13 +1,8 @@
-//! What an FTL counts between two resets: a common part that every kind fills, and details of the kind.
-//! Sectors are placed sectors: written to media and completed or in flight.
+//! What every kind of FTL counts between two resets. Sectors are placed sectors: written to media and completed or in flight.
 
 use crate::common::firmware::FirmwareCounts;
-use crate::coupled::CoupledCounts;
-use crate::device::{DeviceReport, IntervalReport};
-use crate::pblk::stats::PblkReport;
-use crate::zoned::ZoneCounts;
 use nandscape_rt::counts::Counts;
-use nandscape_rt::{Nanos, counts, invariant};
+use nandscape_rt::{Nanos, counts};
 use serde::Serialize;
 
 counts! {
@@ -140,29 +135,6 @@ pub struct FtlReport {
     pub in_use_sectors_mean: f64,
     /// What the core of the firmware does; of devices whose maps it accesses.
     pub firmware: Option<FirmwareCounts>,
-    /// What only this kind counts.
-    pub detail: Detail,
-}
-
-/// What only one kind of FTL counts.
-#[derive(Clone, PartialEq, Debug)]
-pub enum Detail {
-    /// pblk's write buffers, padding, cached map and host CPU.
-    Pblk(Box<PblkReport>),
-    /// A conventional SSD's read-modify-writes.
-    Device(DeviceReport),
-    /// A zoned SSD's commands.
-    Zoned(ZoneCounts),
-    /// The compactions of interval maps.
-    Interval(IntervalReport),
-    /// A coupled SSD's moves and upcalls.
-    Coupled(CoupledCounts),
-}
-
-impl Default for Detail {
-    fn default() -> Self {
-        Self::Pblk(Box::default())
-    }
 }
 
 impl Counts for FtlReport {
@@ -178,7 +150,6 @@ impl Counts for FtlReport {
         self.dropped_sectors += later.dropped_sectors;
         self.in_use_sectors_mean = in_use / self.host.written.max(1) as f64;
         self.firmware.add(&later.firmware);
-        self.detail.add(&later.detail);
     }
 
     fn since(&self, earlier: &Self) -> Self {
@@ -194,45 +165,6 @@ impl Counts for FtlReport {
             dropped_sectors: self.dropped_sectors.since(&earlier.dropped_sectors),
             in_use_sectors_mean: (weighted(self) - weighted(earlier)) / host.written.max(1) as f64,
             firmware: self.firmware.since(&earlier.firmware),
-            detail: self.detail.since(&earlier.detail),
-        }
-    }
-}
-
-impl Counts for Detail {
-    fn add(&mut self, later: &Self) {
-        match (self, later) {
-            (Self::Pblk(sum), Self::Pblk(more)) => sum.add(more),
-            (Self::Device(sum), Self::Device(more)) => sum.add(more),
-            (Self::Zoned(sum), Self::Zoned(more)) => sum.add(more),
-            (Self::Interval(sum), Self::Interval(more)) => sum.add(more),
-            (Self::Coupled(sum), Self::Coupled(more)) => sum.add(more),
-            (
-                Self::Pblk(_)
-                | Self::Device(_)
-                | Self::Zoned(_)
-                | Self::Interval(_)
-                | Self::Coupled(_),
-                _,
-            ) => invariant!(false, "reports that are added are of one kind"),
-        }
-    }
-
-    fn since(&self, earlier: &Self) -> Self {
-        match (self, earlier) {
-            (Self::Pblk(now), Self::Pblk(before)) => Self::Pblk(Box::new(now.since(before))),
-            (Self::Device(now), Self::Device(before)) => Self::Device(now.since(before)),
-            (Self::Zoned(now), Self::Zoned(before)) => Self::Zoned(now.since(before)),
-            (Self::Interval(now), Self::Interval(before)) => Self::Interval(now.since(before)),
-            (Self::Coupled(now), Self::Coupled(before)) => Self::Coupled(now.since(before)),
-            (
-                Self::Pblk(_)
-                | Self::Device(_)
-                | Self::Zoned(_)
-                | Self::Interval(_)
-                | Self::Coupled(_),
-                _,
-            ) => self.clone(),
         }
     }
 }

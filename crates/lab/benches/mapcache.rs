@@ -86,7 +86,7 @@ impl Host {
         self.overwrite(WRITES);
         let per_s = WRITES as f64 / started.elapsed().as_secs_f64();
         let report = self.ftl.report();
-        let Detail::Pblk(detail) = report.detail else { panic!("a pblk") };
+        let Detail::Pblk(detail) = self.ftl.detail() else { panic!("a pblk") };
         let hits = detail.map.map_or(1.0, |map| map.hit_ratio());
         let moved = report.sectors;
         let written = moved.user + moved.gc + moved.pad + moved.line_meta + moved.map;

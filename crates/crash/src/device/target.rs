@@ -18,7 +18,9 @@ use crate::shrink::search::Budget;
 use nandscape_block::{
     Attention, Bio, BlockDevice, Completion, DeviceCaps, Lba, Op, SectorData, Submit, Token,
 };
-use nandscape_ftl::{AnyFtl, Attach, Ftl, FtlConfig, FtlError, FtlReport, FtlRun, SectorCounts};
+use nandscape_ftl::{
+    AnyFtl, Attach, Detail, Ftl, FtlConfig, FtlError, FtlReport, FtlRun, SectorCounts,
+};
 use nandscape_media::{
     DeviceTiming, FaultInjector, Faults, Kind, Layer, Media, MediaConfig, Tracer,
 };
@@ -265,6 +267,11 @@ impl Target {
     /// What the FTL has counted since the device became ready, recovery left out.
     pub(crate) fn report(&self) -> FtlReport {
         self.ftl.report()
+    }
+
+    /// What only its kind has counted since then.
+    pub(crate) fn detail(&self) -> Detail {
+        self.ftl.detail()
     }
 
     /// Sectors of append-only regions that hold something.

@@ -16,7 +16,7 @@ use nandscape_block::{
     AdversaryDevice, AsyncDevice, Attention, Bio, BlockDevice, BlockError, Completion, DeviceCaps,
     Done, Flags, MemDevice, Op, Submit, Token,
 };
-use nandscape_ftl::FtlReport;
+use nandscape_ftl::{Detail, FtlReport};
 use nandscape_rt::combine::select2;
 use nandscape_rt::sync::Notify;
 use nandscape_rt::{Handle, Nanos, Stream};
@@ -129,10 +129,10 @@ impl Medium {
         }
     }
 
-    /// What its FTL has counted since it became ready.
-    pub(crate) fn report(&self) -> Option<FtlReport> {
+    /// What its FTL has counted since it became ready: what every kind counts, and what only this one does.
+    pub(crate) fn report(&self) -> Option<(FtlReport, Detail)> {
         match self {
-            Self::Flash(target) => Some(target.report()),
+            Self::Flash(target) => Some((target.report(), target.detail())),
             Self::Adversary(..) | Self::Memory(_) => None,
         }
     }

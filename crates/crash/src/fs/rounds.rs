@@ -240,8 +240,8 @@ impl<'a> Run<'a> {
         let commands = medium.commands();
         self.counts.programs += commands.programs;
         self.counts.erases += commands.erases;
-        if let Some(report) = medium.report().filter(|_| self.options.is_appended()) {
-            count_collection(&report, &mut self.coverage.borrow_mut());
+        if let Some((report, detail)) = medium.report().filter(|_| self.options.is_appended()) {
+            count_collection(&report, &detail, &mut self.coverage.borrow_mut());
         }
     }
 

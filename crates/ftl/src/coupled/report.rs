@@ -7,14 +7,15 @@ use super::space::Class;
 use super::{Counts, CoupledCounts, CoupledFtl};
 use crate::face::{Attach, CpuSpan, DeviceSize, EraseUnit, EraseUnitState, Ftl, MemoryUse};
 use crate::kind::FtlKind;
-use crate::report::{Detail, FtlReport, SectorCounts};
+use crate::report::{FtlReport, SectorCounts};
 use nandscape_media::{HostLink, OpenChannel};
 use nandscape_rt::Nanos;
 use nandscape_rt::counts::Counts as _;
 
 impl<M: OpenChannel> CoupledFtl<M> {
     /// What only this kind counts, with what is in use now.
-    pub(super) fn own_counts(&self) -> CoupledCounts {
+    #[must_use]
+    pub fn own_counts(&self) -> CoupledCounts {
         let (used, all) = self.lines.owned_use(Class::Data);
         let store = &self.flash.zones.store;
         CoupledCounts {
@@ -83,7 +84,6 @@ impl<M: OpenChannel> Ftl for CoupledFtl<M> {
         report.host.stall_ns_max = report.host.stall_ns_max.max(self.flash.counts.stall_ns_max);
         report.gc.add(&self.flash.counts.gc);
         report.firmware = self.flash.zones.store.firmware_counts();
-        report.detail = Detail::Coupled(self.own_counts());
         report
     }
 

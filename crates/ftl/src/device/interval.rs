@@ -14,7 +14,7 @@
 use super::config::{Config as PagesConfig, Sizes};
 use super::region::interval::MapShape;
 use super::region::partitions::{Division, LOGS, Partitions};
-use super::{DeviceFtl, Plan, caps};
+use super::{DeviceFtl, IntervalReport, Plan, caps};
 use crate::common::l2p::entry_bytes;
 use crate::common::trims::TRIMS_PER_SECTOR;
 use crate::error::FtlError;
@@ -174,6 +174,13 @@ impl Config {
 }
 
 impl<M: OpenChannel> IntervalFtl<M> {
+    /// What only this kind counts.
+    #[must_use]
+    pub fn own_counts(&self) -> IntervalReport {
+        let trim_compactions = self.flash.counts.own.trim_compactions;
+        IntervalReport { trim_compactions, ..self.flash.map.counts() }
+    }
+
     /// Makes a fresh SSD of IPLFS on `media`, below a link with this timing, beginning at time zero.
     ///
     /// # Errors

@@ -269,6 +269,14 @@ fn caps(sizes: &Sizes, config: &Config, run: &FtlRun) -> DeviceCaps {
     }
 }
 
+impl<M: OpenChannel> DeviceFtl<M> {
+    /// What only a conventional SSD counts.
+    #[must_use]
+    pub const fn own_counts(&self) -> DeviceReport {
+        self.flash.counts.own
+    }
+}
+
 impl<M: OpenChannel, P: RegionMap> BlockDevice for DeviceFtl<M, P> {
     fn caps(&self) -> &DeviceCaps {
         &self.flash.rules.caps

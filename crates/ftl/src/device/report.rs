@@ -47,7 +47,6 @@ impl<M: OpenChannel, P: RegionMap> Ftl for DeviceFtl<M, P> {
             dropped_sectors: counts.dropped_sectors,
             firmware: Some(self.flash.firmware.counts()),
             in_use_sectors_mean: mean,
-            detail: self.flash.map.detail(counts.own),
         }
     }
 

@@ -8,10 +8,23 @@ use super::{Capacity, Pblk};
 use crate::common::lines::{Line, LineState};
 use crate::face::{Attach, CpuSpan, DeviceSize, EraseUnit, EraseUnitState, Ftl, MemoryUse, Rest};
 use crate::kind::FtlKind;
-use crate::report::{Detail, FtlReport, SectorCounts};
+use crate::report::{FtlReport, SectorCounts};
 use nandscape_block::Completion;
 use nandscape_media::{HostLink, Layer, LinkTiming, OpenChannel};
 use nandscape_rt::Nanos;
+
+impl<M: OpenChannel> Pblk<M> {
+    /// What only this kind counts.
+    #[must_use]
+    pub fn own_counts(&self) -> PblkReport {
+        PblkReport {
+            buffers: self.stats.buffers.clone(),
+            pad_units: self.stats.pad_units.clone(),
+            map: self.mapping.as_ref().map(|mapping| mapping.counts()),
+            cpu: self.cpu.as_ref().map(|host| host.counts().clone()),
+        }
+    }
+}
 
 impl<M: OpenChannel> Ftl for Pblk<M> {
     type Media = M;
@@ -37,12 +50,6 @@ impl<M: OpenChannel> Ftl for Pblk<M> {
     fn report(&self) -> FtlReport {
         let (stats, flash) = (&self.stats, &self.flash.counts);
         let written = stats.host.written;
-        let detail = PblkReport {
-            buffers: stats.buffers.clone(),
-            pad_units: stats.pad_units.clone(),
-            map: self.mapping.as_ref().map(|mapping| mapping.counts()),
-            cpu: self.cpu.as_ref().map(|host| host.counts().clone()),
-        };
         FtlReport {
             sectors: flash.sectors,
             host: stats.host,
@@ -56,7 +63,6 @@ impl<M: OpenChannel> Ftl for Pblk<M> {
                 _ => self.in_use_sum as f64 / written as f64,
             },
             firmware: None,
-            detail: Detail::Pblk(Box::new(detail)),
         }
     }
 

@@ -3,15 +3,23 @@
 
 use super::check::Check;
 use super::front::Front;
-use super::{ZonedCounts, ZonedFtl};
+use super::{ZoneCounts, ZonedCounts, ZonedFtl};
 use crate::face::{Attach, CpuSpan, DeviceSize, EraseUnit, EraseUnitState, Ftl, MemoryUse};
 use crate::kind::{FtlKind, Side};
-use crate::report::{Detail, FtlReport, SectorCounts};
+use crate::report::{FtlReport, SectorCounts};
 use nandscape_block::Completion;
 use nandscape_block::zone::{ZoneInfo, ZoneState};
 use nandscape_media::{HostLink, OpenChannel};
 use nandscape_rt::Nanos;
 use nandscape_rt::counts::Counts;
+
+impl<M: OpenChannel> ZonedFtl<M> {
+    /// What only this kind counts.
+    #[must_use]
+    pub const fn own_counts(&self) -> ZoneCounts {
+        self.store.counts.own
+    }
+}
 
 impl<M: OpenChannel> Ftl for ZonedFtl<M> {
     type Media = M;
@@ -39,7 +47,7 @@ impl<M: OpenChannel> Ftl for ZonedFtl<M> {
     }
 
     fn report(&self) -> FtlReport {
-        let ZonedCounts { sectors, host, erases, flush, media_errors, own, in_use_sum, .. } =
+        let ZonedCounts { sectors, host, erases, flush, media_errors, in_use_sum, .. } =
             self.store.counts;
         let front = self.store.front.pages().map(Ftl::report).unwrap_or_default();
         let mut report = FtlReport {
@@ -58,7 +66,6 @@ impl<M: OpenChannel> Ftl for ZonedFtl<M> {
         report.gc = front.gc;
         report.media_errors.add(&front.media_errors);
         report.dropped_sectors = front.dropped_sectors;
-        report.detail = Detail::Zoned(own);
         report
     }
 

@@ -8,7 +8,7 @@ use nandscape_block::zone::{ZoneInfo, ZoneState};
 use nandscape_block::{Bio, BlockDevice, Lba, Op, Reply};
 use nandscape_fs::FsDetail;
 use nandscape_ftl::coupled::CoupledCounts;
-use nandscape_ftl::{Detail, Ftl, FtlKind, FtlReport, SectorCounts};
+use nandscape_ftl::{AnyFtl, Detail, Ftl, FtlReport, SectorCounts};
 use nandscape_media::{LinkUse, Utilisation};
 use nandscape_rt::counts;
 use nandscape_rt::counts::Counts as _;
@@ -20,6 +20,8 @@ use serde_json::{Map, Value, json};
 #[derive(Default)]
 pub(super) struct Counts {
     pub(super) ftl: FtlReport,
+    /// What only this kind of FTL counts.
+    pub(super) ftl_detail: Detail,
     pub(super) utilisation: Utilisation,
     pub(super) link: LinkUse,
     /// Requests in the device, over time.
@@ -34,6 +36,7 @@ impl Counts {
     /// Adds what the same device counted later.
     pub(super) fn extend(&mut self, later: &Self) {
         self.ftl.add(&later.ftl);
+        self.ftl_detail.add(&later.ftl_detail);
         self.utilisation.extend(&later.utilisation);
         self.link.extend(&later.link);
         self.queue.extend(&later.queue);
@@ -91,13 +94,10 @@ impl Sample {
     }
 }
 
-/// What only a coupled SSD counts. Others are not asked for a whole report.
+/// What only a coupled SSD counts. Others are not asked for their counts.
 fn migrations(ftl: &RunFtl) -> Option<CoupledCounts> {
-    if ftl.kind() != FtlKind::Coupled {
-        return None;
-    }
-    match ftl.report().detail {
-        Detail::Coupled(counts) => Some(counts),
+    match ftl {
+        AnyFtl::Coupled(ftl) => Some(ftl.own_counts()),
         _ => None,
     }
 }

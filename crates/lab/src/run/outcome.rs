@@ -9,7 +9,7 @@ use super::series::{self, Point, WriteAmplification};
 use crate::stack::{FsStack, Stack};
 use crate::state::{Origin, Preconditioned, StateKey};
 use nandscape_block::SECTOR_BYTES;
-use nandscape_ftl::{DeviceSize, EraseUnit, EraseUnitState, FtlReport, MemoryUse};
+use nandscape_ftl::{Detail, DeviceSize, EraseUnit, EraseUnitState, FtlReport, MemoryUse};
 use nandscape_media::{LinkUse, Utilisation, Wear};
 use nandscape_rt::Nanos;
 use nandscape_rt::host::CoreTimes;
@@ -100,6 +100,8 @@ pub struct Outcome {
     pub flowops: Option<Report>,
     /// What the FTL did.
     pub ftl: FtlReport,
+    /// What only this kind of FTL counts.
+    pub ftl_detail: Detail,
     /// What the file system did; `None`: there is none.
     pub fs: Option<FileCounts>,
     /// RAM of the FTL.

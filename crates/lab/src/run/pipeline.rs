@@ -160,6 +160,7 @@ impl Run<'_> {
             trace: measured.trace,
             flowops: measured.flowops,
             ftl: measured.counts.ftl,
+            ftl_detail: measured.counts.ftl_detail,
             fs: measured.counts.fs,
             memory: ftl.memory(),
             host_memory: Vec::new(),

@@ -297,6 +297,7 @@ impl Rig {
         let queue = self.queue().counts(self.now());
         self.look(|ftl| Counts {
             ftl: ftl.report(),
+            ftl_detail: ftl.detail(),
             utilisation: ftl.media().inner().utilisation(),
             link: ftl.link().counts(),
             queue,
@@ -358,7 +359,7 @@ impl Rig {
         let Some(timeline) = observer.timeline() else { return };
         self.with(|ftl, requests| {
             timeline.begin(ftl.media().geometry(), slots);
-            if let Detail::Pblk(detail) = ftl.report().detail {
+            if let Detail::Pblk(detail) = ftl.detail() {
                 timeline.name_host(detail.cpu.as_ref());
             }
             timeline.start(ftl.media_mut().inner_mut(), requests);

@@ -60,6 +60,7 @@ fn a_trace_of_a_job_is_the_job() {
     let outcome = replayed(&writes(), FAST, 1).unwrap();
     assert_eq!(outcome.virtual_time, expected.virtual_time);
     assert_eq!(outcome.ftl, expected.ftl);
+    assert_eq!(outcome.ftl_detail, expected.ftl_detail);
     let writes = |outcome: &Outcome| outcome.workload.jobs[0].direction(Direction::Write).clone();
     assert_eq!(writes(&outcome), writes(&expected));
     assert_eq!(writes(&outcome).ios, REQUESTS);

@@ -171,7 +171,7 @@ fn the_hosts_tracks_are_there_when_it_costs_something() {
         assert!(tracks.contains_key(&track), "{track:?} of {:?}", tracks.keys());
     }
     let busy = |track| tracks[&track].iter().map(|(start, end)| end - start).sum::<u64>();
-    let Detail::Pblk(detail) = outcome.ftl.detail else { panic!("a pblk") };
+    let Detail::Pblk(detail) = outcome.ftl_detail else { panic!("a pblk") };
     let counts = detail.cpu.unwrap();
     assert_eq!([busy((3, 1)), busy((3, 2))], counts.cores_busy_ns[..]);
     assert_eq!(busy((4, 1)), counts.writers[0].busy_ns);

@@ -216,7 +216,7 @@ fn a_filebench_thread_and_the_writer_thread_share_a_core() {
         run_workload(&stack, &workload, 1, RunOptions::default(), &mut NoObserver).unwrap();
     let rows = outcome.flowops.as_ref().unwrap().rows.iter();
     let hogs = rows.filter(|row| row.name == "h").map(|row| row.count).sum::<u64>();
-    let Detail::Pblk(pblk) = &outcome.ftl.detail else { panic!("a pblk") };
+    let Detail::Pblk(pblk) = &outcome.ftl_detail else { panic!("a pblk") };
     let ftl = pblk.cpu.as_ref().unwrap().cores_busy_ns[0];
     let elapsed = outcome.virtual_time.0;
     assert!(hogs > 100 && ftl > elapsed / 20, "{hogs} rounds, {ftl} ns of the FTL");

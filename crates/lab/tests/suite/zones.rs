@@ -27,7 +27,7 @@ fn run(set: &[&str], job: &str) -> Outcome {
 
 /// Resets that the device served, and commands that it refused.
 fn device_counts(outcome: &Outcome) -> (u64, u64) {
-    let Detail::Zoned(counts) = &outcome.ftl.detail else { panic!("a zoned SSD") };
+    let Detail::Zoned(counts) = &outcome.ftl_detail else { panic!("a zoned SSD") };
     (counts.resets, counts.refused)
 }
 

@@ -56,8 +56,12 @@ async fn valid_blocks(device: &AsyncDevice, reads: bool) -> Result<Valid, CheckF
 }
 
 /// What collection on the device did, by name.
-pub(in crate::fs) fn count_collection(report: &FtlReport, coverage: &mut Coverage) {
-    let Detail::Coupled(counts) = report.detail else {
+pub(in crate::fs) fn count_collection(
+    report: &FtlReport,
+    detail: &Detail,
+    coverage: &mut Coverage,
+) {
+    let Detail::Coupled(counts) = detail else {
         coverage.count("collection", "victims", report.gc.victims);
         coverage.count("collection", "valid sectors of victims", report.gc.victim_valid);
         return;

@@ -10,9 +10,7 @@ pub(super) mod partitions;
 use crate::common::firmware::{Firmware, Walk};
 use crate::common::l2p::MapEntry;
 use crate::common::table::Table;
-use crate::device::DeviceReport;
 use crate::kind::FtlKind;
-use crate::report::Detail;
 use nandscape_block::{BlockError, Lba};
 use nandscape_media::Ppa;
 use nandscape_rt::Nanos;
@@ -103,9 +101,6 @@ pub trait RegionMap: Table {
 
     /// What these are made of; nothing for one array.
     fn parts(&self) -> Vec<(&'static str, u64)>;
-
-    /// What only this kind of device counts.
-    fn detail(&self, own: DeviceReport) -> Detail;
 
     /// A unit that was not mapped is now, in this instance.
     #[inline]

@@ -6,9 +6,7 @@ use super::RegionMap;
 use crate::common::firmware::Walk;
 use crate::common::l2p::{L2p, MapEntry};
 use crate::common::table::Table;
-use crate::device::DeviceReport;
 use crate::kind::FtlKind;
-use crate::report::Detail;
 use nandscape_block::Lba;
 use std::ops::Range;
 
@@ -105,9 +103,5 @@ impl RegionMap for Pages {
 
     fn parts(&self) -> Vec<(&'static str, u64)> {
         Vec::new()
-    }
-
-    fn detail(&self, own: DeviceReport) -> Detail {
-        Detail::Device(own)
     }
 }

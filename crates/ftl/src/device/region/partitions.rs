@@ -29,9 +29,8 @@ use super::{Admission, RegionMap};
 use crate::common::firmware::{Firmware, Walk};
 use crate::common::l2p::{L2p, MapEntry, pack, unpack};
 use crate::common::table::Table;
-use crate::device::{DeviceReport, IntervalReport};
+use crate::device::IntervalReport;
 use crate::kind::FtlKind;
-use crate::report::Detail;
 use nandscape_block::{BlockError, Lba};
 use nandscape_rt::{Nanos, invariant};
 use std::ops::Range;
@@ -89,6 +88,11 @@ impl Partitions {
             due: next_period(now, division.period),
             counts: IntervalReport::default(),
         })
+    }
+
+    /// What the compactions counted.
+    pub(in crate::device) const fn counts(&self) -> IntervalReport {
+        self.counts
     }
 
     /// The log that an address is of, and the address within it.
@@ -318,11 +322,6 @@ impl RegionMap for Partitions {
             ("entries", bytes.entries),
             ("changed_leaves", self.logs.iter().map(IntervalMap::changed_bytes).sum()),
         ]
-    }
-
-    fn detail(&self, own: DeviceReport) -> Detail {
-        let trim_compactions = own.trim_compactions;
-        Detail::Interval(IntervalReport { trim_compactions, ..self.counts })
     }
 
     fn came(&mut self, instance: usize) {

@@ -10,7 +10,7 @@ pub(crate) use driver::holds;
 use nandscape_block::Flags;
 use nandscape_ftl::pblk::config::Config;
 use nandscape_ftl::pblk::stats::PblkReport;
-use nandscape_ftl::{Attach, Detail, Ftl, FtlReport, FtlRun, Pblk};
+use nandscape_ftl::{Attach, Ftl, FtlReport, FtlRun, Pblk};
 use nandscape_media::{
     DeviceTiming, FaultInjector, Faults, Geometry, Layer, Linked, Media, MediaConfig, PayloadMode,
     Tracer,
@@ -93,8 +93,7 @@ impl Driver {
 
     /// What only pblk counts of it.
     pub(crate) fn detail(&self) -> PblkReport {
-        let Detail::Pblk(detail) = self.report().detail else { panic!("a pblk") };
-        *detail
+        self.ftl.own_counts()
     }
 
     /// Writes `sectors` sectors from `lba` on, one by one; sector `i` gets the tag `tag + i`.

@@ -10,7 +10,7 @@ use nandscape_block::{
 };
 use nandscape_ftl::coupled::{Config, CoupledCounts};
 use nandscape_ftl::device::config::{BufferConfig, Config as PagesConfig};
-use nandscape_ftl::{CoupledFtl, Detail, Ftl, FtlError, FtlRun, OmittedRule};
+use nandscape_ftl::{CoupledFtl, Ftl, FtlError, FtlRun, OmittedRule};
 use nandscape_media::{Faults, Geometry, LinkTiming};
 use nandscape_rt::Nanos;
 use ssd::{Nand, Setup};
@@ -99,8 +99,7 @@ impl Driver {
 
     /// What only this kind counts.
     pub(crate) fn own(&self) -> CoupledCounts {
-        let Detail::Coupled(own) = self.ftl.report().detail else { panic!("a coupled SSD") };
-        own
+        self.ftl.own_counts()
     }
 
     /// Sectors of the regions that hold something.

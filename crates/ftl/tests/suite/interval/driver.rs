@@ -9,7 +9,7 @@ use nandscape_block::{BlockDevice, DeviceCaps};
 use nandscape_ftl::device::IntervalReport;
 use nandscape_ftl::device::config::{BufferConfig, Config as PagesConfig};
 use nandscape_ftl::interval::Config;
-use nandscape_ftl::{Detail, Ftl, FtlError, FtlRun, IntervalFtl};
+use nandscape_ftl::{Ftl, FtlError, FtlRun, IntervalFtl};
 use nandscape_media::{Faults, Geometry, LinkTiming};
 use nandscape_rt::Nanos;
 use ssd::{Nand, Setup};
@@ -90,8 +90,7 @@ impl Driver {
 
     /// What only this kind counts.
     pub(crate) fn own(&self) -> IntervalReport {
-        let Detail::Interval(own) = self.ftl.report().detail else { panic!("interval maps") };
-        own
+        self.ftl.own_counts()
     }
 
     /// Cuts power now and mounts what is left.

@@ -56,6 +56,7 @@ fn any_ftl_is_the_ftl_itself() {
     let (plain, mut any) = (load(plain), load(any));
     let report = any.report();
     assert_eq!(report, plain.report());
+    assert_eq!(any.detail(), Detail::Pblk(Box::new(plain.own_counts())));
     assert!(report.gc.victims > 0 && report.sectors.journal > 0 && report.flush.waited > 0);
     assert_eq!(any.sectors(), report.sectors);
     assert_eq!(any.link().counts(), plain.link().counts());
@@ -103,7 +104,7 @@ fn attached_cores_are_charged() {
     let written = |driver: &mut Driver<AnyFtl<Media>, ()>| {
         let bio = Bio::write(Lba(0), 1, Payload::Run(Tag::new(7)));
         let begun = driver.now;
-        (driver.run(bio).at - begun, driver.ftl.report().detail)
+        (driver.run(bio).at - begun, driver.ftl.detail())
     };
     let requests = |detail| {
         let Detail::Pblk(detail) = detail else { panic!("another kind's report: {detail:?}") };

@@ -57,7 +57,7 @@ fn coupled(counts: &CoupledCounts) -> Value {
 impl Outcome {
     /// What only the kind of FTL counts, and what the core of its firmware does; their keys.
     fn detail_json(&self) -> impl Iterator<Item = (&'static str, Value)> {
-        let own = match &self.ftl.detail {
+        let own = match &self.ftl_detail {
             Detail::Pblk(detail) => ("pad_units", detail.pad_units.clone().into()),
             Detail::Device(detail) => ("device", json!(detail)),
             Detail::Zoned(counts) => ("zones", zones(counts, self.zones.as_ref())),
@@ -69,7 +69,7 @@ impl Outcome {
     }
 
     fn ours(&self, commit: &str) -> Value {
-        let pblk = match &self.ftl.detail {
+        let pblk = match &self.ftl_detail {
             Detail::Pblk(detail) => Some(detail),
             _ => None,
         };
