@@ -14,7 +14,6 @@ pub mod report;
 pub mod zoned;
 
 pub use any::{AnyFtl, FtlConfig, VictimLaw};
-pub use common::firmware::FirmwareCounts;
 pub use coupled::CoupledFtl;
 pub use detail::Detail;
 pub use device::DeviceFtl;
@@ -27,5 +26,7 @@ pub use kind::{FtlKind, FtlRun, OmittedRule, Side};
 pub use pblk::costs::{CpuCounts, LockCounts, ThreadCounts};
 pub use pblk::stats::{BufferCounts, MapCounts};
 pub use pblk::{Capacity, Pblk};
-pub use report::{FlushTime, FtlReport, GcCounts, HostIo, MediaErrors, SectorCounts};
+pub use report::{
+    FirmwareCounts, FlushTime, FtlReport, GcCounts, HostIo, MediaErrors, SectorCounts,
+};
 pub use zoned::ZonedFtl;

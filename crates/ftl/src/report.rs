@@ -1,6 +1,5 @@
 //! What every kind of FTL counts between two resets. Sectors are placed sectors: written to media and completed or in flight.
 
-use crate::common::firmware::FirmwareCounts;
 use nandscape_rt::counts::Counts;
 use nandscape_rt::{Nanos, counts};
 use serde::Serialize;
@@ -110,6 +109,17 @@ counts! {
         pub uncorrectable: u64,
         /// Reads whose out-of-band key was not the wanted address. Must be 0.
         pub mismatches: u64,
+    }
+}
+
+counts! {
+    /// What the core of an SSD's firmware counts.
+    #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize)]
+    pub struct FirmwareCounts {
+        /// Nodes and entries of maps that it accessed.
+        pub map_accesses: u64,
+        /// Time for which that, and compactions of maps, kept it busy.
+        pub busy_ns: u64,
     }
 }
 

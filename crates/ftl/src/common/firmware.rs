@@ -9,19 +9,8 @@
 //!
 //! Invariant: without time for an access, nothing but what occupies the core for a time of its own makes it busy.
 
-use nandscape_rt::{Nanos, counts};
-use serde::Serialize;
-
-counts! {
-    /// What the core of an SSD's firmware counts.
-    #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize)]
-    pub struct FirmwareCounts {
-        /// Nodes and entries of maps that it accessed.
-        pub map_accesses: u64,
-        /// Time for which that, and compactions of maps, kept it busy.
-        pub busy_ns: u64,
-    }
-}
+use crate::report::FirmwareCounts;
+use nandscape_rt::Nanos;
 
 /// Accesses of maps for one command, or for one page that is copied or programmed, and the node that they came to last.
 #[derive(Clone, Copy, Default, Debug)]

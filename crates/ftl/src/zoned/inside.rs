@@ -6,11 +6,12 @@
 
 use super::read::{Extent, Reading};
 use super::store::Store;
-use crate::common::firmware::{FirmwareCounts, Walk};
+use crate::common::firmware::Walk;
 use crate::common::reads::Found;
 use crate::device::DeviceFtl;
 use crate::error::FtlError;
 use crate::face::{EraseUnit, Ftl};
+use crate::report::FirmwareCounts;
 use nandscape_block::zone::{ZoneId, ZoneState};
 use nandscape_block::{Bio, Lba, SectorData, Submit, Token};
 use nandscape_media::{HostLink, OpenChannel};
