@@ -21,6 +21,7 @@ pub mod region;
 pub mod sparse;
 pub mod tag;
 pub mod zone;
+pub mod zone_table;
 
 pub use address::{Lba, SECTOR_BYTES, SectorBytes};
 pub use adversary::AdversaryDevice;
@@ -37,3 +38,4 @@ pub use pieces::Pieces;
 pub use region::{Region, RegionError, RegionKind};
 pub use sparse::SparseBytes;
 pub use tag::Tag;
+pub use zone_table::ZoneTable;

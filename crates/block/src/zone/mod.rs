@@ -1,13 +1,9 @@
-//! Zones: identities, states, actions and limits, after the NVMe Zoned Namespace command set, and the
-//! table of them that every zoned device has.
+//! Zones: identities, states, actions, limits and refusals, after the NVMe Zoned Namespace command set. What follows from
+//! them is the business of the table that every zoned device has (`zone_table.rs`).
 
 mod status;
-mod table;
-#[cfg(test)]
-mod tests;
 
 pub use status::ZoneStatus;
-pub use table::ZoneTable;
 
 use crate::address::Lba;
 

@@ -1,12 +1,9 @@
 //! The zone table against a model that states the rules one by one, and looks at all zones for each.
 
 use super::*;
-use crate::caps::DeviceCaps;
-use crate::error::BlockError;
-use crate::region::{Region, RegionKind};
+use crate::region::Region;
 use proptest::collection::vec;
 use proptest::prelude::*;
-use std::collections::BTreeSet;
 
 const ZONE: u64 = 8;
 const CAPACITY: u64 = 6;

@@ -8,13 +8,16 @@
 //!
 //! No operation looks at more than one zone, but for the report.
 
-use super::{ZoneAction, ZoneId, ZoneInfo, ZoneLimits, ZoneState, ZoneStatus};
 use crate::address::Lba;
 use crate::caps::DeviceCaps;
 use crate::error::BlockError;
 use crate::region::RegionKind;
+use crate::zone::{ZoneAction, ZoneId, ZoneInfo, ZoneLimits, ZoneState, ZoneStatus};
 use nandscape_rt::invariant;
 use std::collections::BTreeSet;
+
+#[cfg(test)]
+mod tests;
 
 /// All zones of a device.
 #[derive(Clone, Default, Debug)]
