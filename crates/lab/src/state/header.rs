@@ -1,13 +1,12 @@
 //! The head of a state file: what the state is of, and where it came from. All integers are
 //! little-endian. Byte table: docs/formats/state.md.
 
+use super::FORMAT_VERSION;
 use super::key::StateKey;
 use crate::stack::Stack;
 use nandscape_media::{Geometry, PayloadMode, SnapshotError};
 use std::io::{ErrorKind, Read};
 
-/// Version of the format; also part of what names a state.
-pub const FORMAT_VERSION: u32 = 3;
 /// How a state begins.
 const MAGIC: [u8; 8] = *b"nandstat";
 /// Bytes in front of the texts.

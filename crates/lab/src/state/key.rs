@@ -5,6 +5,7 @@
 //! or not. Of the timing only that there is one counts: then random overwrites end with a settling phase, which has
 //! a separate timing. The program is no part of it; a cache adds its own.
 
+use super::FORMAT_VERSION;
 use crate::stack::reader::{renamed_key, renamed_word};
 use crate::stack::{DEFAULT_CORES, FaultsFrom, Stack};
 use nandscape_ftl::FtlConfig;
@@ -57,7 +58,7 @@ impl StateKey {
 /// All that the preconditioned device of a stack and a seed follows from: lines of `key = value`.
 #[must_use]
 pub fn text(stack: &Stack, seed: u64) -> String {
-    let mut lines = format!("format = {}\nseed = {seed}\n", super::FORMAT_VERSION);
+    let mut lines = format!("format = {FORMAT_VERSION}\nseed = {seed}\n");
     for (key, value) in stack.resolved_keys().filter(|(key, _)| counts(key, &stack.ftl)) {
         if let Some(value) = before_measuring(stack, &key, value) {
             lines.push_str(&format!("{key} = {value}\n"));

@@ -10,7 +10,7 @@ mod header;
 mod key;
 mod origin;
 
-pub use header::{FORMAT_VERSION, Header, Preconditioned};
+pub use header::{Header, Preconditioned};
 pub(crate) use key::differences;
 pub use key::{Difference, StateKey, text};
 pub use origin::Origin;
@@ -21,6 +21,9 @@ use std::fs::File;
 use std::io::{BufReader, Read, Write};
 use std::path::Path;
 use thiserror::Error;
+
+/// Version of the format; also part of what names a state.
+pub const FORMAT_VERSION: u32 = 3;
 
 /// Why a state cannot be used: bad input.
 #[derive(Clone, PartialEq, Eq, Error, Debug)]
