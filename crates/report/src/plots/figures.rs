@@ -2,7 +2,9 @@
 //! first axis of numbers, one colour for each value of the next axis, one plot for each combination of
 //! the rest. A comparison, which has no axis of numbers, gets a row a case.
 
-use super::{bars, rules};
+use super::grouped::bars;
+use super::means::{marks, row, span, tooltip};
+use super::rules;
 use crate::case::Case;
 use crate::column::Column;
 use crate::figure::{Divisor, Figure, Line, Term};
@@ -271,29 +273,6 @@ pub(crate) fn title_of(figure: &Figure, largest: f64) -> (String, String, f64) {
     (name, axis, scale)
 }
 
-/// A mean with the ends of its interval, beside what it belongs to.
-pub(crate) fn row(mean: &Mean, mut row: Value) -> Value {
-    let [low, high] = mean.ends;
-    row["mean"] = mean.mean.into();
-    row["low"] = low.into();
-    row["high"] = high.into();
-    row
-}
-
-/// The same axis for another field.
-fn span(field: &str, axis: &Value) -> Value {
-    let mut axis = axis.clone();
-    axis["field"] = field.into();
-    axis
-}
-
-pub(crate) fn tooltip(axis: &str, names: &[(&str, &str)]) -> Value {
-    let named = names.iter().map(|(field, title)| json!({ "field": field, "title": title }));
-    let number = |field: &str, title: &str| json!({ "field": field, "type": "quantitative", "format": ".4~r", "title": title });
-    let numbers = [number("mean", axis), number("low", "from"), number("high", "to")];
-    named.chain(numbers).collect()
-}
-
 /// Which axis is which.
 struct Axes<'a> {
     /// Index and axis.
@@ -381,26 +360,6 @@ fn by_name(figure: &Drawn<'_>, axes: &Axes<'_>, rows: &[Value]) -> Value {
     body["layer"] = layers.into();
     body["encoding"]["color"] = series_colour(axes);
     body
-}
-
-/// Dashes that let a line be seen under another.
-const DASHES: [[u32; 2]; 4] = [[1, 0], [7, 3], [2, 2], [10, 2]];
-
-/// Confidence as a band behind a line where numbers lie across, else as a bar through a point.
-pub(crate) fn marks(numeric: bool, y: &Value, colour: &Value, tooltip: &Value) -> Vec<Value> {
-    let ends = json!({ "y": span("low", y), "y2": { "field": "high" } });
-    let mut dash = colour.clone();
-    dash["scale"]["range"] = json!(DASHES.iter().cycle().take(COMPARED_MAX).collect::<Vec<_>>());
-    let point =
-        json!({ "mark": "point", "encoding": { "y": y, "shape": colour, "tooltip": tooltip } });
-    match numeric {
-        true => vec![
-            json!({ "mark": { "type": "area", "opacity": 0.2 }, "encoding": ends }),
-            json!({ "mark": "line", "encoding": { "y": y, "strokeDash": dash } }),
-            point,
-        ],
-        false => vec![json!({ "mark": "rule", "encoding": ends }), point],
-    }
 }
 
 /// What the axis of colours says, with its name above the legend.

@@ -1,6 +1,6 @@
 //! Groups of bars from zero, each with its number, the interval around it, and what was published of it.
 
-use super::tooltip;
+use super::means::tooltip;
 use crate::plot::{Scale, ScaleKind, colour};
 use crate::point::each_once;
 use serde_json::{Value, json};

@@ -6,6 +6,7 @@ mod distribution;
 mod figures;
 mod grouped;
 mod heat;
+mod means;
 mod rules;
 mod series;
 mod writes;
@@ -13,8 +14,9 @@ mod writes;
 pub(crate) use course::{course, courses};
 pub(crate) use distribution::{cdf, points as cdf_points};
 pub use figures::describe_figure;
-pub(crate) use figures::{marks, row as with_ends, title_of as title, tooltip};
+pub(crate) use figures::title_of as title;
 pub(crate) use grouped::{bars, named, range as bar_range, strokes, upright};
+pub(crate) use means::{marks, row as with_ends, tooltip};
 pub(crate) use series::name_of as course_name;
 
 use crate::case::{Case, Run};
