@@ -1,6 +1,6 @@
 //! The command that makes a result again: its words, quoted for a shell, and the commit of the program.
 
-use crate::args::{FitArgs, RunArgs, RuntimeArgs, StackArgs, SteadyArgs};
+use crate::args::{FitArgs, MetricArgs, RunArgs, RuntimeArgs, StackArgs, SteadyArgs};
 use nandscape_lab::run::UntilSteady;
 use nandscape_lab::stack::DEFAULT;
 use nandscape_lab::workload::fio::{JobOption, Runtime};
@@ -52,6 +52,11 @@ pub(crate) fn steady_words(rounds: SteadyArgs) -> Option<String> {
         true => "--until-steady".to_owned(),
         false => format!("--until-steady={until}"),
     })
+}
+
+/// The arguments that choose metrics.
+pub(crate) fn metric_words(metrics: &MetricArgs) -> impl Iterator<Item = String> {
+    metrics.metric.iter().flat_map(|path| ["--metric".to_owned(), quoted(path)])
 }
 
 /// The arguments that choose a stack.

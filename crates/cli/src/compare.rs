@@ -2,7 +2,7 @@
 
 use crate::args::CompareArgs;
 use crate::cache::Cache;
-use crate::command::{fit_words, quoted, runtime_words, set_words, steady_words};
+use crate::command::{fit_words, metric_words, quoted, runtime_words, set_words, steady_words};
 use crate::complete::{complete, print_notices};
 use crate::job::job_text;
 use crate::output::{Failure, print};
@@ -73,6 +73,6 @@ fn again(args: &CompareArgs) -> String {
     words.extend(runtime_words(args.length));
     words.extend(fit_words(args.sizes));
     words.extend(steady_words(args.rounds));
-    words.extend(args.metrics.words());
+    words.extend(metric_words(&args.metrics));
     words.join(" ")
 }

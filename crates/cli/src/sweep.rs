@@ -2,7 +2,7 @@
 
 use crate::args::SweepArgs;
 use crate::cache::Cache;
-use crate::command::{fit_words, quoted, runtime_words};
+use crate::command::{fit_words, metric_words, quoted, runtime_words};
 use crate::complete::{complete, print_notices};
 use crate::output::{Failure, print};
 use crate::paint::ColorChoice;
@@ -49,7 +49,7 @@ fn again(args: &SweepArgs, output: &Path) -> String {
     let mut words = vec!["nandscape".to_owned(), "sweep".to_owned(), path(&args.file)];
     words.extend(runtime_words(args.length));
     words.extend(fit_words(args.sizes));
-    words.extend(args.metrics.words());
+    words.extend(metric_words(&args.metrics));
     words.extend(["--output".to_owned(), path(output)]);
     words.join(" ")
 }

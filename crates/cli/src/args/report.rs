@@ -1,6 +1,5 @@
 //! Arguments about reports: `--report`, and `nandscape report`.
 
-use crate::command::quoted;
 use clap::Args;
 use nandscape_lab::stack::Place;
 use nandscape_lab::sweep::{Named, Report, Sweep};
@@ -30,11 +29,6 @@ impl MetricArgs {
             let named = |text: &String| Named { text: text.clone(), place: place.clone(), key: "" };
             sweep.report = Report::Chosen(self.metric.iter().map(named).collect());
         }
-    }
-
-    /// The arguments that choose them.
-    pub(crate) fn words(&self) -> impl Iterator<Item = String> {
-        self.metric.iter().flat_map(|path| ["--metric".to_owned(), quoted(path)])
     }
 }
 
