@@ -12,6 +12,7 @@ mod figures;
 mod files;
 mod fuzz;
 mod licences;
+mod median;
 mod mutants;
 mod night;
 mod perf;

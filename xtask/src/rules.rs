@@ -4,8 +4,6 @@
 
 mod score;
 
-pub(crate) use score::median;
-
 use crate::mutants::{KILLED, TIMED_OUT};
 use crate::repository::Repository;
 use std::path::{Path, PathBuf};

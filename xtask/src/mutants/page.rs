@@ -2,7 +2,7 @@
 
 use super::record::Record;
 use super::table::Mutant;
-use crate::rules::median;
+use crate::median::median;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::Path;
