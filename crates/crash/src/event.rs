@@ -1,7 +1,7 @@
 //! The event log of a violation: what happened to the sector or the file at fault, typed, and as a line for people.
 
 use crate::calls::{Call, FileRef};
-use crate::device::request::Request;
+use crate::request::Request;
 use nandscape_block::{BlockError, Lba, SectorData, Tag};
 use nandscape_rt::Nanos;
 use std::fmt;
@@ -224,7 +224,7 @@ fn spaced(at: Nanos) -> String {
 mod tests {
     use super::*;
     use crate::calls;
-    use crate::device::request::Sender;
+    use crate::request::Sender;
     use nandscape_block::{Flags, FlushScope, Owner};
 
     /// A run of writes is one line, and what is between two runs is kept.

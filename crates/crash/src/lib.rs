@@ -11,13 +11,14 @@ pub mod fs;
 mod kernel_loss;
 mod loss;
 pub mod outcome;
+pub mod request;
 mod settings;
 pub mod shrink;
 
 pub use coverage::Coverage;
 pub use device::campaign::run_device;
 pub use device::target::{run_campaign, run_seed, shrink_seed};
-pub use device::{load, model, request, resets, streams, subject, trigger};
+pub use device::{load, model, resets, streams, subject, trigger};
 pub use draw::append::{AppendWanted, RegionsWanted};
 pub use draw::faults::FaultRates;
 pub use draw::kind::{GivenKeys, ftl_kinds, given_keys, has_compositions, kind_of_name};

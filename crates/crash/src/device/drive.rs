@@ -8,12 +8,12 @@
 use crate::device::host::HostView;
 use crate::device::load::Next;
 use crate::device::model::{Issue, Mismatch, Model, Object};
-use crate::device::request::Request;
 use crate::device::resets::LostCopy;
 use crate::device::subject::{DeviceUnderTest, Power, TriggerMode};
 use crate::draw::plan::{CutPlan, Trigger};
 use crate::event::{Content, EventKind};
 use crate::outcome::Counts;
+use crate::request::Request;
 use crate::shrink::reduction::Cut as Pin;
 use nandscape_block::{
     BlockError, Completion, Done, Lba, Payload, Reply, SectorData, Submit, Token,

@@ -1,8 +1,8 @@
 //! The load between two power cuts: what a seed chooses about it, and the requests it draws.
 
-use crate::device::request::{Request, Sender};
 use crate::device::streams::{Senders, Streams};
 use crate::draw::sample::pick;
+use crate::request::{Request, Sender};
 use crate::settings::Settings;
 use crate::shrink::keep::Keep;
 use crate::shrink::numbers::Numbers;

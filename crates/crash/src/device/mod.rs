@@ -8,7 +8,6 @@ pub(crate) mod host;
 pub mod load;
 pub mod model;
 pub(crate) mod reduced;
-pub mod request;
 pub mod resets;
 pub mod streams;
 pub mod subject;

@@ -28,8 +28,8 @@
 //! came from.
 
 use crate::device::history::{Durable, Event, FlushCoverage, History, ReadStart, Version};
-use crate::device::request::Sender;
 use crate::event::{Content, EventKind, LogEvent, OBJECT_BITS};
+use crate::request::Sender;
 use nandscape_block::{Flags, Payload, SectorData, Tag};
 use nandscape_rt::Nanos;
 use std::collections::BTreeSet;

@@ -3,9 +3,9 @@
 //! other's sectors, reused identities, stragglers of an old generation, and streams that fall silent
 //! with a few entries in their buffer.
 
-use crate::device::request::{Request, Sender};
 use crate::draw::family::ScenarioFamily;
 use crate::draw::sample::log_uniform;
+use crate::request::{Request, Sender};
 use crate::settings::Settings;
 use nandscape_block::{Flags, FlushScope, Lba, Owner};
 use nandscape_rt::Stream;

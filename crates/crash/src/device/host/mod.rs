@@ -17,8 +17,8 @@ mod zoned;
 
 use crate::device::load::{LoadSource, Next};
 use crate::device::model::{Mismatch, Object};
-use crate::device::request::{Request, Sender};
 use crate::draw::plan::Plan;
+use crate::request::{Request, Sender};
 use crate::shrink::keep::Keep;
 use crate::shrink::numbers::Numbers;
 use log::Log;

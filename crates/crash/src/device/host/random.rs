@@ -3,8 +3,8 @@
 use super::{HostView, Phase, Requests, window_of};
 use crate::device::load::{LoadSource, Next, windows};
 use crate::device::model::Object;
-use crate::device::request::{Request, Sender};
 use crate::draw::plan::Plan;
+use crate::request::{Request, Sender};
 use crate::shrink::keep::Keep;
 use nandscape_block::{DeviceCaps, Flags, Lba};
 use nandscape_rt::Stream;

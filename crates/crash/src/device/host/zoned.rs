@@ -12,8 +12,8 @@
 use super::{HostView, Phase, Requests, window_of};
 use crate::device::load::{LoadSource, Next};
 use crate::device::model::{Mismatch, Object, tag_of, written_by};
-use crate::device::request::{Request, Sender};
 use crate::draw::plan::Plan;
+use crate::request::{Request, Sender};
 use crate::shrink::keep::Keep;
 use nandscape_block::zone::{ZoneId, ZoneInfo, ZoneState, ZoneStatus};
 use nandscape_block::{DeviceCaps, Flags, Lba, RegionKind, Reply, SectorData, Tag};

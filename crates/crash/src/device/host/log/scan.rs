@@ -2,7 +2,7 @@
 
 use super::super::Requests;
 use super::{Log, is_appendable};
-use crate::device::request::{Request, Sender};
+use crate::request::{Request, Sender};
 use crate::shrink::keep::Keep;
 use nandscape_block::{Flags, Lba};
 
