@@ -6,10 +6,10 @@
 //! in that very call is void.
 
 use crate::device::host::HostView;
-use crate::device::load::Next;
 use crate::device::model::{Issue, Mismatch, Model, Object};
 use crate::device::resets::LostCopy;
 use crate::device::subject::{DeviceUnderTest, Power, TriggerMode};
+use crate::draw::load::Next;
 use crate::draw::plan::{CutPlan, Trigger};
 use crate::event::{Content, EventKind};
 use crate::outcome::Counts;

@@ -2,7 +2,7 @@
 //! comes back from what the cut left.
 
 use crate::device::resets::LostCopy;
-use crate::device::trigger::CommandKind;
+use crate::draw::plan::CommandKind;
 use nandscape_block::{BlockDevice, Lba, SectorData};
 use nandscape_rt::Nanos;
 use std::ops::Range;

@@ -1,19 +1,9 @@
 //! Middleware over the media that notices two things: that the command which a scenario waits for
 //! has come, and when the first command was refused because power is off.
 
+use crate::draw::plan::CommandKind;
 use nandscape_media::{ChunkId, DataOut, Layer, OpenChannel, Outcome, Ppa, RuleError, WriteCmd};
 use nandscape_rt::Nanos;
-
-/// What a media command does.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum CommandKind {
-    /// Programs sectors.
-    Write,
-    /// Reads sectors.
-    Read,
-    /// Erases a chunk.
-    Reset,
-}
 
 /// The middleware; see the head of this file.
 #[derive(Debug)]

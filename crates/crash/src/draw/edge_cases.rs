@@ -4,8 +4,8 @@
 //!
 //! What a seed draws here replaces a part of its scenario; everything else stays as it was drawn.
 
-use crate::device::load::Load;
 use crate::draw::faults::FaultRates;
+use crate::draw::load::Load;
 use crate::draw::sample::{between, log_uniform, pick};
 use nandscape_media::{ChunkId, Geometry, UnitId};
 use nandscape_rt::Stream;

@@ -5,14 +5,24 @@
 //! in RAM, maybe in the buffer of a stream that has fallen silent, commits over unfinished writes, trims
 //! right before a cut, failing programs.
 
-use crate::device::load::{Load, Mix};
-use crate::device::streams::Streams;
-use crate::device::trigger::CommandKind;
 use crate::draw::family::ScenarioFamily;
+use crate::draw::load::{Load, Mix};
 use crate::draw::sample::{log_uniform, pick};
+use crate::draw::streams::Streams;
 use crate::settings::Settings;
 use crate::shrink::reduction::{Cut, Round};
 use nandscape_rt::{Nanos, Stream};
+
+/// What a media command does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CommandKind {
+    /// Programs sectors.
+    Write,
+    /// Reads sectors.
+    Read,
+    /// Erases a chunk.
+    Reset,
+}
 
 /// What sets off a power cut; numbers count from the beginning of the round, from 1.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

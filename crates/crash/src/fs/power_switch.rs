@@ -10,8 +10,7 @@
 use crate::device::drive::CheckFailure;
 use crate::device::subject::{CommandCounts, DeviceUnderTest, Power, Recovery, TriggerMode};
 use crate::device::target::{PoweredOffDevice, Target};
-use crate::device::trigger::CommandKind;
-use crate::draw::plan::{CutPlan, Trigger};
+use crate::draw::plan::{CommandKind, CutPlan, Trigger};
 use nandscape_block::{
     AdversaryDevice, AsyncDevice, Attention, Bio, BlockDevice, BlockError, Completion, DeviceCaps,
     Done, Flags, MemDevice, Op, Submit, Token,

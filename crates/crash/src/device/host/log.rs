@@ -22,8 +22,8 @@ mod again;
 mod scan;
 
 use super::{HostView, Phase, Requests, window_of};
-use crate::device::load::{LoadSource, Next};
 use crate::device::model::Object;
+use crate::draw::load::{LoadSource, Next};
 use crate::draw::plan::Plan;
 use crate::request::{Request, Sender};
 use crate::shrink::keep::Keep;

@@ -15,8 +15,8 @@ mod log;
 mod random;
 mod zoned;
 
-use crate::device::load::{LoadSource, Next};
 use crate::device::model::{Mismatch, Object};
+use crate::draw::load::{LoadSource, Next};
 use crate::draw::plan::Plan;
 use crate::request::{Request, Sender};
 use crate::shrink::keep::Keep;

@@ -1,8 +1,8 @@
 //! A host that writes anywhere: each address is an object, whose versions follow each other.
 
 use super::{HostView, Phase, Requests, window_of};
-use crate::device::load::{LoadSource, Next, windows};
 use crate::device::model::Object;
+use crate::draw::load::{LoadSource, Next, windows};
 use crate::draw::plan::Plan;
 use crate::request::{Request, Sender};
 use crate::shrink::keep::Keep;

@@ -10,8 +10,8 @@
 //! writes (read-only zones) are left alone.
 
 use super::{HostView, Phase, Requests, window_of};
-use crate::device::load::{LoadSource, Next};
 use crate::device::model::{Mismatch, Object, tag_of, written_by};
+use crate::draw::load::{LoadSource, Next};
 use crate::draw::plan::Plan;
 use crate::request::{Request, Sender};
 use crate::shrink::keep::Keep;

@@ -1,7 +1,7 @@
 //! The load between two power cuts: what a seed chooses about it, and the requests it draws.
 
-use crate::device::streams::{Senders, Streams};
 use crate::draw::sample::pick;
+use crate::draw::streams::{Senders, Streams};
 use crate::request::{Request, Sender};
 use crate::settings::Settings;
 use crate::shrink::keep::Keep;
