@@ -5,6 +5,7 @@ pub(crate) mod campaign;
 pub(crate) mod drive;
 mod history;
 pub(crate) mod host;
+pub mod matrix;
 pub mod model;
 pub(crate) mod reduced;
 pub mod resets;

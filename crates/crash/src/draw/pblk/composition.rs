@@ -1,12 +1,14 @@
 //! Compositions: routing x flush scope x line set x garbage-collection stream x map x widths, by name, as
 //! `per-core+journal+fsync-aware/file-ring/units-2/own/dftl-serial/wide`. All of them, and a choice of a
-//! few in which every two choices meet.
+//! few in which every two choices meet; and what the FTL says of one that it refuses.
 
 use crate::draw::pblk::maps::{MapChoice, Misses, Replacement};
 use nandscape_ftl::pblk::config::{
     BaseRouting, Config, CoreChoice, FileRouting, FlushScope, GcStream, LineSet, Routing,
     StreamUnits,
 };
+use nandscape_ftl::{FtlError, FtlRun, Pblk};
+use nandscape_media::{Geometry, Media, MediaConfig};
 use std::collections::BTreeSet;
 use std::fmt;
 
@@ -184,6 +186,19 @@ pub fn pairwise(all: &[Composition]) -> Vec<Composition> {
 /// Two choices: each a kind and its name.
 type Pair = ((usize, &'static str), (usize, &'static str));
 
+/// A device with room for every buffer and line that any composition may want.
+const AMPLE: Geometry = Geometry {
+    groups: 4,
+    units: 4,
+    chunks: 160,
+    sectors: 64,
+    ws_min: 4,
+    ws_opt: 8,
+    mw_cunits: 24,
+    maxoc: 0,
+    maxocpu: 0,
+};
+
 impl Composition {
     /// What a configuration composes.
     #[must_use]
@@ -227,6 +242,16 @@ impl Composition {
         let [names @ .., _] = self.names();
         (0..names.len())
             .flat_map(move |a| (a + 1..names.len()).map(move |b| ((a, names[a]), (b, names[b]))))
+    }
+
+    /// The FTL's sentence about this composition, if it refuses it on any device.
+    pub(crate) fn refusal(&self) -> Option<String> {
+        let config = self.apply_to(Config { op_percent: Some(50), ..Config::default() });
+        let media = Media::new(MediaConfig::new(AMPLE)).ok()?;
+        match Pblk::format(media.into(), config, FtlRun::default()) {
+            Err(error @ FtlError::Config { .. }) => Some(error.to_string()),
+            _ => None,
+        }
     }
 }
 

@@ -1,7 +1,6 @@
-//! What a seed chooses about pblk, and the matrix of its compositions.
+//! What a seed chooses about pblk.
 
 pub mod composition;
 pub(crate) mod config;
 pub mod maps;
-pub mod matrix;
 pub(crate) mod widths;

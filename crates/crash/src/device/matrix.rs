@@ -6,28 +6,12 @@ use crate::device::target::run_seed;
 use crate::draw::pblk::composition::{self, Composition, Pins, Widths};
 use crate::draw::scenario::Options;
 use crate::outcome::{CampaignReport, Violation};
-use nandscape_ftl::pblk::config::Config;
-use nandscape_ftl::{FtlError, FtlRun, Pblk};
-use nandscape_media::{Geometry, Media, MediaConfig};
 use nandscape_rt::words::grouped;
 use std::collections::BTreeMap;
 use std::fmt;
 
 /// Seeds that each composition has for itself.
 const SEEDS_EACH: u64 = 100_000;
-
-/// A device with room for every buffer and line that any composition may want.
-const AMPLE: Geometry = Geometry {
-    groups: 4,
-    units: 4,
-    chunks: 160,
-    sectors: 64,
-    ws_min: 4,
-    ws_opt: 8,
-    mw_cunits: 24,
-    maxoc: 0,
-    maxocpu: 0,
-};
 
 /// What is to be run.
 #[derive(Clone, Debug)]
@@ -51,7 +35,7 @@ impl Matrix {
             .into_iter()
             .filter(|it| given.permit(it))
         {
-            match refusal(&composition) {
+            match composition.refusal() {
                 None => legal.push(composition),
                 Some(why) => refused.push((composition, why)),
             }
@@ -81,16 +65,6 @@ impl Matrix {
             report.add(run_seed(seed, &options));
         }
         report
-    }
-}
-
-/// The FTL's sentence about a composition that it refuses on any device.
-fn refusal(composition: &Composition) -> Option<String> {
-    let config = composition.apply_to(Config { op_percent: Some(50), ..Config::default() });
-    let media = Media::new(MediaConfig::new(AMPLE)).ok()?;
-    match Pblk::format(media.into(), config, FtlRun::default()) {
-        Err(error @ FtlError::Config { .. }) => Some(error.to_string()),
-        _ => None,
     }
 }
 
