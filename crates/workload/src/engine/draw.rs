@@ -253,7 +253,7 @@ impl Draw {
         let wraps = spec.time_based || spec.zoning.is_strided() || spec.zoning.is_zbd();
         let new = |places| Addresses::new(order, places, &mut offsets, wraps);
         let addresses: Result<_, String> = places.map(new).collect();
-        let addresses = addresses.map_err(|problem| plan::refuse(spec, problem))?;
+        let addresses = addresses.map_err(|problem| EngineError::of_job(spec, problem))?;
         let maps = ranges.iter().filter(|range| needs_map(spec, order, range));
         let maps = maps.map(|range| RandomMap::new(range, wraps)).collect::<Vec<_>>();
         let detours = |range| ModifierSet::new(spec, range, seed, name);

@@ -1,6 +1,6 @@
 //! Why a run cannot begin or cannot go on. Failures of single I/Os are results, not errors.
 
-use crate::fio::Place;
+use crate::fio::{JobSpec, Place};
 use nandscape_block::{Lba, Token};
 use nandscape_rt::Nanos;
 use std::fmt;
@@ -54,6 +54,13 @@ pub enum EngineError {
         /// What it named.
         token: Token,
     },
+}
+
+impl EngineError {
+    /// This job does not fit the device.
+    pub(super) fn of_job(spec: &JobSpec, problem: String) -> Self {
+        Self::Job { job: spec.name.clone(), place: spec.place.clone(), problem }
+    }
 }
 
 /// A request that never completed.

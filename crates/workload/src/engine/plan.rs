@@ -140,7 +140,7 @@ impl Plan {
         clone: u32,
         files: &[ops::Range<u64>],
     ) -> Result<Self, EngineError> {
-        let fail = |problem| refuse(spec, problem);
+        let fail = |problem| EngineError::of_job(spec, problem);
         supported(spec, caps).map_err(fail)?;
         let extents = extents(spec, caps, clone, files).map_err(fail)?;
         let layout = layout.filter(|_| spec.zoning.is_zbd());
@@ -236,11 +236,6 @@ fn playback(spec: &JobSpec, caps: &DeviceCaps, clone: u32) -> Result<Option<Play
     let logs = &spec.replay.logs;
     let log = (clone as usize).checked_rem(logs.len()).map(|index| &logs[index]);
     log.map(|log| Playback::new(log, &spec.replay, caps)).transpose()
-}
-
-/// The error that this job does not fit the device.
-pub(super) fn refuse(spec: &JobSpec, problem: String) -> EngineError {
-    EngineError::Job { job: spec.name.clone(), place: spec.place.clone(), problem }
 }
 
 /// Refuses what the device lacks.

@@ -1,7 +1,6 @@
 //! Which zones there are, and which of them a job uses: checked against the device before the run.
 
 use crate::engine::error::EngineError;
-use crate::engine::plan;
 use crate::fio::{Direction, JobFile, JobSpec};
 use nandscape_block::zone::ZoneLimits;
 use nandscape_block::{DeviceCaps, RegionKind, SECTOR_BYTES};
@@ -45,9 +44,10 @@ impl Layout {
     ) -> Result<Option<Self>, EngineError> {
         let mut jobs = file.jobs.iter().filter(|spec| spec.zoning.is_zbd());
         let Some(first) = jobs.next() else { return Ok(None) };
-        let layout = Self::first(first, caps).map_err(|problem| plan::refuse(first, problem))?;
+        let layout =
+            Self::first(first, caps).map_err(|problem| EngineError::of_job(first, problem))?;
         for spec in [first].into_iter().chain(jobs) {
-            layout.check(spec).map_err(|problem| plan::refuse(spec, problem))?;
+            layout.check(spec).map_err(|problem| EngineError::of_job(spec, problem))?;
         }
         Ok(Some(layout))
     }
