@@ -4,15 +4,13 @@
 //! Files that a job reads are written whole; others are given blocks only, as fio does with
 //! `fallocate=native`.
 
+use super::names::{FILE_MODE, find_file, make_directory};
 use crate::fio::{FileLayout, LaidOutFile};
-use crate::wml::engine::{find_file, make_directory};
 use nandscape_block::{Payload, SECTOR_BYTES, Tag};
 use nandscape_fs::contract::{Allocate, Caller, Data, FileSystem, FsError, Ino, Io, Result};
 
 /// Sectors of a write.
 const FILL_SECTORS: u64 = 1_024;
-/// Mode of files.
-const FILE_MODE: u16 = 0o644;
 
 /// Creates the files of `layout`, each as long as it is to be, unless there is one; returns their numbers.
 ///

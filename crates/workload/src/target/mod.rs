@@ -3,17 +3,21 @@
 //!
 //! Every block device is a target, to which requests go as they are. [`FileTarget`] makes calls of each
 //! request: of a file system whose files lie one behind the other in the address space of the target, or of the
-//! page cache of a block device.
+//! page cache of a block device. The files, and the directories that they lie in, are found or made by name before a run.
 
 mod bytes;
 mod counts;
 mod create;
 mod files;
+mod names;
 mod page_cache;
 
 pub use counts::FileCounts;
 pub use create::create_files;
 pub use files::FileTarget;
+pub use names::{find_file, make_directory};
+
+pub(crate) use names::{FILE_MODE, FOLDER_MODE, find};
 
 use nandscape_block::{Bio, BlockDevice, Completion, Lba, Op, Owner, Submit, Token};
 use nandscape_rt::Nanos;

@@ -4,9 +4,9 @@ use super::super::model::{Arguments, Number};
 use super::super::ops::Op;
 use super::super::tree::leaf_name;
 use super::Set;
-use super::layout::{FILE_MODE, FOLDER_MODE};
 use super::pool::{By, FileState, Pool};
 use super::runner::{Descriptor, FlowopCall, Open, Runner, Step, Stop};
+use crate::target::{FILE_MODE, FOLDER_MODE};
 use nandscape_fs::contract::{FsError, Ino, Io, OpenFlags};
 
 /// Names that are listed at once.

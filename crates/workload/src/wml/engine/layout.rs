@@ -3,8 +3,9 @@
 use super::super::model::{Fileset, Workload};
 use super::super::tree::{Leaf, Tree, leaf_name};
 use super::content::Contents;
+use crate::target::{FILE_MODE, find, find_file, make_directory};
 use nandscape_fs::contract::{
-    Attr, Caller, DirEntry, FileSystem, FsError, Ino, Io, Kind, Result, SetAttr,
+    Caller, DirEntry, FileSystem, FsError, Ino, Io, Kind, Result, SetAttr,
 };
 
 /// Bytes that are written at once.
@@ -13,9 +14,6 @@ pub(super) const BLOCK_BYTES: u64 = 1 << 20;
 const SYNC_BYTES: u64 = 64 << 20;
 /// Names of a directory that are listed at once.
 const LIST_ENTRIES: usize = 1024;
-/// Modes, as Filebench has them.
-pub(super) const FILE_MODE: u16 = 0o644;
-pub(super) const FOLDER_MODE: u16 = 0o755;
 
 /// A fileset on a file system.
 #[derive(Clone, Debug)]
@@ -112,38 +110,6 @@ async fn file(fs: &dyn FileSystem, parent: Ino, leaf: Leaf) -> Result<Option<Ino
         fs.setattr(caller, found.ino, cut).await?;
     }
     Ok((found.size < leaf.bytes).then_some(found.ino))
-}
-
-/// The directory of this name, made if it is not there.
-///
-/// # Errors
-/// Something else has the name, or what the file system says.
-pub async fn make_directory(fs: &dyn FileSystem, parent: Ino, name: &str) -> Result<Ino> {
-    match find(fs, parent, name.as_bytes()).await? {
-        None => Ok(fs.mkdir(Caller::default(), parent, name.as_bytes(), FOLDER_MODE).await?.ino),
-        Some(found) if found.kind == Kind::Directory => Ok(found.ino),
-        Some(_) => Err(FsError::NotDirectory),
-    }
-}
-
-/// The regular file of this name, if it is there.
-///
-/// # Errors
-/// Something else has the name, or what the file system says.
-pub async fn find_file(fs: &dyn FileSystem, parent: Ino, name: &[u8]) -> Result<Option<Attr>> {
-    let found = find(fs, parent, name).await?;
-    match found.map(|found| found.kind) {
-        None | Some(Kind::File) => Ok(found),
-        Some(Kind::Directory) => Err(FsError::IsDirectory),
-        Some(_) => Err(FsError::Exists),
-    }
-}
-
-async fn find(fs: &dyn FileSystem, parent: Ino, name: &[u8]) -> Result<Option<Attr>> {
-    match fs.lookup(Caller::default(), parent, name).await {
-        Err(FsError::NoEntry) => Ok(None),
-        found => found.map(Some),
-    }
 }
 
 /// Removes what has this name, a directory with all that is in it.

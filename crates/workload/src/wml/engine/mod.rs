@@ -17,7 +17,7 @@ mod spans;
 mod stats;
 mod waiting;
 
-pub use layout::{CreatedFileset, find_file, lay_out, make_directory, preload};
+pub use layout::{CreatedFileset, lay_out, preload};
 pub use report::{FilesetMade, Report, Snapshot, TableRow, summary_line};
 pub use runner::RunEnd;
 pub use spans::FlowopSpan;

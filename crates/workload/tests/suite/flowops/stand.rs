@@ -6,9 +6,8 @@ use nandscape_fs::contract::{Attr, Caller, FileSystem, FsError, Ino, SyscallCost
 use nandscape_fs::ext4::mkfs::{MkfsOptions, mkfs};
 use nandscape_fs::ext4::{Ext4, MountOptions};
 use nandscape_rt::{Executor, Host, Nanos};
-use nandscape_workload::wml::engine::{
-    Report, Session, Settings, TableRow, lay_out, make_directory, preload,
-};
+use nandscape_workload::target::make_directory;
+use nandscape_workload::wml::engine::{Report, Session, Settings, TableRow, lay_out, preload};
 use nandscape_workload::wml::{Tree, Workload, parse};
 use std::rc::Rc;
 
