@@ -9,8 +9,8 @@ use crate::summary::{bytes, count};
 use nandscape_column::{Column, Pod};
 use nandscape_lab::run::{Outcome, RunOptions, run as run_in_lab};
 use nandscape_lab::stack::Stack;
-use nandscape_lab::workload::engine::Latencies;
 use nandscape_lab::workload::fio::{HostEnvironment, parse};
+use nandscape_lab::workload::latency::Latencies;
 use nandscape_rt::{Nanos, Stream};
 
 const ALL: [Bench; 6] =

@@ -9,8 +9,9 @@ use hdrhistogram::serialization::V2DeflateSerializer;
 use hdrhistogram::serialization::interval_log::{
     IntervalLogWriterBuilder, IntervalLogWriterError, Tag,
 };
-use nandscape_lab::workload::engine::{Completed, Latencies, Recorder};
+use nandscape_lab::workload::engine::{Completed, Recorder};
 use nandscape_lab::workload::fio::JobFile;
+use nandscape_lab::workload::latency::Latencies;
 use nandscape_rt::Nanos;
 use std::collections::BTreeMap;
 use std::io::{Error, Write};

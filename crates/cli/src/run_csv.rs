@@ -1,7 +1,7 @@
 //! The result of a run as comma-separated values.
 
 use crate::output::{Failure, comma_separated};
-use nandscape_lab::workload::engine::has_rank;
+use nandscape_lab::workload::latency::has_rank;
 use serde_json::Value;
 
 /// Percentiles of a row, by fio's keys.

@@ -5,8 +5,9 @@
 use hdrhistogram::Histogram;
 use nandscape_block::{Bio, BlockDevice, Completion, DeviceCaps, Done, Lba, Submit, Token};
 use nandscape_rt::{Nanos, Stream};
-use nandscape_workload::engine::{Engine, Latencies, NoProbe, Options};
+use nandscape_workload::engine::{Engine, NoProbe, Options};
 use nandscape_workload::fio::{HostEnvironment, parse};
+use nandscape_workload::latency::Latencies;
 use std::hint::black_box;
 use std::time::Instant;
 

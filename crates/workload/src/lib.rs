@@ -6,6 +6,7 @@
 
 pub mod engine;
 pub mod fio;
+pub mod latency;
 pub mod log;
 pub mod target;
 pub mod trace;

@@ -1,7 +1,7 @@
 //! Numbers in the units that people read.
 
 use nandscape_lab::SECTOR_BYTES;
-use nandscape_lab::workload::engine::Latencies;
+use nandscape_lab::workload::latency::Latencies;
 use nandscape_rt::Nanos;
 pub(crate) use nandscape_rt::words::bytes;
 

@@ -4,7 +4,8 @@ use super::counts::Sample;
 use nandscape_ftl::SectorCounts;
 use nandscape_rt::Nanos;
 use nandscape_rt::counts::Counts as _;
-use nandscape_workload::engine::{IntervalLatency, LatencyTotals, Point as Counted};
+use nandscape_workload::engine::Point as Counted;
+use nandscape_workload::latency::{IntervalLatency, LatencyTotals};
 use serde::Serialize;
 
 /// Totals at one instant of the measured phase.

@@ -38,8 +38,6 @@ mod io;
 mod iolog;
 mod job;
 mod kind;
-mod latency;
-mod latency_totals;
 mod min_rate;
 mod mixer;
 mod pace;
@@ -64,8 +62,6 @@ mod zbd;
 
 pub use error::{EngineError, Waiting};
 pub use iolog::WrittenLog;
-pub use latency::{Latencies, has_rank};
-pub use latency_totals::{IntervalLatency, LatencyTotals};
 pub use rates::{DEPTH_CLASSES, Spread, Windows};
 pub use record::{Completed, Recorder};
 pub use results::{
@@ -84,6 +80,7 @@ pub(crate) use shadow::{SECTORS_MAX as SHADOW_SECTORS_MAX, next_version, tag};
 pub(crate) use tournament::Tournament;
 
 use crate::fio::{Direction, JobFile, JobOption, JobSpec};
+use crate::latency::LatencyTotals;
 use crate::target::IoTarget;
 use draw::Draw;
 use io::Slot;

@@ -1,12 +1,12 @@
 //! What a run measured. Times are virtual; counts and latencies leave out what `ramp_time` covers.
 
 use super::iolog::WrittenLog;
-use super::latency::Latencies;
 use super::rates::{DEPTH_CLASSES, Rates, RatesDone, Spread, Totals, Windows};
 use super::series::Series;
 use super::shadow::Content;
 use super::zbd::ZoneCounts;
 use crate::fio::{Direction, JobOption, SteadyCriterion};
+use crate::latency::Latencies;
 use nandscape_block::{BlockError, Lba};
 use nandscape_rt::Nanos;
 use std::fmt;

@@ -1,7 +1,7 @@
 //! Totals over time, at even distances. Points are cumulative, so rates are differences, and when
 //! there are too many points every second one is left out and the distance doubles.
 
-use super::latency_totals::LatencyTotals;
+use crate::latency::LatencyTotals;
 use nandscape_rt::Nanos;
 
 /// The totals at one instant.

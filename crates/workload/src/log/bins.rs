@@ -1,7 +1,7 @@
 //! fio's latency bins (stat.h, `FIO_IO_U_PLAT_*`): exact below 128 ns, then 64 an octave, 1,856 in
 //! all. The buckets of [`Latencies`] are finer and end where these do, so nothing is lost but detail.
 
-use crate::engine::Latencies;
+use crate::latency::Latencies;
 use std::collections::BTreeMap;
 
 /// Bits that a bin tells apart, beyond the highest.

@@ -4,8 +4,8 @@
 //! touched, with a time for each of them once one is written.
 
 use super::record::{Action, Record};
-use crate::engine::Latencies;
 use crate::fio::Direction;
+use crate::latency::Latencies;
 use nandscape_block::SECTOR_BYTES;
 use nandscape_rt::Nanos;
 use std::collections::BTreeMap;

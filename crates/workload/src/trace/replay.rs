@@ -17,11 +17,12 @@ use super::input::ReadCounts;
 use super::reader::TraceReader;
 use super::record::{Action, Record};
 use crate::engine::{
-    Completed, EngineError, FAILURES_MAX, Failure, FailureKind, JobResult, LatencyTotals, Options,
-    Point, Probe, Rates, Recorder, Results, RunState, SHADOW_SECTORS_MAX, Series, Totals,
-    Tournament, Waiting, depth_class, next_version, tag,
+    Completed, EngineError, FAILURES_MAX, Failure, FailureKind, JobResult, Options, Point, Probe,
+    Rates, Recorder, Results, RunState, SHADOW_SECTORS_MAX, Series, Totals, Tournament, Waiting,
+    depth_class, next_version, tag,
 };
 use crate::fio::{Direction, Runtime};
+use crate::latency::LatencyTotals;
 use crate::target::IoTarget;
 use nandscape_block::{
     Bio, Completion, DeviceCaps, Done, Flags, Lba, Op, Payload, SECTOR_BYTES, Submit, Token,

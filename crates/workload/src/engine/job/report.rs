@@ -3,11 +3,10 @@
 use super::{Job, State};
 use crate::engine::iolog::WrittenLog;
 use crate::engine::kind::Kind;
-use crate::engine::latency::Latencies;
-use crate::engine::latency_totals::LatencyTotals;
 use crate::engine::results::JobResult;
 use crate::engine::zbd::ZoneCounts;
 use crate::fio::Direction;
+use crate::latency::{Latencies, LatencyTotals};
 use nandscape_rt::Nanos;
 
 /// I/Os of one kind.

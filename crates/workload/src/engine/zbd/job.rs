@@ -3,8 +3,8 @@
 use super::layout::Span;
 use super::table::{Command, Zone, Zones};
 use crate::engine::kind::{Kind, Next};
-use crate::engine::latency::Latencies;
 use crate::fio::{Direction, JobSpec, Mix};
+use crate::latency::Latencies;
 use nandscape_block::{Lba, SECTOR_BYTES};
 use std::collections::VecDeque;
 

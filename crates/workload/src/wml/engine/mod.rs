@@ -27,7 +27,7 @@ use super::model::{Body, Flowop, Workload};
 use super::ops::{Op, Way};
 use super::resolve::DESCRIPTORS;
 use super::tree::Tree;
-use crate::engine::LatencyTotals;
+use crate::latency::LatencyTotals;
 use content::Contents;
 use nandscape_fs::contract::{Caller, FileSystem, Ino, SyscallCost};
 use nandscape_rt::sync::Notify;

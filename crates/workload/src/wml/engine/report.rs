@@ -5,7 +5,7 @@ use super::super::ops::Op;
 use super::super::tree::Tree;
 use super::runner::RunEnd;
 use super::stats::{Row, Sums};
-use crate::engine::Latencies;
+use crate::latency::Latencies;
 use nandscape_rt::Nanos;
 use std::fmt::Write;
 

@@ -2,7 +2,7 @@
 
 use super::super::model::Workload;
 use super::super::ops::{Class, Op, Way};
-use crate::engine::Latencies;
+use crate::latency::Latencies;
 use nandscape_rt::Nanos;
 use std::cell::{Cell, RefCell};
 

@@ -6,7 +6,7 @@
 //! below 2,048 ns, then 32 an octave, so a percentile is at most 1/32 too high. A point takes 8 bytes
 //! a bucket, up to its longest latency: 3 KB for latencies up to 1 ms, 6 KB up to 1 s.
 
-use super::latency::{Latencies, floor_ns, has_rank};
+use super::{Latencies, floor_ns, has_rank};
 use nandscape_rt::Nanos;
 
 /// Buckets of [`Latencies`] that are one here.

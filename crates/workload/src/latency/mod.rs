@@ -1,10 +1,14 @@
-//! Latencies of one kind of I/O, recorded in a few instructions.
+//! Latencies of one kind of I/O, recorded in a few instructions: what every load measures with.
 //!
 //! The buckets are those of a [`Histogram`] with three significant digits from 1 ns on: exact below
 //! 2,048 ns, then 1,024 an octave. They are kept in a flat array that grows with the largest latency
 //! seen and is turned into a `Histogram`, without loss, when the run is over, because
 //! `Histogram::record` costs more (benches/engine.rs prints both). Count, sum, minimum and maximum are
 //! exact.
+
+mod totals;
+
+pub use totals::{IntervalLatency, LatencyTotals};
 
 use hdrhistogram::Histogram;
 use nandscape_rt::Nanos;
@@ -45,7 +49,7 @@ fn bucket(ns: u64) -> usize {
 }
 
 /// The smallest latency of a bucket.
-pub(super) fn floor_ns(bucket: usize) -> u64 {
+fn floor_ns(bucket: usize) -> u64 {
     let half = 1 << (DIGIT_BITS - 1);
     let shift = (bucket / half).saturating_sub(1);
     ((bucket - shift * half) as u64) << shift
@@ -113,7 +117,7 @@ impl Latencies {
     }
 
     /// Counts by bucket, up to that of the longest.
-    pub(super) fn used_buckets(&self) -> &[u64] {
+    fn used_buckets(&self) -> &[u64] {
         if self.count == 0 { &[] } else { &self.counts[..=bucket(self.max.0)] }
     }
 
