@@ -8,6 +8,7 @@ pub mod engine;
 pub mod fio;
 pub mod latency;
 pub mod log;
+mod permutation;
 pub mod target;
 pub mod trace;
 pub mod wml;

@@ -5,9 +5,9 @@
 //! draw a rank independently, and one permutation for the whole run scatters the ranks over the
 //! range, where fio hashes them. Zones draw a zone by its share, and evenly within it.
 
-use super::permutation::Permutation;
 use super::sizes::Sizes;
 use crate::fio::{AccessZone, Amount, Distribution};
+use crate::permutation::Permutation;
 use nandscape_rt::Stream;
 use nandscape_rt::dist::{BadParameter, Normal, Pareto, Zipf};
 

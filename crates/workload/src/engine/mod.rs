@@ -41,7 +41,6 @@ mod kind;
 mod min_rate;
 mod mixer;
 mod pace;
-mod permutation;
 mod plan;
 mod random_map;
 mod rates;
@@ -73,7 +72,6 @@ pub use shadow::Content;
 pub use task::run;
 pub use zbd::ZoneCounts;
 
-pub(crate) use permutation::Permutation;
 pub(crate) use rates::{Rates, Totals, depth_class};
 pub(crate) use results::FAILURES_MAX;
 pub(crate) use shadow::{SECTORS_MAX as SHADOW_SECTORS_MAX, next_version, tag};

@@ -4,7 +4,7 @@
 //! Ranks are scattered by a permutation that follows from the run's seed and the number of places: all flowops on
 //! as many places have the same hot ones, whichever thread they are of.
 
-use crate::engine::Permutation;
+use crate::permutation::Permutation;
 use nandscape_rt::Stream;
 use nandscape_rt::dist::{BadParameter, Zipf};
 
