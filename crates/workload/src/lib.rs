@@ -4,11 +4,16 @@
 //! reads block traces, describes them, and replays them likewise. [`wml`] reads Filebench's workload files and
 //! runs them on a file system.
 
+mod direction;
 pub mod engine;
 pub mod fio;
 pub mod latency;
 pub mod log;
 mod permutation;
+mod place;
 pub mod target;
 pub mod trace;
 pub mod wml;
+
+pub use direction::Direction;
+pub use place::Place;

@@ -1,8 +1,8 @@
 //! The lines with which fio ends its output: for each group of jobs and direction, the bandwidth of all of them, the
 //! smallest and largest of one, the amount, and the shortest and longest run time.
 
+use nandscape_lab::workload::Direction;
 use nandscape_lab::workload::engine::JobResult;
-use nandscape_lab::workload::fio::Direction;
 use nandscape_rt::Nanos;
 use std::fmt::Write;
 

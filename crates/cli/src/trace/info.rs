@@ -7,7 +7,7 @@ use crate::replace::deliver;
 use crate::summary::{bytes, count, latencies, time};
 use crate::writable::expect_writable;
 use nandscape_lab::SECTOR_BYTES;
-use nandscape_lab::workload::fio::Direction;
+use nandscape_lab::workload::Direction;
 use nandscape_lab::workload::latency::Latencies;
 use nandscape_lab::workload::trace::{DirectionInfo, Info, Layout, SIZE_CLASSES, TraceReader};
 use nandscape_rt::words::{counted, grouped};

@@ -2,7 +2,8 @@
 
 use nandscape_lab::run::{NoObserver, Outcome, RunOptions, run};
 use nandscape_lab::stack::Stack;
-use nandscape_lab::workload::fio::{Direction, HostEnvironment, parse};
+use nandscape_lab::workload::Direction;
+use nandscape_lab::workload::fio::{HostEnvironment, parse};
 use serde_json::Value;
 
 /// A small device, on which every run is short.

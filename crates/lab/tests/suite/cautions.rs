@@ -154,7 +154,7 @@ fn rates_of_all_jobs_are_of_their_direction() {
         assert_eq!(seconds, job.runtime.as_secs_f64(), "{key}");
     }
     let rate = ours(&both, "/totals/write/bw_bytes").as_f64().unwrap();
-    let own = writer.bytes_per_s(nandscape_lab::workload::fio::Direction::Write);
+    let own = writer.bytes_per_s(nandscape_lab::workload::Direction::Write);
     assert!((rate / own - 1.0).abs() < 1e-9, "{rate} {own}");
 }
 

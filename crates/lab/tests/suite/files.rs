@@ -10,7 +10,8 @@ use nandscape_lab::run::{
     FileCounts, NoObserver, Outcome, RunError, RunOptions, Trace, replay, run,
 };
 use nandscape_lab::stack::Stack;
-use nandscape_lab::workload::fio::{Direction, HostEnvironment, JobFile, parse};
+use nandscape_lab::workload::Direction;
+use nandscape_lab::workload::fio::{HostEnvironment, JobFile, parse};
 use nandscape_lab::workload::trace::{
     Footprint, Format, Pace, ReadOptions, ReplayOptions, TraceReader,
 };

@@ -6,8 +6,9 @@ use common::Fractions;
 use nandscape_block::BlockError;
 use nandscape_lab::run::{NoObserver, Outcome, RunOptions, run};
 use nandscape_lab::stack::Stack;
+use nandscape_lab::workload::Direction;
 use nandscape_lab::workload::engine::FailureKind;
-use nandscape_lab::workload::fio::{Direction, HostEnvironment, JobFile, parse};
+use nandscape_lab::workload::fio::{HostEnvironment, JobFile, parse};
 
 const MEDIA: &str = "[media]
 groups = 2

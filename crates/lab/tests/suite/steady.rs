@@ -5,7 +5,8 @@ use nandscape_lab::run::{
     NoObserver, Outcome, RunError, RunOptions, UntilSteady, run as run_in_lab,
 };
 use nandscape_lab::stack::{Stack, recipes};
-use nandscape_lab::workload::fio::{Direction, HostEnvironment, parse};
+use nandscape_lab::workload::Direction;
+use nandscape_lab::workload::fio::{HostEnvironment, parse};
 
 const STACK: &str = "name = \"small\"
 extends = \"pblk\"

@@ -3,7 +3,8 @@
 
 use nandscape_lab::run::{NoObserver, Outcome, RunOptions, Trace, check_trace, replay, run};
 use nandscape_lab::stack::{SHIPPED, Stack};
-use nandscape_lab::workload::fio::{Direction, HostEnvironment, parse};
+use nandscape_lab::workload::Direction;
+use nandscape_lab::workload::fio::{HostEnvironment, parse};
 use nandscape_lab::workload::trace::{Footprint, Pace, ReadOptions, ReplayOptions, TraceReader};
 use std::io::Cursor;
 

@@ -7,7 +7,8 @@ use nandscape_lab::run::{
     NoObserver, Outcome, RunError, RunOptions, ZoneReport, run as run_in_lab,
 };
 use nandscape_lab::stack::Stack;
-use nandscape_lab::workload::fio::{Direction, HostEnvironment, parse};
+use nandscape_lab::workload::Direction;
+use nandscape_lab::workload::fio::{HostEnvironment, parse};
 
 fn run_in(
     stack: &str,

@@ -1,6 +1,7 @@
 //! Why a run cannot begin or cannot go on. Failures of single I/Os are results, not errors.
 
-use crate::fio::{JobSpec, Place};
+use crate::fio::JobSpec;
+use crate::place::Place;
 use nandscape_block::{Lba, Token};
 use nandscape_rt::Nanos;
 use std::fmt;

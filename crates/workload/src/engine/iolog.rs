@@ -2,7 +2,8 @@
 //! issues.
 
 use super::kind::{Kind, Next};
-use crate::fio::{Direction, IoLog, Replaying};
+use crate::direction::Direction;
+use crate::fio::{IoLog, Replaying};
 use crate::trace::{Action, Fitter, Record};
 use nandscape_block::{DeviceCaps, SECTOR_BYTES};
 use nandscape_rt::Nanos;

@@ -1,6 +1,6 @@
 //! What an I/O is, and where the next one goes.
 
-use crate::fio::Direction;
+use crate::direction::Direction;
 
 /// What an I/O is; an index.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

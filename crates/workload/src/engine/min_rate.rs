@@ -4,7 +4,8 @@
 //! start on, over at least a cycle. Of both rates of a direction, `rate_min` counts.
 
 use super::rates::Totals;
-use crate::fio::{Direction, JobSpec};
+use crate::direction::Direction;
+use crate::fio::JobSpec;
 use nandscape_rt::Nanos;
 
 /// What fio leaves a job to get going.

@@ -4,7 +4,7 @@
 //! it has issued its share of what the other one had issued by then. Rates may overrule a draw; the direction that was
 //! issued then is the one that is switched from.
 
-use crate::fio::Direction;
+use crate::direction::Direction;
 use nandscape_rt::Stream;
 
 /// Draws the directions of a mix of reads and writes.

@@ -77,7 +77,8 @@ pub(crate) use results::FAILURES_MAX;
 pub(crate) use shadow::{SECTORS_MAX as SHADOW_SECTORS_MAX, next_version, tag};
 pub(crate) use tournament::Tournament;
 
-use crate::fio::{Direction, JobFile, JobOption, JobSpec};
+use crate::direction::Direction;
+use crate::fio::{JobFile, JobOption, JobSpec};
 use crate::latency::LatencyTotals;
 use crate::target::IoTarget;
 use draw::Draw;

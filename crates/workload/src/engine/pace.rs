@@ -4,7 +4,8 @@
 //! behind catches up, as in fio. As a Poisson process, the time from one I/O to the next is
 //! exponential, with the mean that the I/O takes at that rate.
 
-use crate::fio::{Direction, JobSpec, Mix};
+use crate::direction::Direction;
+use crate::fio::{JobSpec, Mix};
 use nandscape_rt::dist::Exponential;
 use nandscape_rt::{Nanos, Stream};
 

@@ -6,7 +6,8 @@ use super::iolog::Playback;
 use super::shadow;
 use super::sizes::Sizes;
 use super::zbd::{Layout, Span};
-use crate::fio::{Amount, BlockSizes, Direction, Distribution, JobSpec, Mix, SyncWrites};
+use crate::direction::Direction;
+use crate::fio::{Amount, BlockSizes, Distribution, JobSpec, Mix, SyncWrites};
 use nandscape_block::{DeviceCaps, Fua, SECTOR_BYTES};
 use std::ops;
 

@@ -9,7 +9,7 @@ use super::addresses::Places;
 use super::covered::Covered;
 use super::plan::Range;
 use super::sizes::Sizes;
-use crate::fio::Direction;
+use crate::direction::Direction;
 use nandscape_rt::Stream;
 
 /// The map of a range.

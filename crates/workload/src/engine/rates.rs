@@ -7,7 +7,7 @@
 //! fio adds up what jobs of a group sampled, whenever that was. [`Windows`] are kept beside that: what a group did in each
 //! half second is the sum of what its jobs did in it.
 
-use crate::fio::Direction;
+use crate::direction::Direction;
 use nandscape_rt::Nanos;
 use std::collections::BTreeMap;
 

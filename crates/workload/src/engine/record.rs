@@ -1,7 +1,7 @@
 //! What observes every completed I/O: logs, interval histograms. A run without one pays a
 //! branch an I/O.
 
-use crate::fio::Direction;
+use crate::direction::Direction;
 use nandscape_rt::Nanos;
 use std::fmt;
 

@@ -4,7 +4,8 @@ use super::governor;
 use super::kind::Kind;
 use super::min_rate::MinRates;
 use super::plan::{Durability, Plan};
-use crate::fio::{Direction, JobSpec, Mix};
+use crate::direction::Direction;
+use crate::fio::{JobSpec, Mix};
 use nandscape_block::{Flags, Op, Owner, Placement, SECTOR_BYTES};
 use nandscape_rt::Nanos;
 

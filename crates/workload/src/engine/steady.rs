@@ -8,7 +8,8 @@
 use super::Engine;
 use super::job::Job;
 use super::results::{SteadyResult, SteadySample};
-use crate::fio::{Direction, SteadyCriterion, SteadyRule};
+use crate::direction::Direction;
+use crate::fio::{SteadyCriterion, SteadyRule};
 use nandscape_rt::Nanos;
 use std::collections::VecDeque;
 

@@ -1,35 +1,9 @@
 //! What can be wrong with a job file, and what is worth telling about one that is right. Both carry
 //! a place: file, line and, where it means something, column.
 
+use crate::place::Place;
 use std::fmt;
-use std::sync::Arc;
 use thiserror::Error;
-
-/// A place in a job file.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Place {
-    /// The file, as the user named it.
-    pub file: Arc<str>,
-    /// Line, from 1; 0 when the whole file is meant.
-    pub line: u32,
-    /// Column in characters, from 1; 0 when the whole line is meant.
-    pub column: u32,
-}
-
-impl Place {
-    /// The whole of `file`.
-    #[must_use]
-    pub fn file(file: &str) -> Self {
-        Self { file: file.into(), line: 0, column: 0 }
-    }
-}
-
-impl fmt::Display for Place {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.file)?;
-        [self.line, self.column].iter().take_while(|n| **n > 0).try_for_each(|n| write!(f, ":{n}"))
-    }
-}
 
 /// Why a job file cannot be run.
 #[derive(Clone, PartialEq, Eq, Error, Debug)]

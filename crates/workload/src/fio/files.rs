@@ -6,9 +6,9 @@
 //! `filesize` long, or as long as `offset` and its share of `size` ask for; the longest wins where several
 //! jobs name one file.
 
-use super::direction::Direction;
 use super::spec::{JobFile, JobSpec, SyncWrites};
 use super::units::Amount;
+use crate::direction::Direction;
 use nandscape_block::SECTOR_BYTES;
 use nandscape_rt::Stream;
 use std::collections::BTreeMap;

@@ -1,13 +1,13 @@
 //! The keys that mean something in virtual time, and how each changes a job. Names and meanings are
 //! those of fio's manual; docs of [`JobSpec`] say what each does here.
 
-use super::direction::Direction;
 use super::error::Why;
 use super::log_keys;
 use super::rules::{Counted, ExitWhat, FileOrder, FileService, ZoneMode};
 use super::spec::{Distribution, JobSpec, Mix, Pattern, SyncWrites, Tolerated};
 use super::value::{Set, Setter, Value};
 use super::{splits, steady, units};
+use crate::direction::Direction;
 use nandscape_rt::Nanos;
 use std::convert::identity;
 

@@ -1,7 +1,8 @@
 //! Lines of a job file, as fio's own reader splits them: `[section]`, `key`, `key=value`,
 //! `include FILE`, blanks, and comments. A comment starts at `;` or `#` anywhere in a line.
 
-use super::error::{JobFileError, Place};
+use super::error::JobFileError;
+use crate::place::Place;
 use std::sync::Arc;
 
 /// A line that says something.

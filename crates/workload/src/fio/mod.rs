@@ -4,7 +4,6 @@
 //! an unknown key, an undefined environment variable and a value with something behind it are
 //! errors with a place. Nothing is ignored without a [`Notice`].
 
-mod direction;
 mod error;
 mod files;
 mod fit;
@@ -24,8 +23,7 @@ mod units;
 mod value;
 mod zbd;
 
-pub use direction::Direction;
-pub use error::{JobFileError, Notice, Place, Why};
+pub use error::{JobFileError, Notice, Why};
 pub use files::{FileLayout, JobInstance, LaidOutFile};
 pub use keys::supported_keys;
 pub use reader::{

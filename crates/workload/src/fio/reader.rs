@@ -4,8 +4,7 @@
 //! place of its `include` line and holds no section headers, as fio's manual has it; its path is
 //! relative to the including file. A file that includes itself, however indirectly, is an error.
 
-use super::direction::Direction;
-use super::error::{JobFileError, Notice, Place, Why};
+use super::error::{JobFileError, Notice, Why};
 use super::keys;
 use super::lexer::{self, Line};
 use super::rules::{IoLog, ZoneMode};
@@ -15,6 +14,8 @@ use super::spec::{JobFile, JobOption, JobSpec, Mix, Pattern};
 use super::units::UNIT_BYTES;
 use super::value::{Setter, Value};
 use super::{known, suggest, zbd};
+use crate::direction::Direction;
+use crate::place::Place;
 use crate::trace::{Format, ReadOptions, Record, TraceReader};
 use nandscape_block::SECTOR_BYTES;
 use nandscape_rt::Nanos;

@@ -1,7 +1,7 @@
 //! Groups of keys that belong together, as a job keeps them. Defaults are fio's.
 
-use super::direction::Direction;
 use super::units::Amount;
+use crate::direction::Direction;
 use crate::trace::Record;
 use nandscape_rt::Nanos;
 use std::sync::Arc;

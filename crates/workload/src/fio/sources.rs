@@ -85,7 +85,7 @@ mod tests {
 
     /// What `file` says of its jobs, without the places at which it says it.
     fn said(file: &JobFile) -> Vec<String> {
-        let place = crate::fio::Place::file("");
+        let place = crate::place::Place::file("");
         let jobs = file.jobs.iter().cloned();
         jobs.map(|mut job| {
             job.place = place.clone();

@@ -1,12 +1,13 @@
 //! What a job asks for, after the text is gone. Defaults are fio's.
 
-use super::direction::Direction;
-use super::error::{Notice, Place};
+use super::error::Notice;
 use super::rules::{
     AccessZone, BlockSizes, ExitRule, FileKeys, FlowShare, LatencyGoal, Reaping, Replaying,
     Sequence, SteadyRule, ThinkTime, ZoneMode, Zoning,
 };
 use super::units::{Amount, UNIT_BYTES};
+use crate::direction::Direction;
+use crate::place::Place;
 use nandscape_block::SECTOR_BYTES;
 use nandscape_rt::Nanos;
 

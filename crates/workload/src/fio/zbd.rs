@@ -1,8 +1,8 @@
 //! What `zonemode=zbd` goes together with. fio 3.33 (zbd.c, init.c) says what it refuses; what is refused
 //! beyond that would do something else than it does without zones.
 
-use super::direction::Direction;
 use super::spec::{JobSpec, Mix};
+use crate::direction::Direction;
 
 /// Keys at fault, the one to blame first, and why.
 type Refusal = (&'static [&'static str], &'static str);

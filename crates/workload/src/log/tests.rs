@@ -1,7 +1,8 @@
 //! LogValue stands in the files, for I/Os that are known.
 
 use super::*;
-use crate::fio::{Direction, HostEnvironment, parse};
+use crate::direction::Direction;
+use crate::fio::{HostEnvironment, parse};
 use std::cell::RefCell;
 use std::rc::Rc;
 

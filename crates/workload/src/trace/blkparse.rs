@@ -8,7 +8,7 @@
 use super::fields::{decimal_time, field, number, sectors};
 use super::line::{Line, Request};
 use super::record::Record;
-use crate::fio::Direction;
+use crate::direction::Direction;
 use nandscape_block::Flags;
 use nandscape_rt::Nanos;
 

@@ -7,7 +7,7 @@ use super::blkparse::Stage;
 use super::fields::disk_sectors;
 use super::line::{Line, Request};
 use super::record::Record;
-use crate::fio::Direction;
+use crate::direction::Direction;
 use nandscape_block::Flags;
 use nandscape_rt::Nanos;
 

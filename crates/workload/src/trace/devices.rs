@@ -191,7 +191,7 @@ fn natural(name: &str) -> Vec<(bool, u64, String)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fio::Direction;
+    use crate::direction::Direction;
     use nandscape_rt::Nanos;
 
     fn write(offset: u64, length: u64) -> Record {

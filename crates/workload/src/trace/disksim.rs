@@ -5,7 +5,7 @@
 use super::fields::{decimal_time, end, field, number, sectors, time};
 use super::line::{Line, Request};
 use super::record::Record;
-use crate::fio::Direction;
+use crate::direction::Direction;
 use nandscape_rt::Nanos;
 
 /// The bit of the flags that stands for a read.

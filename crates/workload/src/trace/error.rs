@@ -1,7 +1,7 @@
 //! What can be wrong with a trace, always with its file and line, and why a replay ended early.
 
 use crate::engine::EngineError;
-use crate::fio::Place;
+use crate::place::Place;
 use thiserror::Error;
 
 /// Why a trace cannot be read, or a request of it not be carried out.

@@ -1,6 +1,6 @@
 //! Fields of a line: numbers that are checked, with errors that say which field is meant.
 
-use crate::fio::Direction;
+use crate::direction::Direction;
 use nandscape_rt::Nanos;
 use std::fmt::Display;
 use std::str::FromStr;

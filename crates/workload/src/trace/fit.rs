@@ -5,7 +5,7 @@
 //! addresses are taken modulo the device's size.
 
 use super::record::{Action, Record};
-use crate::fio::Direction;
+use crate::direction::Direction;
 use nandscape_block::{DeviceCaps, Flags, Fua, Lba, SECTOR_BYTES};
 
 /// What had to be changed to fit.

@@ -4,7 +4,7 @@
 //! touched, with a time for each of them once one is written.
 
 use super::record::{Action, Record};
-use crate::fio::Direction;
+use crate::direction::Direction;
 use crate::latency::Latencies;
 use nandscape_block::SECTOR_BYTES;
 use nandscape_rt::Nanos;

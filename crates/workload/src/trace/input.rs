@@ -10,7 +10,7 @@ use super::error::TraceError;
 use super::format::{Format, Parser};
 use super::line::Line;
 use super::record::Record;
-use crate::fio::Place;
+use crate::place::Place;
 use nandscape_rt::Nanos;
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, Chain, Cursor, Read};

@@ -3,7 +3,7 @@
 use super::fields::{end, field, number, time};
 use super::line::{Line, Request};
 use super::record::Record;
-use crate::fio::Direction;
+use crate::direction::Direction;
 use nandscape_rt::Nanos;
 
 /// The first lines.

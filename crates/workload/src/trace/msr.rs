@@ -5,7 +5,7 @@
 use super::fields::{columns, end, field, is_header, number, time};
 use super::line::{Line, Request};
 use super::record::Record;
-use crate::fio::Direction;
+use crate::direction::Direction;
 use nandscape_rt::Nanos;
 
 /// Unit of a Windows file time.

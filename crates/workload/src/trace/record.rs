@@ -1,6 +1,6 @@
 //! One request of a trace, whatever format it came in.
 
-use crate::fio::Direction;
+use crate::direction::Direction;
 use nandscape_block::{Flags, SECTOR_BYTES};
 use nandscape_rt::Nanos;
 

@@ -16,12 +16,13 @@ use super::footprint::Footprint;
 use super::input::ReadCounts;
 use super::reader::TraceReader;
 use super::record::{Action, Record};
+use crate::direction::Direction;
 use crate::engine::{
     Completed, EngineError, FAILURES_MAX, Failure, FailureKind, JobResult, Options, Point, Probe,
     Rates, Recorder, Results, RunState, SHADOW_SECTORS_MAX, Series, Totals, Tournament, Waiting,
     depth_class, next_version, tag,
 };
-use crate::fio::{Direction, Runtime};
+use crate::fio::Runtime;
 use crate::latency::LatencyTotals;
 use crate::target::IoTarget;
 use nandscape_block::{

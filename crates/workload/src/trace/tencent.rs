@@ -5,7 +5,7 @@
 use super::fields::{columns, decimal_time, end, field, is_header, number, sectors};
 use super::line::{Line, Request};
 use super::record::Record;
-use crate::fio::Direction;
+use crate::direction::Direction;
 use nandscape_rt::Nanos;
 
 /// The columns; the published files have no such line.

@@ -6,7 +6,7 @@
 
 use super::format::Format;
 use super::record::{Action, Record};
-use crate::fio::Direction;
+use crate::direction::Direction;
 use nandscape_block::Flags;
 use nandscape_rt::Nanos;
 use std::collections::BTreeMap;

@@ -1,6 +1,7 @@
 //! What is wrong with a workload file, and where; and what is accepted without effect.
 
-use crate::fio::{Place, edit_distance};
+use crate::fio::edit_distance;
+use crate::place::Place;
 use std::fmt;
 use std::sync::Arc;
 use thiserror::Error;

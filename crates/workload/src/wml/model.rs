@@ -3,7 +3,7 @@
 use super::error::WmlNotice;
 use super::ops::Op;
 use super::random::Random;
-use crate::fio::Place;
+use crate::place::Place;
 use nandscape_rt::Nanos;
 use nandscape_rt::rng::Stream;
 use std::sync::Arc;

@@ -4,8 +4,9 @@ use crate::common;
 
 use common::{TestDevice, jobs, run, try_run};
 use nandscape_block::{Bio, Op, Placement};
+use nandscape_workload::Direction;
 use nandscape_workload::engine::EngineError;
-use nandscape_workload::fio::{BlockSizes, Direction};
+use nandscape_workload::fio::BlockSizes;
 
 const SECTORS: u64 = 1 << 16;
 

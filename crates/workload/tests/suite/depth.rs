@@ -5,8 +5,8 @@ use crate::common;
 use common::{TestDevice, jobs, run};
 use nandscape_block::{Bio, BlockDevice, Completion, DeviceCaps, Done, Submit, Token};
 use nandscape_rt::Nanos;
+use nandscape_workload::Direction;
 use nandscape_workload::engine::{Engine, FailureKind, JobResult, NoProbe, Options};
-use nandscape_workload::fio::Direction;
 
 /// Serves one request after the other, in 100 us each: latency grows with the depth.
 struct Single {

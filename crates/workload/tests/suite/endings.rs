@@ -4,8 +4,8 @@ use crate::common;
 
 use common::{Defect, TestDevice, jobs};
 use nandscape_rt::Nanos;
+use nandscape_workload::Direction;
 use nandscape_workload::engine::{Engine, FailureKind, JobResult, NoProbe, Options, Results};
-use nandscape_workload::fio::Direction;
 
 /// 10 us an I/O.
 fn device() -> TestDevice {

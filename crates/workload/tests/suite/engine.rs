@@ -5,8 +5,8 @@ use crate::common;
 use common::{Defect, TestDevice, jobs, run, try_run};
 use nandscape_block::{BlockDevice, Flags, Fua, Op};
 use nandscape_rt::{Executor, Nanos};
+use nandscape_workload::Direction;
 use nandscape_workload::engine::{self, Engine, EngineError, NoProbe, Options, Probe, RunState};
-use nandscape_workload::fio::Direction;
 
 const SECTORS: u64 = 1_000;
 

@@ -5,8 +5,8 @@ use crate::common;
 use common::{TestDevice, jobs, run};
 use nandscape_block::{Bio, BlockDevice};
 use nandscape_rt::Nanos;
+use nandscape_workload::Direction;
 use nandscape_workload::engine::{Engine, JobResult, NoProbe, Options};
-use nandscape_workload::fio::Direction;
 use nandscape_workload::latency::LatencyTotals;
 
 const SECTORS: u64 = 16_384;

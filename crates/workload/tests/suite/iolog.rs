@@ -4,8 +4,9 @@ use crate::common;
 
 use common::{FakeEnvironment, TestDevice, run, try_run};
 use nandscape_block::{BlockDevice, Op, Region, RegionKind};
+use nandscape_workload::Direction;
 use nandscape_workload::engine::{Engine, NoProbe, Options, Results};
-use nandscape_workload::fio::{Direction, parse};
+use nandscape_workload::fio::parse;
 
 const V3: &str = include_str!("../traces/fio-v3.log");
 const V2: &str = include_str!("../traces/fio-v2.log");

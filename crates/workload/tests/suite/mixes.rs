@@ -1,7 +1,7 @@
 //! Rates by direction beside a mix: each direction keeps its own, whatever the mix asks for.
 
 use crate::common::{TestDevice, run};
-use nandscape_workload::fio::Direction;
+use nandscape_workload::Direction;
 
 const SECTORS: u64 = 1 << 12;
 

@@ -4,9 +4,9 @@ use crate::common;
 
 use common::{FakeEnvironment, jobs};
 use nandscape_rt::Nanos;
+use nandscape_workload::Direction;
 use nandscape_workload::fio::{
-    Amount, Direction, Distribution, FileOrder, JobFileError, Mix, load, parse, parse_for,
-    supported_keys,
+    Amount, Distribution, FileOrder, JobFileError, Mix, load, parse, parse_for, supported_keys,
 };
 use proptest::prelude::*;
 use std::path::Path;

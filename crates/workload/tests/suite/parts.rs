@@ -5,7 +5,7 @@ use crate::common;
 use common::TestDevice;
 use nandscape_block::Op;
 use nandscape_rt::Nanos;
-use nandscape_workload::fio::Direction;
+use nandscape_workload::Direction;
 
 /// What reached the device: the operation, first sector, sectors.
 fn requests(device: &TestDevice) -> Vec<(Op, u64, u32)> {

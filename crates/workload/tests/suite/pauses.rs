@@ -4,8 +4,8 @@ use crate::common;
 
 use common::{TestDevice, jobs, run};
 use nandscape_rt::Nanos;
+use nandscape_workload::Direction;
 use nandscape_workload::engine::JobResult;
-use nandscape_workload::fio::Direction;
 
 /// A device that serves every request in 10 us.
 fn device() -> TestDevice {

@@ -6,8 +6,8 @@ use crate::common;
 use common::{Defect, TestDevice};
 use nandscape_block::{Fua, Op};
 use nandscape_rt::Nanos;
+use nandscape_workload::Direction::{Read, Trim, Write};
 use nandscape_workload::engine::{NoProbe, Options, Results, RunState};
-use nandscape_workload::fio::Direction::{Read, Trim, Write};
 use nandscape_workload::trace::{
     Pace, ReadOptions, Replay, ReplayError, ReplayOptions, TraceCounts, TraceReader, check,
 };

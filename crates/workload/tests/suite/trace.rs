@@ -5,8 +5,8 @@ use crate::common;
 
 use common::TestDevice;
 use nandscape_block::Flags;
+use nandscape_workload::Direction::{self, Read, Trim, Write};
 use nandscape_workload::engine::{NoProbe, Options, RunState};
-use nandscape_workload::fio::Direction::{self, Read, Trim, Write};
 use nandscape_workload::trace::{
     Action, Format, Info, Pace, ReadCounts, ReadOptions, Record, Replay, ReplayOptions, TraceError,
     TraceReader,

@@ -7,7 +7,7 @@ use common::fio;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use nandscape_block::Flags;
-use nandscape_workload::fio::Direction::{Read, Trim, Write};
+use nandscape_workload::Direction::{Read, Trim, Write};
 use nandscape_workload::trace::{
     Action, Format, Info, LeftOut, ReadOptions, Record, TraceError, TraceReader, TraceWriter,
     WRITABLE,

@@ -5,8 +5,8 @@ use crate::common;
 
 use common::{Defect, TestDevice, run, try_run};
 use nandscape_block::{Op, Region, RegionKind};
+use nandscape_workload::Direction;
 use nandscape_workload::engine::{Content, FailureKind};
-use nandscape_workload::fio::Direction;
 
 const SECTORS: u64 = 500;
 

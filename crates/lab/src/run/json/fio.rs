@@ -7,8 +7,9 @@
 use super::VERSION;
 use crate::run::outcome::Outcome;
 use nandscape_rt::Nanos;
+use nandscape_workload::Direction;
 use nandscape_workload::engine::{DEPTH_CLASSES, JobResult, SteadyResult, SteadySample};
-use nandscape_workload::fio::{Direction, JobOption, SteadyCriterion};
+use nandscape_workload::fio::{JobOption, SteadyCriterion};
 use nandscape_workload::latency::Latencies;
 use nandscape_workload::log::bins;
 use serde_json::{Map, Value, json};

@@ -12,9 +12,10 @@ use nandscape_block::{DeviceCaps, SECTOR_BYTES};
 use nandscape_ftl::HostIo;
 use nandscape_rt::Nanos;
 use nandscape_rt::words::{self, grouped};
+use nandscape_workload::Direction;
 use nandscape_workload::engine::{Engine, EngineError, Options, RunState};
 use nandscape_workload::fio::{
-    Amount, BlockSizes, Direction, Distribution, JobFile, JobSpec, Mix, Replaying, Sequence,
+    Amount, BlockSizes, Distribution, JobFile, JobSpec, Mix, Replaying, Sequence,
 };
 use std::borrow::Cow;
 use std::ops::Range;

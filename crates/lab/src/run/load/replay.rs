@@ -12,8 +12,8 @@ use crate::stack::Stack;
 use nandscape_block::BlockDevice;
 use nandscape_ftl::Ftl;
 use nandscape_rt::Nanos;
+use nandscape_workload::Direction;
 use nandscape_workload::engine::RunState;
-use nandscape_workload::fio::Direction;
 use nandscape_workload::trace::{self, Footprint, Replay, ReplayError, ReplayOptions, TraceReader};
 
 /// Events between two pauses, and while a timeline is written, which has levels at each.

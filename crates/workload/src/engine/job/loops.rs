@@ -1,8 +1,9 @@
 //! How a job goes from one loop to the next, what it has left to transfer, and which of its writes a flush follows.
 
 use super::{Job, State};
+use crate::direction::Direction;
 use crate::engine::plan::{self, Budget};
-use crate::fio::{Direction, Mix};
+use crate::fio::Mix;
 use crate::target::IoTarget;
 
 impl Job {

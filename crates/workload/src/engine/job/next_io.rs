@@ -1,13 +1,14 @@
 //! What a job wants to do next: the I/O that was drawn, a step of its log, a flush, or nothing yet.
 
 use super::{Job, State};
+use crate::direction::Direction;
 use crate::engine::flow::Flows;
 use crate::engine::governor::Pause;
 use crate::engine::iolog::{Playback, Step};
 use crate::engine::kind::Next;
 use crate::engine::shadow::Shadow;
 use crate::engine::shared::Shared;
-use crate::fio::{Counted, Direction, UNIT_BYTES};
+use crate::fio::{Counted, UNIT_BYTES};
 use crate::target::IoTarget;
 use nandscape_block::{Lba, SECTOR_BYTES};
 use nandscape_rt::Nanos;

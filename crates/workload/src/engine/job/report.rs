@@ -1,11 +1,11 @@
 //! What a job measures, and its reports.
 
 use super::{Job, State};
+use crate::direction::Direction;
 use crate::engine::iolog::WrittenLog;
 use crate::engine::kind::Kind;
 use crate::engine::results::JobResult;
 use crate::engine::zbd::ZoneCounts;
-use crate::fio::Direction;
 use crate::latency::{Latencies, LatencyTotals};
 use nandscape_rt::Nanos;
 

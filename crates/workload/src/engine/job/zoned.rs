@@ -1,11 +1,11 @@
 //! What a job with `zonemode=zbd` issues next, and how its passes end.
 
 use super::{Job, NextIo, State};
+use crate::direction::Direction;
 use crate::engine::kind::Kind;
 use crate::engine::shadow::Shadow;
 use crate::engine::shared::Shared;
 use crate::engine::zbd::{Choice, Zones};
-use crate::fio::Direction;
 use crate::target::IoTarget;
 use nandscape_block::SECTOR_BYTES;
 use nandscape_rt::Nanos;

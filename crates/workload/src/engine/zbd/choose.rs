@@ -2,8 +2,8 @@
 
 use super::job::{Hand, Stage, ZonedJob};
 use super::table::{Command, Zone, Zones};
+use crate::direction::Direction;
 use crate::engine::kind::Next;
-use crate::fio::Direction;
 use nandscape_rt::Nanos;
 
 /// What a job does with the I/O that it has in hand.

@@ -2,8 +2,9 @@
 
 use super::layout::Span;
 use super::table::{Command, Zone, Zones};
+use crate::direction::Direction;
 use crate::engine::kind::{Kind, Next};
-use crate::fio::{Direction, JobSpec, Mix};
+use crate::fio::{JobSpec, Mix};
 use crate::latency::Latencies;
 use nandscape_block::{Lba, SECTOR_BYTES};
 use std::collections::VecDeque;

@@ -1,7 +1,8 @@
 //! Which zones there are, and which of them a job uses: checked against the device before the run.
 
+use crate::direction::Direction;
 use crate::engine::error::EngineError;
-use crate::fio::{Direction, JobFile, JobSpec};
+use crate::fio::{JobFile, JobSpec};
 use nandscape_block::zone::ZoneLimits;
 use nandscape_block::{DeviceCaps, RegionKind, SECTOR_BYTES};
 use std::ops::Range;

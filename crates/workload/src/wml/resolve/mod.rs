@@ -13,7 +13,7 @@ use super::error::{At, Source, WmlError, WmlNotice};
 use super::model::{Fileset, Number, Period, QuitMode, Thread, Workload};
 use super::ops::Op;
 use super::syntax::{Attributes, Command, SetValue, Statement, Value, Word};
-use crate::fio::Place;
+use crate::place::Place;
 use flowops::Composite;
 pub(super) use flowops::DESCRIPTORS;
 use nandscape_rt::Nanos;

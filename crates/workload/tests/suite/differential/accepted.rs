@@ -1,7 +1,8 @@
 //! What differs from fio 3.33 on purpose, each with its reason.
 
 use super::case::{Case, Side};
-use nandscape_workload::fio::{Amount, BlockSizes, Direction, JobSpec, Mix};
+use nandscape_workload::Direction;
+use nandscape_workload::fio::{Amount, BlockSizes, JobSpec, Mix};
 
 /// What differs on purpose, and why; docs/formats/job.md says so. Whether a difference of a job is one of these.
 type Accepted = (&'static str, fn(&Case, &JobSpec) -> bool);

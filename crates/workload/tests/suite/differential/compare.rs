@@ -7,9 +7,8 @@ use super::accepted::ACCEPTED;
 use super::case::{Case, Side};
 use super::fio::{self, Io};
 use super::ours;
-use nandscape_workload::fio::{
-    Amount, BlockSizes, Direction, Distribution, FileOrder, JobSpec, Mix,
-};
+use nandscape_workload::Direction;
+use nandscape_workload::fio::{Amount, BlockSizes, Distribution, FileOrder, JobSpec, Mix};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// One comparison in a hundred million is as far off by chance.

@@ -7,8 +7,8 @@ use crate::zbd::jobs::{Job, Shape};
 use crate::zbd::model::{Event, Model};
 use nandscape_block::zone::ZoneLimits;
 use nandscape_block::{Bio, BlockDevice, DeviceCaps, Op};
+use nandscape_workload::Direction;
 use nandscape_workload::engine::{Engine, NoProbe, Options, Results};
-use nandscape_workload::fio::Direction;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
