@@ -15,7 +15,7 @@ use nandscape_fs::cache::Lookups;
 use nandscape_lab::run::{Outcome, WINDOW_ROUNDS};
 use nandscape_lab::workload::Direction;
 use nandscape_lab::workload::engine::JobResult;
-use nandscape_lab::workload::trace::TraceCounts;
+use nandscape_lab::workload::replay::TraceCounts;
 use nandscape_rt::words::{counted, grouped};
 use units::sector_bytes;
 

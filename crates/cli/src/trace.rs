@@ -16,7 +16,8 @@ use anyhow::anyhow;
 use nandscape_lab::run::{RunOptions, Trace, check_trace, replay};
 use nandscape_lab::stack::Stack;
 use nandscape_lab::sweep::program;
-use nandscape_lab::workload::trace::{Footprint, Pace, ReplayOptions};
+use nandscape_lab::workload::replay::{Pace, ReplayOptions};
+use nandscape_lab::workload::trace::Footprint;
 use source::Source;
 
 /// Requests in the device at most, timed.

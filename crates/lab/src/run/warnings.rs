@@ -10,7 +10,7 @@ use nandscape_block::{BlockError, SECTOR_BYTES};
 use nandscape_ftl::{DeviceSize, Rest};
 use nandscape_rt::words::{bytes, counted, grouped};
 use nandscape_workload::engine::FailureKind;
-use nandscape_workload::trace::TraceCounts;
+use nandscape_workload::replay::TraceCounts;
 
 /// Share of what jobs transfer below which a page cache has served nearly all of it.
 const REACHED_MIN: f64 = 0.1;

@@ -12,9 +12,8 @@ use nandscape_lab::run::{
 use nandscape_lab::stack::Stack;
 use nandscape_lab::workload::Direction;
 use nandscape_lab::workload::fio::{HostEnvironment, JobFile, parse};
-use nandscape_lab::workload::trace::{
-    Footprint, Format, Pace, ReadOptions, ReplayOptions, TraceReader,
-};
+use nandscape_lab::workload::replay::{Pace, ReplayOptions};
+use nandscape_lab::workload::trace::{Footprint, Format, ReadOptions, TraceReader};
 
 /// A small device, on which every run is short.
 const SMALL: [&str; 4] =

@@ -6,7 +6,8 @@ use nandscape_lab::run::{
 };
 use nandscape_lab::stack::Stack;
 use nandscape_lab::workload::fio::{HostEnvironment, JobFile, parse};
-use nandscape_lab::workload::trace::{Footprint, Pace, ReadOptions, ReplayOptions, TraceReader};
+use nandscape_lab::workload::replay::{Pace, ReplayOptions};
+use nandscape_lab::workload::trace::{Footprint, ReadOptions, TraceReader};
 use nandscape_lab::workload::wml;
 use std::io::Cursor;
 

@@ -5,7 +5,8 @@ use nandscape_lab::run::{NoObserver, Outcome, RunError, RunOptions, Trace, repla
 use nandscape_lab::stack::Stack;
 use nandscape_lab::workload::Direction;
 use nandscape_lab::workload::fio::{HostEnvironment, parse};
-use nandscape_lab::workload::trace::{Footprint, Pace, ReadOptions, ReplayOptions, TraceReader};
+use nandscape_lab::workload::replay::{Pace, ReplayOptions};
+use nandscape_lab::workload::trace::{Footprint, ReadOptions, TraceReader};
 use std::fmt::Write;
 use std::io::Cursor;
 

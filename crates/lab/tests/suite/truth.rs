@@ -5,7 +5,8 @@ use nandscape_lab::run::{NoObserver, Outcome, RunOptions, Trace, check_trace, re
 use nandscape_lab::stack::{SHIPPED, Stack};
 use nandscape_lab::workload::Direction;
 use nandscape_lab::workload::fio::{HostEnvironment, parse};
-use nandscape_lab::workload::trace::{Footprint, Pace, ReadOptions, ReplayOptions, TraceReader};
+use nandscape_lab::workload::replay::{Pace, ReplayOptions};
+use nandscape_lab::workload::trace::{Footprint, ReadOptions, TraceReader};
 use std::io::Cursor;
 
 /// A small device that writes in 480 lines, of which users see little more than half.

@@ -31,7 +31,7 @@ pub(crate) struct Extent {
 }
 
 impl Extent {
-    pub(super) fn bytes(&self) -> u64 {
+    pub(crate) fn bytes(&self) -> u64 {
         u64::from(self.sectors) * SECTOR_BYTES
     }
 }
@@ -44,7 +44,7 @@ pub(crate) type Extents = [Option<Extent>; 2];
 pub(crate) struct Fitter {
     caps: DeviceCaps,
     fold: bool,
-    pub(super) counts: FitCounts,
+    pub(crate) counts: FitCounts,
 }
 
 impl Fitter {

@@ -31,7 +31,7 @@ impl Footprint {
     }
 
     /// Takes in a read or a write. RAM stays within twice what the ranges take.
-    pub(super) fn add(&mut self, extents: Extents) {
+    pub(crate) fn add(&mut self, extents: Extents) {
         let ranges = extents.into_iter().flatten();
         self.ranges.extend(ranges.map(|at| at.lba.0..at.lba.0 + u64::from(at.sectors)));
         if self.ranges.len() >= 2 * self.merged + PENDING_MIN {
@@ -40,7 +40,7 @@ impl Footprint {
     }
 
     /// Puts the ranges in order and merges those that touch.
-    pub(super) fn whole(mut self) -> Self {
+    pub(crate) fn whole(mut self) -> Self {
         self.ranges.sort_unstable_by_key(|range| range.start);
         self.ranges.dedup_by(|next, range| {
             let touches = next.start <= range.end;

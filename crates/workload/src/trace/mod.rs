@@ -1,9 +1,9 @@
-//! Block traces: files in, requests out, and their replay on a block device in virtual time.
+//! Block traces: files in, requests out.
 //!
 //! [`TraceReader`] streams the requests of files, of each of which it never holds more than a line beyond
-//! its buffers. [`TraceWriter`] writes them in another format. [`Replay`] issues them, at their own times or as fast as the device takes them; [`Info`]
-//! describes them. What each format means, and where this reading of it differs from other tools', is
-//! in docs/formats/trace.md.
+//! its buffers. [`TraceWriter`] writes them in another format, [`Info`] describes them, and a `Fitter` makes them fit
+//! a device. What each format means, and where this reading of it differs from other tools', is in
+//! docs/formats/trace.md.
 
 mod alibaba;
 mod blkparse;
@@ -23,21 +23,19 @@ mod line;
 mod msr;
 mod reader;
 mod record;
-mod replay;
 mod spc;
 mod systor;
 mod tencent;
 mod write;
 
 pub use devices::{Layout, Place};
-pub use error::{ReplayError, TraceError};
+pub use error::TraceError;
 pub use fit::FitCounts;
-pub(crate) use fit::Fitter;
+pub(crate) use fit::{Extent, Extents, Fitter};
 pub use footprint::Footprint;
 pub use format::Format;
 pub use info::{DirectionInfo, Info, SIZE_CLASSES};
 pub use input::{ReadCounts, ReadOptions};
 pub use reader::TraceReader;
 pub use record::{Action, Record};
-pub use replay::{Pace, Replay, ReplayOptions, TraceCounts, check};
 pub use write::{LeftOut, TraceWriter, WRITABLE};

@@ -8,9 +8,8 @@ use nandscape_block::{Fua, Op};
 use nandscape_rt::Nanos;
 use nandscape_workload::Direction::{Read, Trim, Write};
 use nandscape_workload::engine::{NoProbe, Options, Results, RunState};
-use nandscape_workload::trace::{
-    Pace, ReadOptions, Replay, ReplayError, ReplayOptions, TraceCounts, TraceReader, check,
-};
+use nandscape_workload::replay::{Pace, Replay, ReplayError, ReplayOptions, TraceCounts, check};
+use nandscape_workload::trace::{ReadOptions, TraceReader};
 use proptest::prelude::*;
 use std::io::Cursor;
 

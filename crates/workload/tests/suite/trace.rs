@@ -7,9 +7,9 @@ use common::TestDevice;
 use nandscape_block::Flags;
 use nandscape_workload::Direction::{self, Read, Trim, Write};
 use nandscape_workload::engine::{NoProbe, Options, RunState};
+use nandscape_workload::replay::{Pace, Replay, ReplayOptions};
 use nandscape_workload::trace::{
-    Action, Format, Info, Pace, ReadCounts, ReadOptions, Record, Replay, ReplayOptions, TraceError,
-    TraceReader,
+    Action, Format, Info, ReadCounts, ReadOptions, Record, TraceError, TraceReader,
 };
 use proptest::prelude::*;
 use std::collections::BTreeSet;

@@ -16,7 +16,7 @@ use nandscape_ftl::coupled::CoupledCounts;
 use nandscape_ftl::{Detail, MapCounts};
 use nandscape_workload::Direction;
 use nandscape_workload::engine::JobResult;
-use nandscape_workload::trace::TraceCounts;
+use nandscape_workload::replay::TraceCounts;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 

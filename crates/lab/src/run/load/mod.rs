@@ -26,7 +26,8 @@ use nandscape_rt::Nanos;
 use nandscape_rt::counts::Counts as _;
 use nandscape_workload::Direction;
 use nandscape_workload::engine::{Options, Probe, Results, RunState};
-use nandscape_workload::trace::{Footprint, TraceCounts};
+use nandscape_workload::replay::TraceCounts;
+use nandscape_workload::trace::Footprint;
 use nandscape_workload::wml::engine::Report;
 use wml::HangDetector;
 

@@ -14,7 +14,8 @@ use nandscape_ftl::Ftl;
 use nandscape_rt::Nanos;
 use nandscape_workload::Direction;
 use nandscape_workload::engine::RunState;
-use nandscape_workload::trace::{self, Footprint, Replay, ReplayError, ReplayOptions, TraceReader};
+use nandscape_workload::replay::{self, Replay, ReplayError, ReplayOptions};
+use nandscape_workload::trace::{Footprint, TraceReader};
 
 /// Events between two pauses, and while a timeline is written, which has levels at each.
 const PAUSE_EVENTS: u64 = 1 << 16;
@@ -44,7 +45,7 @@ pub fn check_trace(
     how: &ReplayOptions,
 ) -> Result<Footprint, RunError> {
     let ftl = device::format(stack, device::without_faults(prepare::fresh(stack, seed)?), seed)?;
-    Ok(trace::check(reader, ftl.caps(), how)?)
+    Ok(replay::check(reader, ftl.caps(), how)?)
 }
 
 impl Load for Trace {

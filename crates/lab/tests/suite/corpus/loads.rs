@@ -9,7 +9,8 @@ use nandscape_lab::run::{
 use nandscape_lab::stack::Stack;
 use nandscape_lab::state::{State, StateSource};
 use nandscape_lab::workload::fio::{HostEnvironment, parse};
-use nandscape_lab::workload::trace::{Footprint, Pace, ReadOptions, ReplayOptions, TraceReader};
+use nandscape_lab::workload::replay::{Pace, ReplayOptions};
+use nandscape_lab::workload::trace::{Footprint, ReadOptions, TraceReader};
 use nandscape_lab::workload::wml;
 use std::fmt::Write;
 use std::io::Cursor;

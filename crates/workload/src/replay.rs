@@ -10,12 +10,6 @@
 //!
 //! A request that a device fails ends the replay when what is in flight is back, as in fio.
 
-use super::error::{ReplayError, TraceError};
-use super::fit::{Extent, Extents, FitCounts, Fitter};
-use super::footprint::Footprint;
-use super::input::ReadCounts;
-use super::reader::TraceReader;
-use super::record::{Action, Record};
 use crate::direction::Direction;
 use crate::engine::{
     Completed, EngineError, FAILURES_MAX, Failure, FailureKind, JobResult, Options, Point, Probe,
@@ -25,10 +19,15 @@ use crate::engine::{
 use crate::fio::Runtime;
 use crate::latency::LatencyTotals;
 use crate::target::IoTarget;
+use crate::trace::{
+    Action, Extent, Extents, FitCounts, Fitter, Footprint, ReadCounts, Record, TraceError,
+    TraceReader,
+};
 use nandscape_block::{
     Bio, Completion, DeviceCaps, Done, Flags, Lba, Op, Payload, SECTOR_BYTES, Submit, Token,
 };
 use nandscape_rt::Nanos;
+use thiserror::Error;
 
 /// When requests are issued.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -116,6 +115,18 @@ pub fn check(
         }
     }
     Ok(footprint.whole())
+}
+
+/// Why a replay has no results.
+#[derive(Clone, PartialEq, Eq, Error, Debug)]
+#[non_exhaustive]
+pub enum ReplayError {
+    /// The trace is malformed, or does not fit the device: bad input.
+    #[error(transparent)]
+    Trace(#[from] TraceError),
+    /// The device went wrong.
+    #[error(transparent)]
+    Device(#[from] EngineError),
 }
 
 /// A request that may be in flight.
