@@ -118,7 +118,7 @@ fn summary(args: &MkfsArgs, made: &Formatted) -> String {
     let mut text = format!(
         "{}: {} of {}, {} inodes, {}",
         args.image.display(),
-        made.kind.name(),
+        args.fs.0.name(),
         bytes((made.sectors * SECTOR_BYTES) as f64),
         grouped(made.inodes),
         counted(units, names),

@@ -1,5 +1,5 @@
-//! Blocks of a volume that is not mounted, as bytes. For tools that examine a file system, and for a
-//! mount before its own caches exist.
+//! A volume that is not mounted: its blocks as bytes, and what is found there, whatever its kind. For tools that examine
+//! a file system, and for a mount before its own caches exist.
 
 use nandscape_block::{AsyncDevice, BlockError, Lba, Payload, SECTOR_BYTES};
 use thiserror::Error;
@@ -20,6 +20,32 @@ pub enum ImageError {
     /// The device failed.
     #[error(transparent)]
     Device(#[from] BlockError),
+}
+
+/// A file system that was found on a device.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Probe {
+    /// Its label.
+    pub label: String,
+    /// Its size in sectors.
+    pub sectors: u64,
+    /// Whether it was unmounted in an orderly way.
+    pub clean: bool,
+    /// Whether it is marked as damaged, so that a check has to come before a mount.
+    pub has_errors: bool,
+    /// When it was last mounted or written, in seconds since 1970.
+    pub last_write_s: i64,
+}
+
+/// A sector of a log that recovery would use.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LogSector {
+    /// The sector.
+    pub lba: Lba,
+    /// The first sector of its transaction: without what it says, the log ends before the transaction.
+    pub transaction: Lba,
+    /// From its first byte on, so many whose change recovery must notice: a format may let others pass.
+    pub checked_bytes: usize,
 }
 
 /// Reads blocks of a device that no other task changes.

@@ -6,6 +6,7 @@
 
 pub mod bdev;
 pub mod cache;
+mod config;
 pub mod contract;
 mod counts;
 mod dump;
@@ -21,13 +22,14 @@ mod rules;
 mod vfs;
 mod wire;
 
-pub use counts::{CountGroup, FsCounts, FsDetail, FsMemory, FsSpace, FsyncTimes};
-pub use dump::Dump;
-pub use image::{BlockBytes, ImageError, ImageReader};
-pub use kind::{
-    ConfigError, FormatError, FormatRequest, Formatted, FsConfig, FsKind, LogSector, MountEnv,
-    MountReport, Mounted, MountedFs, Probe, Promises, RecoveryStep,
+pub use config::{
+    ConfigError, FormatError, FormatRequest, Formatted, MountEnv, MountReport, Promises,
+    RecoveryStep,
 };
+pub use counts::{CountGroup, FsMemory, FsSpace, FsyncTimes};
+pub use dump::Dump;
+pub use image::{BlockBytes, ImageError, ImageReader, LogSector, Probe};
+pub use kind::{FsConfig, FsCounts, FsDetail, FsKind, Mounted, MountedFs};
 pub use knob::{Knob, KnobUnit, KnobValue, NEVER_NS};
 pub use report::{CheckReport, Finding};
 pub use rules::{Rule, Where};

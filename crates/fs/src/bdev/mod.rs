@@ -13,7 +13,8 @@
 
 use crate::cache::{CacheConfig, PageLocation, WriteRun, flush_in_background};
 use crate::contract::{Caller, Data, FsError, Io, Result};
-use crate::counts::{FsCounts, FsMemory};
+use crate::counts::FsMemory;
+use crate::kind::{FsCounts, FsDetail};
 use crate::vfs::content::{self, Places, Writer};
 use crate::vfs::sync::{sync_file, write_out_range};
 use crate::vfs::writeback::{FileBacking, Submitted, submit};
@@ -165,9 +166,7 @@ impl CachedDevice {
     /// What was counted since the cache was made.
     #[must_use]
     pub fn counts(&self) -> FsCounts {
-        let (fsync_times, lookups) = (self.0.env.fsync_times.get(), self.0.env.cache.lookups());
-        let barriers = self.0.env.device.barriers();
-        FsCounts { fsync_times, lookups, barriers, ..FsCounts::default() }
+        FsCounts::of(&self.0.env, FsDetail::None)
     }
 
     /// What is in memory now.

@@ -6,13 +6,12 @@ use super::format::Superblock;
 use super::mkfs::{self, Choice, MkfsError, MkfsOptions, mkfs};
 use super::options::{Commit, DataMode, MountOptions};
 use super::rules::OmittedRule;
-use crate::contract::FsError;
-use crate::kind::{
-    ConfigError, FormatError, FormatRequest, Formatted, FsKind, MountEnv, MountReport, Mounted,
-    Promises, RecoveryStep,
+use crate::config::{
+    ConfigError, FormatError, FormatRequest, Formatted, MountEnv, MountReport, Promises,
+    RecoveryStep,
 };
+use crate::contract::FsError;
 use nandscape_block::{AsyncDevice, DeviceCaps, SECTOR_BYTES};
-use std::rc::Rc;
 
 /// Share of the log that all file-level records may have.
 const RECORDS_DIVISOR_MIN: u32 = 2;
@@ -196,7 +195,7 @@ impl Config {
     }
 
     /// Mounts the volume.
-    pub(crate) async fn mount(&self, env: MountEnv) -> Result<Mounted, FsError> {
+    pub(crate) async fn mount(&self, env: MountEnv) -> Result<(Ext4, MountReport), FsError> {
         let (fs, report) = Ext4::mount(&env.rt, env.device, self.mount.clone()).await?;
         let step = |name, count| RecoveryStep { name, count };
         let steps = vec![
@@ -205,7 +204,7 @@ impl Config {
             step("orphans finished", report.orphans.into()),
             step("file records applied", report.files.into()),
         ];
-        Ok((Rc::new(fs), MountReport { steps }))
+        Ok((fs, MountReport { steps }))
     }
 }
 
@@ -218,7 +217,6 @@ fn config_error(format: &MkfsOptions, sectors: u64, error: &MkfsError) -> Config
 fn formatted(sb: &Superblock) -> Formatted {
     let journal_bytes = u64::from(sb.jnl_blocks[15]) << 32 | u64::from(sb.jnl_blocks[16]);
     Formatted {
-        kind: FsKind::Ext4,
         sectors: sb.blocks_count,
         inodes: sb.inodes_count.into(),
         units: (sb.groups().into(), ["group", "groups"]),

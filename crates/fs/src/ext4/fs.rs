@@ -3,6 +3,7 @@
 
 use super::counts::Counts;
 use super::format::BLOCK_BYTES;
+use super::inode::Inode;
 use super::journal::FileJournal;
 use super::namei::NewInode;
 use super::options::DataMode;
@@ -11,10 +12,9 @@ use crate::contract::{
     Allocate, Attr, Caller, Data, DirEntry, Fh, FileSystem, FsError, Ino, Io, Kind, OpenFlags,
     RenameMode, Result, SetAttr, StatFs, Whence, WriteHint, XattrMode,
 };
-use crate::counts::{FsCounts, FsDetail, FsMemory};
-use crate::kind::MountedFs;
+use crate::counts::FsMemory;
 use crate::vfs::content::{self, Writer};
-use crate::vfs::{DataPath, calls, direct, retry_after_commit, sync};
+use crate::vfs::{DataPath, VolumeEnv, calls, direct, retry_after_commit, sync};
 use async_trait::async_trait;
 use std::rc::Rc;
 
@@ -88,22 +88,21 @@ impl Ext4 {
         let name = name.to_vec();
         self.run(async move |volume| volume.take_name(dir, &name, of_directory).await).await
     }
-}
 
-impl MountedFs for Ext4 {
-    fn counts(&self) -> FsCounts {
-        let files = self.0.file_commit.journal.borrow();
-        let (records, record_blocks) = files.as_ref().map_or((0, 0), FileJournal::written);
-        let journal = self.0.meta.journal.counts();
-        FsCounts {
-            fsync_times: self.0.env.fsync_times.get(),
-            lookups: self.0.env.cache.lookups(),
-            barriers: self.0.env.device.barriers(),
-            detail: FsDetail::Ext4(Counts { journal, records, record_blocks }),
-        }
+    /// What the mount stands on.
+    pub(crate) fn env(&self) -> &VolumeEnv<Inode> {
+        &self.0.env
     }
 
-    fn memory(&self) -> FsMemory {
+    /// What only ext4 counts, since the mount.
+    pub(crate) fn counts(&self) -> Counts {
+        let files = self.0.file_commit.journal.borrow();
+        let (records, record_blocks) = files.as_ref().map_or((0, 0), FileJournal::written);
+        Counts { journal: self.0.meta.journal.counts(), records, record_blocks }
+    }
+
+    /// What the mount keeps in memory now.
+    pub(crate) fn memory(&self) -> FsMemory {
         FsMemory {
             cached_pages: self.0.env.cache.resident(),
             metadata_bytes: (self.0.meta.buffers.len() * BLOCK_BYTES) as u64,
@@ -111,7 +110,8 @@ impl MountedFs for Ext4 {
         }
     }
 
-    fn fault(&self) -> Option<String> {
+    /// The error that made it read-only, if one did.
+    pub(crate) fn fault(&self) -> Option<String> {
         self.0.meta.journal.aborted()
     }
 }

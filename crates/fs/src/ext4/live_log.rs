@@ -5,8 +5,7 @@ use super::format::{Feature, JOURNAL_INODE};
 use super::journal::disk::{BLOCK_BYTES, Commit, Header, Kind, Revokes, Superblock, Tags};
 use super::journal::{JournalError, LogExtents, Tid};
 use super::raw::Ext4Image;
-use crate::image::{BlockBytes, ImageError};
-use crate::kind::LogSector;
+use crate::image::{BlockBytes, ImageError, LogSector};
 use nandscape_block::{AsyncDevice, Lba};
 use std::collections::BTreeMap;
 

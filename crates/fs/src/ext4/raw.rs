@@ -2,8 +2,7 @@
 //! mounting it, and for a mount that has no journal yet.
 
 use super::format::*;
-use crate::image::{BlockBytes, ImageError, ImageReader};
-use crate::kind::{FsKind, Probe};
+use crate::image::{BlockBytes, ImageError, ImageReader, Probe};
 use nandscape_block::{AsyncDevice, BlockError};
 use std::collections::BTreeSet;
 use thiserror::Error;
@@ -44,7 +43,6 @@ pub(crate) async fn identify(device: &AsyncDevice) -> Result<Probe, ImageError> 
     let sb = Ext4Image::open(device).await?.sb;
     let end = sb.volume_name.iter().position(|byte| *byte == 0).unwrap_or(sb.volume_name.len());
     Ok(Probe {
-        kind: FsKind::Ext4,
         label: String::from_utf8_lossy(&sb.volume_name[..end]).into_owned(),
         sectors: sb.blocks_count,
         clean: !sb.has(Feature::NEEDS_RECOVERY),

@@ -12,13 +12,12 @@ use super::options::{
 };
 use super::rules::OmittedRule;
 use super::zones::ZoneGeometry;
-use crate::contract::FsError;
-use crate::kind::{
-    ConfigError, FormatError, FormatRequest, Formatted, FsKind, MountEnv, MountReport, Mounted,
-    Promises, RecoveryStep,
+use crate::config::{
+    ConfigError, FormatError, FormatRequest, Formatted, MountEnv, MountReport, Promises,
+    RecoveryStep,
 };
+use crate::contract::FsError;
 use nandscape_block::{AsyncDevice, DeviceCaps};
-use std::rc::Rc;
 
 /// What a request may ask that F2FS does not have, with the reason.
 const NOT_HERE: &str = "F2FS has no such choice";
@@ -383,7 +382,7 @@ impl Config {
     }
 
     /// Mounts the volume.
-    pub(crate) async fn mount(&self, env: MountEnv) -> Result<Mounted, FsError> {
+    pub(crate) async fn mount(&self, env: MountEnv) -> Result<(F2fs, MountReport), FsError> {
         let (fs, report) = F2fs::mount(&env.rt, env.device, self.mount.clone()).await?;
         let step = |name, count| RecoveryStep { name, count };
         let steps = vec![
@@ -393,13 +392,12 @@ impl Config {
             step("data blocks", report.blocks),
             step("orphans finished", report.orphans),
         ];
-        Ok((Rc::new(fs), MountReport { steps }))
+        Ok((fs, MountReport { steps }))
     }
 }
 
 fn formatted(plan: &Plan) -> Formatted {
     Formatted {
-        kind: FsKind::F2fs,
         sectors: plan.superblock.block_count,
         inodes: plan.layout.nids().into(),
         units: (plan.superblock.section_count.into(), ["section", "sections"]),

@@ -3,7 +3,7 @@
 use super::append::AppendSpace;
 use super::counts::{Counts, GcCounts, Rolled};
 use super::format::BLOCK_BYTES;
-use super::inode::ROOT_INO;
+use super::inode::{Inode, ROOT_INO};
 use super::namei::New;
 use super::volume::Volume;
 use super::zones::Zones;
@@ -11,10 +11,9 @@ use crate::contract::{
     Allocate, Attr, Caller, Data, DirEntry, Fh, FileSystem, FsError, Ino, Io, Kind, OpenFlags,
     RenameMode, Result, SetAttr, StatFs, Whence, WriteHint, XattrMode,
 };
-use crate::counts::{FsCounts, FsDetail, FsMemory, FsSpace};
-use crate::kind::MountedFs;
+use crate::counts::{FsMemory, FsSpace};
 use crate::vfs::content::{self, Writer};
-use crate::vfs::{DataPath, calls, direct, retry_after_commit, sync};
+use crate::vfs::{DataPath, VolumeEnv, calls, direct, retry_after_commit, sync};
 use async_trait::async_trait;
 use nandscape_rt::Host;
 use std::future::Future;
@@ -112,19 +111,19 @@ impl F2fs {
         let name = name.to_vec();
         self.run(caller, async move |volume| volume.take_name(dir, &name, of_directory).await).await
     }
-}
 
-impl MountedFs for F2fs {
-    fn counts(&self) -> FsCounts {
-        FsCounts {
-            fsync_times: self.0.mount.env.fsync_times.get(),
-            lookups: self.0.mount.env.cache.lookups(),
-            barriers: self.0.mount.env.device.barriers(),
-            detail: FsDetail::F2fs(counts_of(&self.0)),
-        }
+    /// What the mount stands on.
+    pub(crate) fn env(&self) -> &VolumeEnv<Inode> {
+        &self.0.mount.env
     }
 
-    fn memory(&self) -> FsMemory {
+    /// What only F2FS counts, since the mount.
+    pub(crate) fn counts(&self) -> Counts {
+        counts_of(&self.0)
+    }
+
+    /// What the mount keeps in memory now.
+    pub(crate) fn memory(&self) -> FsMemory {
         let metadata = self.0.nodes.file.pages.resident() + self.0.nodes.meta.file.pages.resident();
         FsMemory {
             cached_pages: self.0.mount.env.cache.resident() - metadata,
@@ -133,7 +132,8 @@ impl MountedFs for F2fs {
         }
     }
 
-    fn memory_parts(&self) -> Vec<(&'static str, u64)> {
+    /// Bytes of memory that its parts take now, by name; counts them all.
+    pub(crate) fn memory_parts(&self) -> Vec<(&'static str, u64)> {
         let volume = &self.0;
         let nodes = volume.nodes.file.pages.memory_bytes();
         let meta = volume.nodes.meta.file.pages.memory_bytes();
@@ -150,22 +150,25 @@ impl MountedFs for F2fs {
         ]
     }
 
-    fn fault(&self) -> Option<String> {
+    /// The error that stopped it, if one did.
+    pub(crate) fn fault(&self) -> Option<String> {
         self.0.mount.fault.borrow().as_ref().map(ToString::to_string)
     }
 
-    fn space(&self) -> Option<FsSpace> {
+    /// Its segments and blocks now.
+    pub(crate) fn space(&self) -> FsSpace {
         let (segments, space) = (self.0.segments.borrow(), &self.0.nodes.space);
-        Some(FsSpace {
+        FsSpace {
             main_segments: self.0.mount.layout.main_segments().into(),
             free_segments: segments.free_segments().into(),
             prefree_segments: segments.prefree_segments().into(),
             user_blocks: space.user_blocks(),
             valid_blocks: space.valid_blocks(),
-        })
+        }
     }
 
-    fn attach_host(&self, host: &Host) {
+    /// From now on its work takes time of the cores of `host`, if it was configured to cost anything.
+    pub(crate) fn attach_host(&self, host: &Host) {
         self.0.mount.cpu.attach(host);
     }
 }

@@ -9,8 +9,8 @@ mod calls;
 mod node;
 
 use crate::contract::{Attr, Caller, Data, FsError, Ino, Io, Kind, Result, Timestamp};
-use crate::counts::{FsCounts, FsMemory};
-use crate::kind::MountedFs;
+use crate::counts::FsMemory;
+use crate::kind::{FsCounts, MountedFs};
 use nandscape_block::{SECTOR_BYTES, SectorData, Tag};
 use nandscape_rt::{Handle, Nanos};
 use node::{Body, Directory, Node, ROOT, State, check_name};

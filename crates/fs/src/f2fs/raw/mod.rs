@@ -14,8 +14,7 @@ pub use files::{Dnode, FileNodes, RawDentryOf, RawInode, RawNode};
 pub use gc_journal::GcJournalBlock;
 
 use super::format::*;
-use crate::image::{ImageError, ImageReader};
-use crate::kind::{FsKind, Probe};
+use crate::image::{ImageError, ImageReader, Probe};
 use nandscape_block::{AsyncDevice, BlockError};
 use thiserror::Error;
 
@@ -92,17 +91,15 @@ pub async fn has_magic(device: &AsyncDevice) -> Result<bool, BlockError> {
 }
 
 /// What superblock, checkpoint and root say. The format keeps no time of the last mount or write: the
-/// newest time of the root directory stands for it, 0 if it cannot be read. `kind` is what the answer
-/// names.
+/// newest time of the root directory stands for it, 0 if it cannot be read.
 ///
 /// # Errors
 /// Those of [`F2fsImage::open`].
-pub async fn identify(device: &AsyncDevice, kind: FsKind) -> Result<Probe, ImageError> {
+pub async fn identify(device: &AsyncDevice) -> Result<Probe, ImageError> {
     let image = F2fsImage::open(device).await?;
     let root = image.inode(image.sb.root_ino).await;
     let newest = |inode: &Inode| inode.atime.max(inode.ctime).max(inode.mtime);
     Ok(Probe {
-        kind,
         label: image.sb.label(),
         sectors: image.sb.block_count,
         clean: image.checkpoint.has(CP_UMOUNT),

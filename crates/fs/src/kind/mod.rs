@@ -1,22 +1,27 @@
 //! Kinds of file systems, as the crates above see them: one that is mounted is a [`MountedFs`], what was
 //! chosen about one is an [`FsConfig`], and an [`FsKind`] recognises, checks and shows what lies on a
-//! device. A new file system adds a variant to [`FsKind`] and [`FsConfig`]; no crate above changes.
+//! device. A new file system adds a variant to [`FsKind`], [`FsConfig`] and [`FsDetail`], and answers as a [`MountedFs`]; no
+//! crate above changes.
 //!
 //! Everything that goes through here is cold: mounts, tools, and calls that are boxed already.
 
-use crate::contract::{FileSystem, FsError};
-use crate::counts::{FsCounts, FsMemory, FsSpace};
+mod counts;
+mod mounted;
+
+pub use counts::{FsCounts, FsDetail};
+use mounted::erased;
+pub use mounted::{Mounted, MountedFs};
+
+use crate::config::{ConfigError, FormatError, FormatRequest, Formatted, MountEnv, Promises};
+use crate::contract::FsError;
 use crate::dump::Dump;
-use crate::ext4;
-use crate::f2fs;
-use crate::image::ImageError;
+use crate::image::{ImageError, LogSector, Probe};
 use crate::knob::Knob;
 use crate::report::CheckReport;
 use crate::rules::Rule;
-use nandscape_block::{AsyncDevice, BlockError, DeviceCaps, Lba};
-use nandscape_rt::{BoxFuture, Handle, Host};
-use std::rc::Rc;
-use thiserror::Error;
+use crate::{ext4, f2fs};
+use nandscape_block::{AsyncDevice, BlockError, DeviceCaps};
+use nandscape_rt::BoxFuture;
 
 /// A kind of file system with a format on a device.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -25,173 +30,6 @@ pub enum FsKind {
     Ext4,
     /// F2FS with normal logging ([`crate::f2fs`]).
     F2fs,
-}
-
-/// A mounted file system: calls, and counts.
-pub trait MountedFs: FileSystem {
-    /// What it counted since it was mounted. [`FsCounts::since`] makes a window of two of these.
-    fn counts(&self) -> FsCounts;
-
-    /// What it keeps in memory now.
-    fn memory(&self) -> FsMemory;
-
-    /// Bytes of memory that its parts take now, by name, for kinds that can say; counts them all.
-    fn memory_parts(&self) -> Vec<(&'static str, u64)> {
-        Vec::new()
-    }
-
-    /// Its segments and blocks now, for kinds that have segments.
-    fn space(&self) -> Option<FsSpace> {
-        None
-    }
-
-    /// The error that made it read-only, if one did.
-    fn fault(&self) -> Option<String> {
-        None
-    }
-
-    /// From now on its work takes time of the cores of `host`, if it was configured to cost anything. Without a host, as
-    /// while files are laid out, it costs nothing.
-    fn attach_host(&self, _host: &Host) {}
-}
-
-/// What a mount stands on.
-#[derive(Clone)]
-pub struct MountEnv {
-    /// The executor of its tasks.
-    pub rt: Handle,
-    /// Its device.
-    pub device: AsyncDevice,
-}
-
-/// A step of recovery at mount.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct RecoveryStep {
-    /// What was done, such as "orphans finished".
-    pub name: &'static str,
-    /// How often.
-    pub count: u64,
-}
-
-/// What a mount had to recover, step by step.
-#[derive(Clone, PartialEq, Eq, Default, Debug)]
-pub struct MountReport {
-    /// The steps in the order in which they ran.
-    pub steps: Vec<RecoveryStep>,
-}
-
-/// A mounted file system, and what mounting it had to recover.
-pub type Mounted = (Rc<dyn MountedFs>, MountReport);
-
-/// A choice that cannot be met.
-#[derive(Clone, PartialEq, Eq, Error, Debug)]
-#[error("{why}")]
-pub struct ConfigError {
-    /// The name of the choice, as in `[fs]` of a stack; empty if it is the size of the device.
-    pub key: &'static str,
-    /// The reason.
-    pub why: String,
-}
-
-/// Why no file system was made.
-#[derive(Clone, PartialEq, Eq, Error, Debug)]
-#[non_exhaustive]
-pub enum FormatError {
-    /// A choice cannot be met; nothing was written.
-    #[error(transparent)]
-    Config(#[from] ConfigError),
-    /// The device failed.
-    #[error(transparent)]
-    Device(#[from] BlockError),
-}
-
-/// What a user may ask of a new file system of any kind; `None`: the kind's default.
-#[derive(Clone, Copy, Default, Debug)]
-pub struct FormatRequest<'a> {
-    /// Volume label.
-    pub label: &'a str,
-    /// Features by name, turned off by `^` before the name.
-    pub features: &'a [String],
-    /// Sectors of the journal.
-    pub journal_sectors: Option<u64>,
-    /// Bytes of volume per inode.
-    pub inode_ratio: Option<u64>,
-    /// Bytes of an inode.
-    pub inode_bytes: Option<u16>,
-    /// Percentage of blocks that only root may take.
-    pub reserved_percent: Option<u8>,
-    /// Segments of a section.
-    pub segments_per_section: Option<u32>,
-    /// Sections of a zone.
-    pub sections_per_zone: Option<u32>,
-    /// Percentage of the main area that users do not see.
-    pub overprovision: Option<f64>,
-    /// Whether there is room for a GC journal.
-    pub gc_journal_area: bool,
-    /// Source of identity and hash seeds.
-    pub seed: u64,
-    /// The time, in seconds since 1970.
-    pub now_s: i64,
-    /// Whether the device reads as zeroes everywhere, because nothing was ever written to it.
-    pub fresh: bool,
-}
-
-/// A file system that was made.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Formatted {
-    /// Its kind.
-    pub kind: FsKind,
-    /// Its size in sectors.
-    pub sectors: u64,
-    /// Its inodes.
-    pub inodes: u64,
-    /// Into how many units the format divides it, and what one and several of them are called.
-    pub units: (u64, [&'static str; 2]),
-    /// Sectors of its journal; 0 without one.
-    pub journal_sectors: u64,
-    /// Its features by name.
-    pub features: Vec<String>,
-}
-
-/// A file system that was found on a device.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Probe {
-    /// Its kind.
-    pub kind: FsKind,
-    /// Its label.
-    pub label: String,
-    /// Its size in sectors.
-    pub sectors: u64,
-    /// Whether it was unmounted in an orderly way.
-    pub clean: bool,
-    /// Whether it is marked as damaged, so that a check has to come before a mount.
-    pub has_errors: bool,
-    /// When it was last mounted or written, in seconds since 1970.
-    pub last_write_s: i64,
-}
-
-/// A sector of a log that recovery would use.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct LogSector {
-    /// The sector.
-    pub lba: Lba,
-    /// The first sector of its transaction: without what it says, the log ends before the transaction.
-    pub transaction: Lba,
-    /// From its first byte on, so many whose change recovery must notice: a format may let others pass.
-    pub checked_bytes: usize,
-}
-
-/// What a file system mounted by a configuration guarantees beyond the contract, or does not, after a
-/// power cut.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Promises {
-    /// An fsync may make one file durable without changes that were made before it to others.
-    pub syncs_single_files: bool,
-    /// Blocks that a file gained shortly before the cut may show what they held for another file.
-    pub may_show_stale_blocks: bool,
-    /// What is written over lies where it lay. Otherwise each write gains a file its block, and pages that were
-    /// written over show what those that are new may show.
-    pub overwrites_in_place: bool,
 }
 
 /// How a file system is made and mounted.
@@ -387,8 +225,8 @@ impl FsConfig {
     /// the device.
     pub fn mount(&self, env: MountEnv) -> BoxFuture<'_, Result<Mounted, FsError>> {
         match self {
-            Self::Ext4(config) => Box::pin(config.mount(env)),
-            Self::F2fs(config) => Box::pin(config.mount(env)),
+            Self::Ext4(config) => Box::pin(async { config.mount(env).await.map(erased) }),
+            Self::F2fs(config) => Box::pin(async { config.mount(env).await.map(erased) }),
         }
     }
 }
@@ -465,9 +303,9 @@ impl FsKind {
     ///
     /// # Errors
     /// Those of [`FsKind::identify`] for the kind whose mark is there.
-    pub async fn probe(device: &AsyncDevice) -> Result<Option<Probe>, ImageError> {
+    pub async fn probe(device: &AsyncDevice) -> Result<Option<(Self, Probe)>, ImageError> {
         match Self::recognise(device).await? {
-            Some(kind) => kind.identify(device).await.map(Some),
+            Some(kind) => Ok(Some((kind, kind.identify(device).await?))),
             None => Ok(None),
         }
     }
@@ -479,7 +317,7 @@ impl FsKind {
     pub async fn identify(self, device: &AsyncDevice) -> Result<Probe, ImageError> {
         match self {
             Self::Ext4 => ext4::raw::identify(device).await,
-            Self::F2fs => f2fs::raw::identify(device, self).await,
+            Self::F2fs => f2fs::raw::identify(device).await,
         }
     }
 
