@@ -7,8 +7,8 @@
 //! Locks are those of every file ([`crate::vfs`]): a transaction stands between `invalidate_lock` and
 //! `extent_lock`, which guards the extent tree (Linux's i_data_sem).
 
-use super::extents::found::FoundExtents;
 use super::format::{self, CsumSeed, mode};
+use super::found_extents::FoundExtents;
 use super::journal::Tid;
 use crate::cache::PageCache;
 use crate::contract::{Attr, Ino, Kind, SetAttr, Timestamp};

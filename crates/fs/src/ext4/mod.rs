@@ -24,6 +24,7 @@ mod extents;
 mod fallocate;
 mod file_commit;
 mod flags;
+mod found_extents;
 mod fs;
 mod inode;
 mod inodes;

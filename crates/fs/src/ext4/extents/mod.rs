@@ -8,7 +8,6 @@
 //!   afterwards.
 //! - What is remembered of the tree is what the tree says.
 
-pub(crate) mod found;
 mod leaf;
 mod tree;
 
@@ -36,7 +35,8 @@ impl Meta {
     /// `max`.
     pub(crate) async fn map_extent(&self, inode: &Inode, logical: u64, max: u64) -> Result<Mapped> {
         let wanted = logical..logical.saturating_add(max.max(1));
-        if let Some(found) = inode.found.part(&wanted) {
+        let known = inode.found.around(logical);
+        if let Some(found) = known.and_then(|known| leaf::part(&known, &wanted)) {
             invariant!(
                 Self::is_of_root(inode, &found),
                 "inode {}: what is remembered is what the tree says: {found:?}",
