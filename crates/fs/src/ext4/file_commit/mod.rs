@@ -1,18 +1,16 @@
 //! `commit = "ijournal"`: an fsync writes a record of one file instead of committing all changes.
 //! The journal's side of it, and when a record will do, is in [`super::journal::files`]; here is what
-//! the file system knows of its files ([`Changes`]), how a record is made (`record.rs`) and what
-//! recovery does with it (`apply.rs`).
+//! the file system knows of its files ([`Changes`]), and how a record is made (`record.rs`). What recovery does
+//! with it is in `recovery/records.rs`.
 //!
 //! Invariants:
 //! - A record leans on nothing that is not committed but the file itself: it has all blocks of the file's tree that no
 //!   commit has, and names the file in directories that records may lean on.
 //! - A file counts as recorded only as long as nothing of it has changed since.
-//! - What a file had is its own after the record was applied, or free.
 
-mod apply;
 mod record;
 
-pub(crate) use record::Recorded;
+pub(crate) use record::{Nodes, Recorded};
 
 use super::journal::{FileJournal, NewName, Tid};
 use super::options::{Commit, DataMode, MountOptions};

@@ -15,7 +15,7 @@ use nandscape_rt::invariant;
 use std::sync::Arc;
 
 /// Blocks of an extent tree: address and content.
-pub(super) type Nodes = Vec<(u64, Arc<SectorBytes>)>;
+pub(crate) type Nodes = Vec<(u64, Arc<SectorBytes>)>;
 
 /// What became of a file that was to be made durable by a record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -1,4 +1,6 @@
-//! What mount does behind the journal's recovery: orphans are freed or cut, and file-level records applied.
+//! What mount does behind the journal's recovery: orphans are freed or cut, and file-level records applied (`records.rs`).
+
+mod records;
 
 use super::error::corrupt;
 use super::format::{Feature, Place, STATE_ERRORS, clear_orphan, parse_orphan_block};

@@ -3,11 +3,13 @@
 //! All blocks and inode numbers that the records name are taken first, so that nothing that recovery
 //! allocates (a block of a directory) can be one of them. Every step may be done twice, as happens
 //! when power goes before the records are given up.
+//!
+//! Invariant: what a file had is its own after the record was applied, or free.
 
-use super::record::Nodes;
 use crate::contract::{FsError, Result};
 use crate::ext4::dir::Search;
 use crate::ext4::error::corrupt;
+use crate::ext4::file_commit::Nodes;
 use crate::ext4::format::{self, ExtentEntries, ExtentNode, Place};
 use crate::ext4::journal::{FileRecord, NewName};
 use crate::ext4::meta::Meta;
@@ -42,7 +44,7 @@ struct File {
 
 impl Volume {
     /// Makes each file what its record says, and gives up the records.
-    pub(crate) async fn apply_files(&self, records: Vec<FileRecord>) -> Result<()> {
+    pub(in crate::ext4) async fn apply_files(&self, records: Vec<FileRecord>) -> Result<()> {
         let mut files = Vec::new();
         for record in records {
             files.push(self.meta.read_record(record).await?);
