@@ -6,8 +6,8 @@
 use super::buffer::Buffer;
 use super::disk::{Position, Superblock};
 use super::error::JournalError;
-use super::open::write_superblock;
 use super::state::Shared;
+use super::superblock::write_superblock;
 use super::tid::Tid;
 use crate::ext4::rules::OmittedRule;
 use nandscape_block::{BlockError, Flags};

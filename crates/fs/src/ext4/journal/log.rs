@@ -7,6 +7,9 @@ use super::disk::{Codec, Position};
 use super::tid::Tid;
 use nandscape_rt::invariant;
 
+/// Blocks that a log has at least. The kernel wants 1,024; tests wrap around sooner.
+pub(super) const MIN_BLOCKS: u32 = 16;
+
 /// How much transactions may hold, which follows from the log's length and the shares that are chosen.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Limits {

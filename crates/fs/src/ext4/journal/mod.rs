@@ -57,6 +57,7 @@ mod log;
 mod open;
 mod recovery;
 mod state;
+mod superblock;
 mod tid;
 
 pub use buffer::{Buffer, Verified};

@@ -8,19 +8,17 @@ use super::error::{JournalError, LogPlace};
 use super::extents::LogExtents;
 use super::files::FileJournal;
 use super::handle::TransactionHandle;
-use super::log::{Limits, Ring};
+use super::log::{Limits, MIN_BLOCKS, Ring};
 use super::state::{Counts, Shared, State};
+use super::superblock::{read_superblock, write_superblock};
 use super::tid::Tid;
 use crate::ext4::rules::OmittedRule;
-use nandscape_block::{AsyncDevice, Bio, BlockError, Flags, Fua, Payload, SectorBytes, SectorData};
+use nandscape_block::Fua;
 use nandscape_rt::sync::{Mutex, Notify};
 use nandscape_rt::{Handle, Nanos, invariant};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
-use std::sync::Arc;
 
-/// Blocks that a log has at least. The kernel wants 1,024; tests wrap around sooner.
-pub(super) const MIN_BLOCKS: u32 = 16;
 /// Linux's `EIO`.
 const EIO: i32 = 5;
 
@@ -327,38 +325,4 @@ fn share(
         homed: Notify::new(rt, "a buffer home"),
         config,
     }
-}
-
-/// Writes the journal's superblock, if need be so that it is durable when this ends: with FUA, or by a
-/// flush where the device takes none. PREFLUSH is never set: who needs a flush before has done it.
-pub(super) async fn write_superblock(
-    device: &AsyncDevice,
-    extents: &LogExtents,
-    superblock: &Superblock,
-    durably: bool,
-) -> Result<(), JournalError> {
-    let (at, _) = extents.locate(0)?;
-    let fua = durably && device.caps().fua == Fua::Honoured;
-    let content = SectorData::Bytes(Arc::new(*superblock.bytes()));
-    let flags = Flags::JOURNAL | Flags::SYNC | if fua { Flags::FUA } else { Flags::NONE };
-    let bio = Bio::write(at, 1, Payload::Sectors(Box::new([content]))).with(flags);
-    device.submit(bio).await?;
-    if durably && !fua {
-        device.flush().await?;
-    }
-    Ok(())
-}
-
-/// Reads and checks the superblock of the journal that lies in these extents.
-pub(super) async fn read_superblock(
-    device: &AsyncDevice,
-    extents: &LogExtents,
-) -> Result<Superblock, JournalError> {
-    let (at, _) = extents.locate(0)?;
-    let payload = device.read(at, 1).await?;
-    let raw: Box<SectorBytes> = payload
-        .sector(0)
-        .expand()
-        .ok_or(JournalError::Io(BlockError::Unsupported("reading back content")))?;
-    Superblock::parse(raw, extents.blocks())
 }

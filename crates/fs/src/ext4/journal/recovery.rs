@@ -5,12 +5,11 @@
 //! the log is empty. A log that contradicts itself is an error before anything is written.
 
 use super::disk::{
-    Codec, Commit, Header, Kind, Position, Revokes, Superblock, Tag, Tags, unescape,
+    Codec, Commit, FileArea, Header, Kind, Position, Revokes, Superblock, Tag, Tags, unescape,
 };
 use super::error::{JournalError, LogPlace};
 use super::extents::LogExtents;
-use super::files::Layout;
-use super::open::{read_superblock, write_superblock};
+use super::superblock::{read_superblock, write_superblock};
 use super::tid::Tid;
 use crate::ext4::rules::OmittedRule;
 use nandscape_block::{AsyncDevice, Flags, Lba, SectorBytes, SectorData};
@@ -125,7 +124,7 @@ async fn of_empty_log(
 fn fix_files(superblock: &mut Superblock, end: Tid) -> bool {
     let Some(layout) = superblock.files() else { return false };
     if layout.applying.is_none() {
-        superblock.set_files(Layout { applying: Some(end), ..layout });
+        superblock.set_files(FileArea { applying: Some(end), ..layout });
     }
     layout.applying.is_none()
 }
@@ -133,7 +132,7 @@ fn fix_files(superblock: &mut Superblock, end: Tid) -> bool {
 /// Without [`OmittedRule::RecordCover`]: all records count that were written since the area is in use.
 fn count_all_files(superblock: &mut Superblock) {
     if let Some(layout) = superblock.files() {
-        superblock.set_files(Layout { applying: Some(Tid(layout.epoch)), ..layout });
+        superblock.set_files(FileArea { applying: Some(Tid(layout.epoch)), ..layout });
     }
 }
 

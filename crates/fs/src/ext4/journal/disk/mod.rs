@@ -18,6 +18,7 @@ pub(super) use descriptor::sum;
 pub use descriptor::{Descriptor, Tag, Tags};
 pub use features::{Checksums, Features};
 pub use revoke::{Revokes, encode as encode_revokes};
+pub(super) use superblock::FileArea;
 pub use superblock::{Position, Superblock};
 
 use super::super::format::{crc32c, crc32c_padded};

@@ -6,7 +6,6 @@ use super::features::{Checksums, Features};
 use super::{BLOCK_BYTES, Codec, Header, Kind, be32, put32};
 use crate::ext4::format::crc32c;
 use crate::ext4::journal::error::{JournalError, LogPlace};
-use crate::ext4::journal::files::Layout;
 use crate::ext4::journal::tid::Tid;
 use nandscape_block::SectorBytes;
 
@@ -74,6 +73,28 @@ pub struct Position {
     pub tid: Tid,
     /// Its first block in the log; 0 if the log is empty.
     pub block: u32,
+}
+
+/// Where the area of file-level records lies, and which use of it this is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in crate::ext4::journal) struct FileArea {
+    /// Its first block, counted as the log's are.
+    pub(in crate::ext4::journal) first: u32,
+    /// Rings of records.
+    pub(in crate::ext4::journal) slots: u32,
+    /// Blocks of each.
+    pub(in crate::ext4::journal) slot_blocks: u32,
+    /// Distinguishes records of this use from leftovers.
+    pub(in crate::ext4::journal) epoch: u32,
+    /// Set while recovered records are applied: those count whose transaction is this or a later one.
+    pub(in crate::ext4::journal) applying: Option<Tid>,
+}
+
+impl FileArea {
+    /// Blocks in all; none where that is beyond what a log can have.
+    pub(in crate::ext4::journal) fn blocks(&self) -> Option<u32> {
+        self.slots.checked_mul(self.slot_blocks)
+    }
 }
 
 impl Superblock {
@@ -222,9 +243,9 @@ impl Superblock {
     }
 
     /// The area of file-level records, if one is in use.
-    pub(in crate::ext4::journal) fn files(&self) -> Option<Layout> {
+    pub(in crate::ext4::journal) fn files(&self) -> Option<FileArea> {
         let applying = self.word(at::FILES_APPLYING) != 0;
-        self.features().has_ijournal().then(|| Layout {
+        self.features().has_ijournal().then(|| FileArea {
             first: self.word(at::FILES_FIRST),
             slots: self.word(at::FILES_SLOTS),
             slot_blocks: self.word(at::FILES_SLOT_BLOCKS),
@@ -234,7 +255,7 @@ impl Superblock {
     }
 
     /// Gives the end of the log to an area of file-level records; to be used while the log is empty.
-    pub(in crate::ext4::journal) fn set_files(&mut self, layout: Layout) {
+    pub(in crate::ext4::journal) fn set_files(&mut self, layout: FileArea) {
         put32(&mut self.raw[..], at::BLOCKS, layout.first);
         put32(&mut self.raw[..], at::FILES_FIRST, layout.first);
         put32(&mut self.raw[..], at::FILES_SLOTS, layout.slots);

@@ -4,6 +4,7 @@
 
 use super::record::{FileRecord, Stamp};
 use crate::ext4::journal::buffers::Runs;
+use crate::ext4::journal::disk::FileArea;
 use crate::ext4::journal::error::JournalError;
 use crate::ext4::journal::state::Shared;
 use crate::ext4::journal::tid::Tid;
@@ -15,28 +16,6 @@ use std::collections::{BTreeMap, VecDeque};
 use std::future::Future;
 use std::rc::Rc;
 use std::sync::Arc;
-
-/// Where the area lies, and which use of it this is.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(in crate::ext4::journal) struct Layout {
-    /// Its first block, counted as the log's are.
-    pub(in crate::ext4::journal) first: u32,
-    /// Rings of records.
-    pub(in crate::ext4::journal) slots: u32,
-    /// Blocks of each.
-    pub(in crate::ext4::journal) slot_blocks: u32,
-    /// Distinguishes records of this use from leftovers.
-    pub(in crate::ext4::journal) epoch: u32,
-    /// Set while recovered records are applied: those count whose transaction is this or a later one.
-    pub(in crate::ext4::journal) applying: Option<Tid>,
-}
-
-impl Layout {
-    /// Blocks in all; none where that is beyond what a log can have.
-    pub(in crate::ext4::journal) fn blocks(&self) -> Option<u32> {
-        self.slots.checked_mul(self.slot_blocks)
-    }
-}
 
 /// A record whose transaction is not committed.
 struct Place {
@@ -101,7 +80,7 @@ pub struct FileJournal(Rc<Inner>);
 
 struct Inner {
     shared: Rc<Shared>,
-    layout: Layout,
+    layout: FileArea,
     seed: u32,
     slots: RefCell<Vec<Slot>>,
     /// Records written so far.
@@ -116,7 +95,7 @@ impl Clone for FileJournal {
 }
 
 impl FileJournal {
-    pub(in crate::ext4::journal) fn new(shared: Rc<Shared>, layout: Layout) -> Self {
+    pub(in crate::ext4::journal) fn new(shared: Rc<Shared>, layout: FileArea) -> Self {
         let slots = (0..layout.slots).map(|_| Slot::default()).collect();
         Self(Rc::new(Inner {
             seed: shared.codec.seed(),

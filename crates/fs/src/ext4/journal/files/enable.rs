@@ -1,10 +1,8 @@
 //! Taking the area into use, and giving it back.
 
-use super::area::Layout;
-use crate::ext4::journal::disk::Superblock;
+use crate::ext4::journal::disk::{FileArea, Superblock};
 use crate::ext4::journal::error::JournalError;
-use crate::ext4::journal::log::{Limits, Ring};
-use crate::ext4::journal::open::MIN_BLOCKS;
+use crate::ext4::journal::log::{Limits, MIN_BLOCKS, Ring};
 use crate::ext4::journal::state::Shared;
 use std::rc::Rc;
 
@@ -17,7 +15,7 @@ impl Shared {
         self: &Rc<Self>,
         slots: u32,
         slot_blocks: u32,
-    ) -> Result<Layout, JournalError> {
+    ) -> Result<FileArea, JournalError> {
         self.alive()?;
         let mut superblock = self.superblock.lock().await;
         if superblock.files().is_some() {
@@ -34,7 +32,7 @@ impl Shared {
         let left = left.ok_or(JournalError::NoRoom("no room for file records"))?;
         let first = superblock.first() + left;
         let epoch = superblock.start().tid.0;
-        let layout = Layout { first, slots, slot_blocks, epoch, applying: None };
+        let layout = FileArea { first, slots, slot_blocks, epoch, applying: None };
         superblock.set_files(layout);
         self.resize(&superblock);
         self.write_superblock(&superblock, true).await?;

@@ -52,6 +52,5 @@ pub use area::FileJournal;
 pub use record::{FileRecord, NewName};
 pub use scan::file_records;
 
-pub(super) use area::Layout;
 #[cfg(test)]
 pub(super) use record::FIELDS as RECORD_FIELDS;

@@ -4,7 +4,7 @@ use super::record::{FileRecord, Stamp};
 use crate::ext4::journal::disk::Superblock;
 use crate::ext4::journal::error::JournalError;
 use crate::ext4::journal::extents::LogExtents;
-use crate::ext4::journal::open::read_superblock;
+use crate::ext4::journal::superblock::read_superblock;
 use nandscape_block::{AsyncDevice, SectorBytes, SectorData};
 use nandscape_rt::invariant;
 use std::collections::BTreeMap;
