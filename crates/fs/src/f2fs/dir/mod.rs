@@ -14,9 +14,6 @@
 
 mod inline;
 mod list;
-mod recover;
-
-pub(super) use recover::LostName;
 
 use super::cpu::Work;
 use super::error::corrupt;

@@ -13,9 +13,7 @@
 //! - Between two checkpoints a place of the area is written once, from its start on.
 
 mod mark;
-mod paper;
 pub(super) mod read;
-mod replay;
 
 use super::checkpoints::Reason;
 use super::cleaner::Cleaner;

@@ -1,13 +1,13 @@
 //! The name of a file that roll-forward brings back (`recover_dentry` in fs/f2fs/recovery.c).
 
+use super::RollForward;
 use crate::contract::{FsError, Result};
 use crate::f2fs::error::corrupt;
 use crate::f2fs::inode::Inode;
 use crate::f2fs::operations::Op;
-use crate::f2fs::recovery::RollForward;
 
 /// A name that roll-forward is to bring back.
-pub(in crate::f2fs) struct LostName {
+pub(super) struct LostName {
     ino: u32,
     mode: u16,
     /// The directory that it stood in.
@@ -17,7 +17,7 @@ pub(in crate::f2fs) struct LostName {
 
 impl LostName {
     /// The name that an inode of the chain keeps.
-    pub(in crate::f2fs) fn of(inode: &Inode) -> Self {
+    pub(super) fn of(inode: &Inode) -> Self {
         let raw = inode.raw.borrow();
         let name = raw.name().to_vec();
         Self { ino: inode.number, mode: raw.mode, parent: raw.pino, name }
@@ -29,7 +29,7 @@ impl RollForward<'_> {
     ///
     /// # Errors
     /// [`FsError::Corrupt`] if there is no such directory; [`FsError::NoSpace`].
-    pub(crate) async fn recover_dentry(&self, op: &Op, lost: &LostName) -> Result<()> {
+    pub(super) async fn recover_dentry(&self, op: &Op, lost: &LostName) -> Result<()> {
         let LostName { ino, mode, parent, ref name } = *lost;
         let wrong = || corrupt("roll-forward: no place for the name of a file", ino);
         if name.is_empty() || !self.volume.nodes.is_ordinary(parent) || parent == ino {

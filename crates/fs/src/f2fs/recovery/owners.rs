@@ -1,13 +1,13 @@
-//! Owners of blocks that the journal names by their addresses alone, as the paper prints its entries: a mount looks for
+//! Owners of blocks that the GC journal names by their addresses alone, as the paper prints its entries: a mount looks for
 //! them in all nodes of the last checkpoint.
 
+use super::RollForward;
 use crate::contract::Result;
 use crate::f2fs::format::{
     AddrSlots, BlockAddr, InodeLayout, MovedBlock, Nid, NodeFooter, NodeRole, PaperEntry,
     SafeEntry, first_page, inline,
 };
 use crate::f2fs::inode;
-use crate::f2fs::recovery::RollForward;
 use crate::f2fs::segment::Block;
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -5,18 +5,21 @@
 //! and up to which block, and to bring these inodes' nodes back, in the order of the chain. Other nodes of the chain
 //! do not count.
 //!
-//! What the GC journal has is replayed between the nodes of the chain, where it was written ([`gc_journal`](super::gc_journal)).
-//! Names are brought back after all of that, in the order of the chain.
+//! What the GC journal ([`gc_journal`](super::gc_journal)) has is replayed between the nodes of the chain, where it was
+//! written (`replay.rs`, `owners.rs`). Names are brought back after all of that, in the order of the chain (`names.rs`).
 //!
 //! Nothing of what is found is written over before the checkpoint that ends the recovery is durable: segments of the
 //! chain are kept from use, and logs go on in fresh segments where anything was found. A volume that was not unmounted gets that checkpoint
 //! even if nothing was found, so that the nodes of an earlier life never continue the chain of the next one; for the
 //! same reason the first fsync after a mount of an unmounted volume writes a checkpoint.
 
+mod names;
+mod owners;
+mod replay;
+
 use super::appended::Appended;
 use super::checkpoints::Reason;
 use super::counts::Rolled;
-use super::dir::LostName;
 use super::error::corrupt;
 use super::format::{
     AddrSlots, BlockAddr, Nid, NodeFooter, NodeRole, SegNo, SegmentType, first_page, inline,
@@ -32,6 +35,7 @@ use super::volume::Volume;
 use crate::contract::{FsError, Result};
 use crate::image::ImageReader;
 use crate::vfs::PAGE;
+use names::LostName;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 

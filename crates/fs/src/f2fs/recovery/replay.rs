@@ -1,4 +1,4 @@
-//! Replay: a mount brings what cleaning moved after the last checkpoint to where it is now, in the order in which it was
+//! Replay of the GC journal: a mount brings what cleaning moved after the last checkpoint to where it is now, in the order in which it was
 //! moved, and between the nodes that roll-forward finds.
 //!
 //! - An entry holds for what it names, and only if that lies at its old place now: a block that was written since, or
@@ -6,21 +6,21 @@
 //! - Nodes are copied as the last checkpoint has them. While the replay goes on, each is read from its last copy, since
 //!   the places before it may be written over.
 
-use super::read::GcJournalBlock;
+use super::RollForward;
 use crate::contract::Result;
 use crate::f2fs::format::{
     BlockAddr, MovedBlock, Nid, NodeFooter, SafeEntry, SegmentType, SummaryEntry,
 };
+use crate::f2fs::gc_journal::read::GcJournalBlock;
 use crate::f2fs::node::Found;
 use crate::f2fs::operations::Op;
-use crate::f2fs::recovery::RollForward;
 use crate::f2fs::rules::OmittedRule;
 use std::collections::BTreeMap;
 
 /// Moves of a block of the journal.
-pub(in crate::f2fs) struct Noted {
+pub(super) struct Noted {
     /// The node of the chain that they precede.
-    pub(in crate::f2fs) chain: BlockAddr,
+    pub(super) chain: BlockAddr,
     moves: Vec<SafeEntry>,
 }
 
@@ -29,10 +29,7 @@ impl RollForward<'_> {
     ///
     /// # Errors
     /// Those of the device.
-    pub(in crate::f2fs) async fn begin_replay(
-        &self,
-        blocks: Vec<GcJournalBlock>,
-    ) -> Result<Vec<Noted>> {
+    pub(super) async fn begin_replay(&self, blocks: Vec<GcJournalBlock>) -> Result<Vec<Noted>> {
         let start = self.volume.segments.borrow().next_block(SegmentType::WarmNode);
         let (mut noted, mut bare) = (Vec::new(), Vec::new());
         for block in blocks {
@@ -79,7 +76,7 @@ impl RollForward<'_> {
 
     /// Every node that was moved is where the NAT says, and segments that nothing needs are free, as they were before the
     /// cut.
-    pub(in crate::f2fs) fn end_replay(&self) {
+    pub(super) fn end_replay(&self) {
         self.volume.nodes.last_copies.borrow_mut().clear();
         drop(self.volume.segments.borrow_mut().release_unkept());
     }
@@ -88,7 +85,7 @@ impl RollForward<'_> {
     ///
     /// # Errors
     /// [`FsError::Corrupt`](crate::contract::FsError::Corrupt) if they contradict the checkpoint; those of the device.
-    pub(in crate::f2fs) async fn replay(&self, op: &Op, noted: &Noted) -> Result<u64> {
+    pub(super) async fn replay(&self, op: &Op, noted: &Noted) -> Result<u64> {
         let mut held = 0;
         for entry in &noted.moves {
             held += u64::from(match entry.moved {
