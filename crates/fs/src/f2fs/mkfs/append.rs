@@ -7,7 +7,7 @@
 //! room. A device that moves blocks (D2FS) empties sections itself: there are twice as many slots as it has sections of
 //! data, and at least one for each, because it empties none before all of them are written.
 
-use super::sizes::{Plan, identity, too_small};
+use super::plan::{Plan, identity, too_small};
 use super::{MkfsError, MkfsOptions};
 use crate::f2fs::append::AppendGeometry;
 use crate::f2fs::format::*;

@@ -14,19 +14,24 @@
 mod append;
 mod contents;
 mod extensions;
+mod plan;
 mod sizes;
 mod write;
 
-pub use sizes::Plan;
+pub use plan::Plan;
 
 use super::append::AppendGeometry;
-use super::format::{Features, FormatError, Superblock};
+use super::format::{BLOCKS_PER_SEGMENT, Features, FormatError, Superblock};
 use super::zones::ZoneGeometry;
 use crate::mkfs::random_uuid;
 use contents::Contents;
 use nandscape_block::{AsyncDevice, BlockError};
 use nandscape_rt::{BoxFuture, Stream};
 use thiserror::Error;
+
+/// Zones that the least volume has at most, besides those that are reserved on demand: its areas, its
+/// logs, and the reserve that the search for the overprovision may choose, 28 sections.
+const LEAST_ZONES_MAX: u64 = 200;
 
 /// What to make.
 #[derive(Clone, PartialEq, Debug)]
@@ -136,7 +141,15 @@ pub fn plan(options: &MkfsOptions, sectors: u64) -> Result<Plan, MkfsError> {
             let why = format!("{asked} sectors do not fit the device's {sectors}");
             Err(MkfsError::Options(why))
         }
-        asked => Plan::new(options, asked.unwrap_or(sectors)),
+        asked => decide(options, asked.unwrap_or(sectors)),
+    }
+}
+
+/// The same for a volume of exactly so many.
+fn decide(options: &MkfsOptions, sectors: u64) -> Result<Plan, MkfsError> {
+    match &options.append {
+        Some(geometry) => append::plan(options, geometry, sectors),
+        None => sizes::plan(options, sectors),
     }
 }
 
@@ -145,7 +158,18 @@ pub fn plan(options: &MkfsOptions, sectors: u64) -> Result<Plan, MkfsError> {
 /// # Errors
 /// Options that no size meets.
 pub fn least_sectors(options: &MkfsOptions) -> Result<u64, MkfsError> {
-    sizes::least_sectors(options)
+    let zone = sizes::zone_segments(options)?;
+    let per_zone = u64::from(zone) * u64::from(BLOCKS_PER_SEGMENT);
+    // Where the reserve is above this many zones, it is not the size that is wrong.
+    let most = LEAST_ZONES_MAX + u64::from(options.reserved_segments.unwrap_or(0).div_ceil(zone));
+    let mut last = Err(plan::too_small());
+    for zones in 1..=most {
+        match decide(options, zones * per_zone) {
+            Ok(_) => return Ok(zones * per_zone),
+            Err(error) => last = Err(error),
+        }
+    }
+    last
 }
 
 /// Makes a file system on a device, and gives its superblock.

@@ -8,11 +8,10 @@
 //! free segments wrong until a mount has written a checkpoint. With a GC journal, of which mkfs.f2fs knows
 //! nothing, they are not counted.
 
-use super::{MkfsError, MkfsOptions, ZoneGeometry, extensions};
+use super::plan::{Plan, identity, too_small};
+use super::{MkfsError, MkfsOptions, ZoneGeometry};
 use crate::f2fs::format::*;
 
-/// Major and minor version: those of the tools that the layout follows.
-const VERSION: (u16, u16) = (1, 15);
 /// Bytes of the checkpoint block between its fields and its checksum: room for version bitmaps.
 const BITMAPS_BYTES: u32 = (CHECKPOINT_CRC_AT - CHECKPOINT_BITMAPS_AT) as u32;
 /// Bytes of that room that the NAT's bitmap has at least.
@@ -25,158 +24,41 @@ const GC_JOURNAL_SEGMENTS: u32 = GC_JOURNAL_BLOCKS / BLOCKS_PER_SEGMENT;
 const LOGS: u32 = SegmentType::ALL.len() as u32;
 /// Volumes of fewer main segments are searched in steps of 5 percent.
 const COARSE_BELOW: u32 = 256;
-/// Bytes of the version's text in the superblock at most.
-const VERSION_BYTES_MAX: usize = 252;
-
-/// Zones that the least volume has at most, besides those that are reserved on demand: its areas, its
-/// logs, and the reserve that the search for the overprovision may choose, 28 sections.
-const LEAST_ZONES_MAX: u64 = 200;
-
-/// What a volume will be.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Plan {
-    /// Its superblock.
-    pub superblock: Superblock,
-    /// Its geometry.
-    pub layout: Layout,
-    /// Percentage of the main area, less what is reserved, that users do not see.
-    pub overprovision: f64,
-    /// Segments reserved for cleaning.
-    pub reserved_segments: u32,
-    /// Segments that users do not see, the reserved ones included.
-    pub overprovision_segments: u32,
-    /// Segments of the main area, and those after it that mkfs.f2fs counts with them.
-    pub counted_segments: u32,
-    /// Blocks of these that can be written.
-    pub usable_blocks: u64,
-    /// Blocks that users may take, where that follows from the media and not from segments.
-    pub users: Option<u64>,
-    /// Where each log begins, by the number of its type.
-    pub logs: [SegNo; 6],
-}
-
-impl Plan {
-    /// Decides everything for a volume of so many sectors of 4,096 bytes.
-    pub(super) fn new(options: &MkfsOptions, sectors: u64) -> Result<Self, MkfsError> {
-        if let Some(geometry) = &options.append {
-            return super::append::plan(options, geometry, sectors);
-        }
-        if options.rho.is_some() {
-            return Err(MkfsError::Rho(
-                "rho is of a device that moves blocks to regions of its own".to_owned(),
-            ));
-        }
-        options.features.check(Place::Superblock(0))?;
-        let mut superblock = identity(options)?;
-        let counted_segments = areas(&mut superblock, options, sectors)?;
-        let layout = Layout::of(&superblock)?;
-        superblock.check_gc_journal(0)?;
-        let (counted_segments, usable_blocks) = match &options.zones {
-            Some(zones) => usable(zones, &layout)?,
-            None => (counted_segments, u64::from(counted_segments) * u64::from(BLOCKS_PER_SEGMENT)),
-        };
-        let (overprovision, reserved) = reserve(&layout, counted_segments, options)?;
-        if layout.main_segments() - LOGS < reserved {
-            return Err(too_small());
-        }
-        let hidden = (f64::from(counted_segments - reserved) * overprovision / 100.0) as u32;
-        let overprovision_segments = hidden + reserved;
-        let logs = logs(&superblock, options.heap);
-        let plan = Self {
-            superblock,
-            layout,
-            overprovision,
-            reserved_segments: reserved,
-            overprovision_segments,
-            counted_segments,
-            usable_blocks,
-            users: None,
-            logs,
-        };
-        if plan.user_blocks() == 0 { Err(too_small()) } else { Ok(plan) }
+/// Decides everything for a volume that is cleaned, of so many sectors of 4,096 bytes.
+pub(super) fn plan(options: &MkfsOptions, sectors: u64) -> Result<Plan, MkfsError> {
+    if options.rho.is_some() {
+        return Err(MkfsError::Rho(
+            "rho is of a device that moves blocks to regions of its own".to_owned(),
+        ));
     }
-
-    /// Where a log begins.
-    #[must_use]
-    pub fn log(&self, log: SegmentType) -> SegNo {
-        self.logs[log.number()]
+    options.features.check(Place::Superblock(0))?;
+    let mut superblock = identity(options)?;
+    let counted_segments = areas(&mut superblock, options, sectors)?;
+    let layout = Layout::of(&superblock)?;
+    superblock.check_gc_journal(0)?;
+    let (counted_segments, usable_blocks) = match &options.zones {
+        Some(zones) => usable(zones, &layout)?,
+        None => (counted_segments, u64::from(counted_segments) * u64::from(BLOCKS_PER_SEGMENT)),
+    };
+    let (overprovision, reserved) = reserve(&layout, counted_segments, options)?;
+    if layout.main_segments() - LOGS < reserved {
+        return Err(too_small());
     }
-
-    /// The first block of a log.
-    #[must_use]
-    pub fn log_start(&self, log: SegmentType) -> BlockAddr {
-        let Some(space) = self.layout.space() else {
-            return self.layout.segment_blocks(self.log(log)).start;
-        };
-        let region = space.regions()[space.region_of_log(log)];
-        // Three logs share a region, or each has its own.
-        let section = match space.mode {
-            AppendMode::Interval => 0,
-            AppendMode::Coupled => log.temperature() as u32,
-        };
-        BlockAddr(region.start + section * self.layout.blocks_per_section())
-    }
-
-    /// Blocks that users may take. A segment holds 512, or what zones leave it on average.
-    #[must_use]
-    pub fn user_blocks(&self) -> u64 {
-        if let Some(users) = self.users {
-            return users;
-        }
-        let segments = self.counted_segments.saturating_sub(self.overprovision_segments);
-        let blocks = u128::from(self.usable_blocks) * u128::from(segments);
-        u64::try_from(blocks / u128::from(self.counted_segments.max(1))).unwrap_or(u64::MAX)
-    }
-}
-
-/// The least size at which there is a plan, among whole zones.
-pub(super) fn least_sectors(options: &MkfsOptions) -> Result<u64, MkfsError> {
-    let zone = zone_segments(options)?;
-    let per_zone = u64::from(zone) * u64::from(BLOCKS_PER_SEGMENT);
-    // Where the reserve is above this many zones, it is not the size that is wrong.
-    let most = LEAST_ZONES_MAX + u64::from(options.reserved_segments.unwrap_or(0).div_ceil(zone));
-    let mut last = Err(too_small());
-    for zones in 1..=most {
-        match Plan::new(options, zones * per_zone) {
-            Ok(_) => return Ok(zones * per_zone),
-            Err(error) => last = Err(error),
-        }
-    }
-    last
-}
-
-pub(super) fn too_small() -> MkfsError {
-    MkfsError::Options("the volume is too small for F2FS".to_owned())
-}
-
-/// A superblock with everything that does not follow from the size.
-pub(super) fn identity(options: &MkfsOptions) -> Result<Superblock, MkfsError> {
-    let mut sb = Superblock::empty();
-    sb.magic = SUPERBLOCK_MAGIC;
-    (sb.major_ver, sb.minor_ver) = VERSION;
-    [sb.log_sectorsize, sb.log_sectors_per_block] = [9, 3];
-    [sb.log_blocksize, sb.log_blocks_per_seg] = [12, 9];
-    [sb.root_ino, sb.node_ino, sb.meta_ino] = [Nid(3), Nid(1), Nid(2)];
-    sb.uuid = options.uuid;
-    let mut units = options.label.encode_utf16();
-    for (place, unit) in sb.volume_name.iter_mut().zip(&mut units) {
-        *place = unit;
-    }
-    if units.next().is_some() {
-        return Err(MkfsError::Options("the label is longer than 512 units of UTF-16".to_owned()));
-    }
-    if options.version.len() > VERSION_BYTES_MAX {
-        return Err(MkfsError::Options("the version is longer than 252 bytes".to_owned()));
-    }
-    sb.version[..options.version.len()].copy_from_slice(options.version.as_bytes());
-    sb.init_version = sb.version;
-    let zoned = Features::of(if options.zones.is_some() { &[Feature::BLKZONED] } else { &[] });
-    sb.feature = options.features.0 | zoned.0;
-    if options.features.has(Feature::SB_CHECKSUM) {
-        sb.checksum_offset = SUPERBLOCK_CRC_AT as u32;
-    }
-    extensions::list(&mut sb);
-    Ok(sb)
+    let hidden = (f64::from(counted_segments - reserved) * overprovision / 100.0) as u32;
+    let overprovision_segments = hidden + reserved;
+    let logs = logs(&superblock, options.heap);
+    let plan = Plan {
+        superblock,
+        layout,
+        overprovision,
+        reserved_segments: reserved,
+        overprovision_segments,
+        counted_segments,
+        usable_blocks,
+        users: None,
+        logs,
+    };
+    if plan.user_blocks() == 0 { Err(too_small()) } else { Ok(plan) }
 }
 
 /// Segments of all areas but the main one.
@@ -221,7 +103,7 @@ fn shape(options: &MkfsOptions) -> Result<[u32; 2], MkfsError> {
 }
 
 /// Segments of a zone.
-fn zone_segments(options: &MkfsOptions) -> Result<u32, MkfsError> {
+pub(super) fn zone_segments(options: &MkfsOptions) -> Result<u32, MkfsError> {
     let [per_section, sections] = shape(options)?;
     let zone = per_section.checked_mul(sections);
     let zone = zone.filter(|zone| (1..=SEGMENTS_MAX).contains(zone));
@@ -405,7 +287,7 @@ mod tests {
         ];
         for (bytes, segments_per_section, starts, segments, hidden, user_blocks) in rows {
             let options = MkfsOptions { segments_per_section, ..MkfsOptions::new(1) };
-            let plan = Plan::new(&options, bytes / BLOCK_BYTES as u64).expect("a plan");
+            let plan = plan(&options, bytes / BLOCK_BYTES as u64).expect("a plan");
             let sb = &plan.superblock;
             let areas = [sb.segment0_blkaddr, sb.cp_blkaddr, sb.sit_blkaddr, sb.nat_blkaddr];
             let areas = areas.into_iter().chain([sb.ssa_blkaddr, sb.main_blkaddr]);
