@@ -25,7 +25,7 @@ mod read;
 mod run;
 mod throttle;
 
-pub use flusher::flush_in_background;
+pub use flusher::{WriteBack, flush_in_background};
 pub use knobs::KNOBS;
 pub use mapping::Mapping;
 pub(crate) use read::begin_fetch;

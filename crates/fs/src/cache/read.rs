@@ -9,7 +9,7 @@ use std::future::Future;
 use std::ops::Range;
 use std::rc::Rc;
 
-/// What a file system tells the cache, and does for it.
+/// What lies under the pages of files, as far as they are read.
 pub trait Backing: Clone + 'static {
     /// A file of it.
     type File;
@@ -37,10 +37,6 @@ pub trait Backing: Clone + 'static {
     fn is_metadata(&self, _file: &Rc<Self::File>) -> bool {
         false
     }
-
-    /// Sends up to `pages` dirty pages of the file to the device; need not wait for them. Those that cannot
-    /// be sent are taken and finished with the error, or writers would wait for them for ever.
-    fn write_back(&self, file: &Rc<Self::File>, pages: u64) -> impl Future<Output = Result<()>>;
 }
 
 /// Where pages are.

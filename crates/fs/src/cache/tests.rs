@@ -63,7 +63,9 @@ impl Backing for Flat {
     async fn locate(&self, _file: &Rc<File>, page: u64, pages: u64) -> Result<PageLocation> {
         Ok(PageLocation::At(Lba(page), pages))
     }
+}
 
+impl WriteBack for Flat {
     async fn write_back(&self, file: &Rc<File>, pages: u64) -> Result<()> {
         let (mut pass, mut left) = (file.pages.cyclic_pass(), pages);
         while left > 0
@@ -337,10 +339,6 @@ impl Backing for Scattered {
         self.located.set(self.located.get() + 1);
         read_pages(&self.flat, &self.nodes.pages, 0, page / 4..page / 4 + 1).await?;
         Ok(PageLocation::At(Lba(page), 1))
-    }
-
-    async fn write_back(&self, file: &Rc<File>, pages: u64) -> Result<()> {
-        self.flat.write_back(file, pages).await
     }
 }
 

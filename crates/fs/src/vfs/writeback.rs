@@ -4,7 +4,7 @@
 //! each part ([`DataPath::place`]). A task per run waits for the device and finishes the run.
 
 use super::{DataPath, FileCore, Pages};
-use crate::cache::{Backing, PageLocation, WriteRun, WritebackPass};
+use crate::cache::{Backing, PageLocation, WriteBack, WriteRun, WritebackPass};
 use crate::contract::{FsError, Result};
 use nandscape_block::{AsyncDevice, Bio, BlockError, Flags, Lba, Payload, Reply, SectorData};
 use nandscape_rt::{Handle, invariant};
@@ -46,7 +46,9 @@ impl<V: DataPath> Backing for FileBacking<V> {
     ) -> impl Future<Output = std::result::Result<Reply, BlockError>> + use<V> {
         self.0.submit_read(bio)
     }
+}
 
+impl<V: DataPath> WriteBack for FileBacking<V> {
     async fn write_back(&self, file: &Rc<V::File>, pages: u64) -> Result<()> {
         self.0.write_back(file, pages).await
     }
