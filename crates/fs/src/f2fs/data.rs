@@ -5,10 +5,9 @@
 //! order between data and the nodes that lead to it but that of fsync and checkpoint. Writes past the page cache
 //! (`f2fs_dio_write_iter`) go to fresh blocks, or, with adaptive logging, over those that the pages have.
 
-use super::append::Upcalls;
 use super::cpu::Work;
-use super::format::{BlockAddr, Nid, SegmentType, SummaryEntry};
-use super::inode::{Inode, META_INO, NODE_INO};
+use super::format::{BlockAddr, SegmentType, SummaryEntry};
+use super::inode::Inode;
 use super::node::{Dnode, Found, Walks};
 use super::operations::Op;
 use super::sending::PlacedPages;
@@ -18,7 +17,7 @@ use crate::contract::{Caller, Data, FsError, Kind, Result};
 use crate::vfs::content::{self, Places, Writer};
 use crate::vfs::writeback::{Room, Submitted, submit, write_blocks};
 use crate::vfs::{DataPath, Mapped, PAGE, Pages, VolumeEnv};
-use nandscape_block::{Bio, BlockError, FlushScope, Lba, Placement, Reply, SectorData};
+use nandscape_block::{Bio, BlockError, FlushScope, Placement, Reply, SectorData};
 use nandscape_rt::combine::in_turn;
 use nandscape_rt::sync::ReadGuard;
 use std::future::Future;
@@ -52,17 +51,11 @@ impl DataPath for Volume {
         self.writes.send(&self.segments, bio)
     }
 
-    /// A device that moves blocks forgets where one lay when no read of it is on its way.
     fn submit_read(
         &self,
         bio: Bio,
     ) -> impl Future<Output = std::result::Result<Reply, BlockError>> + use<> {
-        let reading = self.segments.upcalls().map(Upcalls::begin_read);
-        let reply = self.mount.env.device.submit(bio);
-        async move {
-            let _reading = reading;
-            reply.await
-        }
+        self.mount.submit_read(bio)
     }
 
     /// Blocks are reserved in nodes, not here.
@@ -114,31 +107,13 @@ impl DataPath for Volume {
         Some(inode.gc_rwsem.read().await)
     }
 
-    async fn locate(&self, inode: &Rc<Inode>, page: u64, pages: u64) -> Result<PageLocation> {
-        match inode.number {
-            NODE_INO => {
-                let at = self.nodes.node_entry(Nid(page as u32)).await?.block_addr;
-                let copy = self.nodes.last_copies.borrow().get(&(page as u32)).copied();
-                let at = if at.is_block() { copy.unwrap_or(at) } else { at };
-                return Ok(if at.is_block() {
-                    PageLocation::At(Lba(at.0.into()), 1)
-                } else {
-                    PageLocation::Hole(1)
-                });
-            }
-            META_INO => return Ok(PageLocation::At(Lba(page), 1)),
-            _ => {}
-        }
-        let _extents = self.nodes.lock_map(inode, page).await;
-        if inode.is_inline() && page == 0 {
-            return Ok(PageLocation::Known(self.nodes.inline_page(inode).await?));
-        }
-        Ok(match self.nodes.map(inode, page, pages).await? {
-            Mapped::Blocks { start, blocks, unwritten: false } => {
-                PageLocation::At(Lba(start), blocks)
-            }
-            mapped => PageLocation::Hole(mapped.blocks()),
-        })
+    fn locate(
+        &self,
+        inode: &Rc<Inode>,
+        page: u64,
+        pages: u64,
+    ) -> impl Future<Output = Result<PageLocation>> {
+        self.nodes.locate(inode, page, pages)
     }
 
     /// What is written takes free sections, so a run is at most a segment's.

@@ -7,9 +7,10 @@ use super::format::{BLOCK_BYTES, BlockAddr, SegNo, SummaryBlock};
 use super::inode::Inode;
 use super::mount_info::MountInfo;
 use super::segment::Block;
-use super::volume::pages::PageReader;
+use crate::cache::{Backing, PageLocation, read_pages};
 use crate::contract::Result;
-use nandscape_block::SectorData;
+use nandscape_block::{AsyncDevice, Bio, BlockError, Lba, Reply, SectorData};
+use std::future::Future;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -17,13 +18,12 @@ use std::sync::Arc;
 #[derive(Clone)]
 pub(crate) struct MetaPages {
     mount: Rc<MountInfo>,
-    reader: PageReader,
     pub(crate) file: Rc<Inode>,
 }
 
 impl MetaPages {
-    pub(crate) const fn new(mount: Rc<MountInfo>, reader: PageReader, file: Rc<Inode>) -> Self {
-        Self { mount, reader, file }
+    pub(crate) const fn new(mount: Rc<MountInfo>, file: Rc<Inode>) -> Self {
+        Self { mount, file }
     }
 
     /// Looks at a block of NAT or SSA.
@@ -34,7 +34,9 @@ impl MetaPages {
         let page = u64::from(at.0);
         let pages = &self.file.pages;
         if pages.with_bytes(page, |_| ()).is_none() {
-            self.reader.read(pages, page..page + 1).await?;
+            let backing = MetaBacking(Rc::clone(&self.mount));
+            // On the heap: few reads wait for the device, and each future that looks at a block would be as large.
+            Box::pin(read_pages(&backing, pages, u16::MAX, page..page + 1)).await?;
         }
         pages.with_bytes(page, look).ok_or_else(|| corrupt("block of metadata", at.0))
     }
@@ -55,5 +57,32 @@ impl MetaPages {
         summaries.encode(&mut bytes[..]);
         self.file.pages.write(at.0.into(), SectorData::sparse(&bytes), false);
         Ok(())
+    }
+}
+
+/// The metadata areas as the page cache sees them: page n is block n.
+#[derive(Clone)]
+struct MetaBacking(Rc<MountInfo>);
+
+impl Backing for MetaBacking {
+    type File = Inode;
+
+    fn device(&self) -> &AsyncDevice {
+        &self.0.env.device
+    }
+
+    async fn locate(&self, _inode: &Rc<Inode>, page: u64, _pages: u64) -> Result<PageLocation> {
+        Ok(PageLocation::At(Lba(page), 1))
+    }
+
+    fn submit_read(
+        &self,
+        bio: Bio,
+    ) -> impl Future<Output = std::result::Result<Reply, BlockError>> + use<> {
+        self.0.submit_read(bio)
+    }
+
+    fn is_metadata(&self, _inode: &Rc<Inode>) -> bool {
+        true
     }
 }

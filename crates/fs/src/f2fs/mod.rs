@@ -45,6 +45,7 @@ mod options;
 mod orphans;
 mod parking;
 pub mod raw;
+mod reads;
 mod recovery;
 mod rename;
 mod rules;

@@ -8,17 +8,22 @@ use super::format::{
 };
 use super::inode::{Inode, META_INO};
 use super::options::MountOptions;
+use super::reads::Reads;
 use super::rules::OmittedRule;
 use super::segment::Block;
 use crate::contract::{FsError, Kind, Result, WriteHint};
 use crate::vfs::{Pages, VolumeEnv};
+use nandscape_block::{Bio, BlockError, Reply};
 use nandscape_rt::defect;
 use std::cell::{Cell, RefCell};
+use std::future::Future;
 use std::rc::Rc;
 
 /// What all parts of a mounted volume share.
 pub(crate) struct MountInfo {
     pub(crate) env: VolumeEnv<Inode>,
+    /// Reads of files and nodes on their way.
+    pub(crate) reads: Reads,
     pub(crate) options: MountOptions,
     /// The host's cores, if work on them costs anything.
     pub(crate) cpu: Cpu,
@@ -37,8 +42,23 @@ impl MountInfo {
         (sb, layout): (Superblock, Layout),
     ) -> Self {
         let cpu = Cpu::new(options.cpu, options.gc_without);
+        let moves_blocks = layout.space().is_some() && env.device.caps().has_upcalls();
+        let reads = Reads::new(&env.rt, moves_blocks);
         let (stopped, fault) = (Cell::new(false), RefCell::default());
-        Self { env, options, cpu, sb, layout, stopped, fault }
+        Self { env, reads, options, cpu, sb, layout, stopped, fault }
+    }
+
+    /// Submits a read of blocks of files or nodes.
+    pub(crate) fn submit_read(
+        &self,
+        bio: Bio,
+    ) -> impl Future<Output = std::result::Result<Reply, BlockError>> + use<> {
+        let reading = self.reads.begin();
+        let reply = self.env.device.submit(bio);
+        async move {
+            let _reading = reading;
+            reply.await
+        }
     }
 
     /// Notes that an error stops all writes of metadata.

@@ -288,7 +288,7 @@ impl Nodes {
 
     /// The target of a symbolic link.
     pub(crate) async fn target(&self, inode: &Inode) -> Result<Vec<u8>> {
-        let content = self.reader.read(&inode.pages, 0..1).await?;
+        let content = self.read_pages(&inode.pages, 0..1).await?;
         let bytes = content.first().and_then(nandscape_block::SectorData::expand);
         let bytes = bytes.ok_or_else(|| corrupt("symbolic link", inode.number))?;
         let length = inode.size.get().min(bytes.len() as u64) as usize;

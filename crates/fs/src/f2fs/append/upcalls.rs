@@ -1,5 +1,5 @@
 //! Upcalls of a device that moves blocks by itself (D2FS): batches of migrations between their fetch and their completion,
-//! sections that wait for it, and reads that may be on their way to where blocks lay before.
+//! and sections that wait for it.
 //!
 //! A batch is *applied* when memory has what it says, *covered* when a durable checkpoint has it, and completed when
 //! moreover everything that was to be discarded by then was, and no read is on its way that began before.
@@ -12,26 +12,12 @@
 //! batches are completed that may name it.
 
 use crate::f2fs::format::{BlockAddr, SpaceSection};
-use crate::vfs::InFlight;
 use nandscape_block::UpcallSignal;
 use nandscape_rt::Handle;
 use nandscape_rt::invariant;
 use nandscape_rt::sync::{Mutex, Notify};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeSet, VecDeque};
-use std::rc::Rc;
-
-/// A read of a block of a log that is on its way. Dropped, it has ended, or no caller waits for it any more.
-pub(crate) struct Reading {
-    reads: Rc<InFlight>,
-    id: u64,
-}
-
-impl Drop for Reading {
-    fn drop(&mut self) {
-        self.reads.arrive(self.id);
-    }
-}
 
 /// Sections that lost their slots, on their way to be written again.
 #[derive(Default)]
@@ -73,7 +59,6 @@ pub(crate) struct Upcalls {
     pub(crate) completing: Mutex<()>,
     /// Wakes the task that fetches.
     pub(crate) poke: Notify,
-    reads: Rc<InFlight>,
     fetched: Cell<u64>,
     completed: Cell<u64>,
     applied: RefCell<Vec<u64>>,
@@ -88,23 +73,12 @@ impl Upcalls {
             processing: Mutex::new(rt, "upcalls", ()),
             completing: Mutex::new(rt, "completions of upcalls", ()),
             poke: Notify::new(rt, "upcalls to fetch"),
-            reads: Rc::new(InFlight::new(rt, "reads of logs")),
             fetched: Cell::new(0),
             completed: Cell::new(0),
             applied: RefCell::default(),
             covered: RefCell::default(),
             retired: RefCell::default(),
         }
-    }
-
-    /// A read is submitted.
-    pub(crate) fn begin_read(&self) -> Reading {
-        Reading { reads: Rc::clone(&self.reads), id: self.reads.send() }
-    }
-
-    /// Waits until all reads that were submitted have ended.
-    pub(crate) async fn reads_ended(&self) {
-        self.reads.settle().await;
     }
 
     /// A batch was fetched.

@@ -207,7 +207,7 @@ impl AppendSpace {
         let Some(upcalls) = self.upcalls.as_ref().filter(|_| !batches.is_empty()) else { return };
         let _one = upcalls.completing.lock().await;
         if !segments.mount.omits(OmittedRule::UpcallReads) {
-            upcalls.reads_ended().await;
+            segments.mount.reads.ended().await;
         }
         // All at once, so that the device makes them durable together.
         let complete =

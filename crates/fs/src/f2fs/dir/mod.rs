@@ -95,7 +95,7 @@ impl Nodes {
             }
         }
         if dir.pages.with_bytes(page, |_| ()).is_none() {
-            self.reader.read(&dir.pages, page..page + 1).await?;
+            self.read_pages(&dir.pages, page..page + 1).await?;
         }
         let seen = dir.pages.with_bytes(page, |bytes| look(Dentries::block(&bytes[..])));
         seen.map(Ok).ok_or_else(|| corrupt("block of a directory", dir.number))

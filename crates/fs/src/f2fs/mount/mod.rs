@@ -38,7 +38,6 @@ use super::segment_manager::{SegmentManager, segments_of};
 use super::sending::Writes;
 use super::space::Space;
 use super::volume::Volume;
-use super::volume::pages::PageReader;
 use super::zones::{ZoneGeometry, Zones};
 use crate::cache::flush_in_background;
 use crate::contract::{FsError, Result};
@@ -237,7 +236,7 @@ async fn load_volume(
     let checkpoints = Checkpoints::new(Rc::clone(&mount), last, (*pack, *crc), orphans);
     let of_zone = zones.as_ref().map(|zones| zones.capacity().of_section());
     let journal = GcJournal::of(mount.sb.gc_journal(), &mount.options, of_zone)?;
-    let meta = special(META_INO);
+    let meta = MetaPages::new(Rc::clone(&mount), special(META_INO));
     let capacity = zones.as_ref().map(Zones::capacity);
     let segments = segments_of(layout, capacity, &mount.options, at_mount);
     let is_ordered = zones.is_some() || append.as_ref().is_some_and(AppendSpace::is_coupled);
@@ -246,12 +245,10 @@ async fn load_volume(
     let writes = Writes::new(Rc::clone(&mount), zone_blocks, is_ordered);
     let inodes = InodeTable::new(Rc::clone(&mount), inode_lists);
     let cleaner = Cleaner::new(Rc::clone(&mount), journal);
+    let area = (zones, append);
+    let segments = SegmentManager::new(Rc::clone(&mount), meta.clone(), segments, area);
+    let nodes = Nodes::new(Rc::clone(&mount), meta, nodes);
     Ok(Rc::new_cyclic(|this| {
-        let reader = PageReader::new(this);
-        let meta = MetaPages::new(Rc::clone(&mount), reader.clone(), meta);
-        let area = (zones, append);
-        let segments = SegmentManager::new(Rc::clone(&mount), meta.clone(), segments, area);
-        let nodes = Nodes::new(Rc::clone(&mount), (reader, meta), nodes);
         let this = this.clone();
         Volume { mount, segments, nodes, checkpoints, inodes, operations, cleaner, writes, this }
     }))

@@ -115,7 +115,7 @@ impl Nodes {
     /// Brings a node page into memory and checks that it is the node of this number.
     async fn load_node(&self, nid: Nid) -> Result<()> {
         let page = u64::from(nid.0);
-        self.reader.read(&self.file.pages, page..page + 1).await?;
+        self.read_pages(&self.file.pages, page..page + 1).await?;
         let found = self.file.pages.with_bytes(page, NodeFooter::parse);
         match found {
             Some(footer) if footer.nid == nid.0 => Ok(()),

@@ -2,14 +2,16 @@
 //! (`f2fs_reserve_new_blocks`).
 
 use super::{Dnode, Found, Walks};
+use crate::cache::PageLocation;
 use crate::contract::{FsError, Result};
 use crate::f2fs::error::corrupt;
-use crate::f2fs::format::{BlockAddr, SummaryEntry};
-use crate::f2fs::inode::{Dirty, Inode};
+use crate::f2fs::format::{BlockAddr, Nid, SummaryEntry};
+use crate::f2fs::inode::{Dirty, Inode, NODE_INO};
 use crate::f2fs::nat::Nodes;
 use crate::f2fs::operations::Op;
 use crate::f2fs::segment::Block;
 use crate::vfs::{Mapped, Pages};
+use nandscape_block::Lba;
 use nandscape_rt::sync::ReadGuard;
 
 impl Nodes {
@@ -20,6 +22,35 @@ impl Nodes {
             self.pay_walks(inode, &(page..page + 1), Walks::First).await;
         }
         inode.extent_lock.read().await
+    }
+
+    /// Where the newest content of pages is, from one on, as far as it is not in the page cache.
+    pub(crate) async fn locate(
+        &self,
+        inode: &Inode,
+        page: u64,
+        pages: u64,
+    ) -> Result<PageLocation> {
+        if inode.number == NODE_INO {
+            let at = self.node_entry(Nid(page as u32)).await?.block_addr;
+            let copy = self.last_copies.borrow().get(&(page as u32)).copied();
+            let at = if at.is_block() { copy.unwrap_or(at) } else { at };
+            return Ok(if at.is_block() {
+                PageLocation::At(Lba(at.0.into()), 1)
+            } else {
+                PageLocation::Hole(1)
+            });
+        }
+        let _extents = self.lock_map(inode, page).await;
+        if inode.is_inline() && page == 0 {
+            return Ok(PageLocation::Known(self.inline_page(inode).await?));
+        }
+        Ok(match self.map(inode, page, pages).await? {
+            Mapped::Blocks { start, blocks, unwritten: false } => {
+                PageLocation::At(Lba(start), blocks)
+            }
+            mapped => PageLocation::Hole(mapped.blocks()),
+        })
     }
 
     /// Where pages of a file are, from one on, up to `most`. The caller holds its `extent_lock`.

@@ -1,15 +1,13 @@
 //! A mounted volume: what all operations share.
 
-pub(crate) mod pages;
-
-use crate::f2fs::checkpoints::Checkpoints;
-use crate::f2fs::cleaner::Cleaner;
-use crate::f2fs::inode_table::InodeTable;
-use crate::f2fs::mount_info::MountInfo;
-use crate::f2fs::nat::Nodes;
-use crate::f2fs::operations::Operations;
-use crate::f2fs::segment_manager::SegmentManager;
-use crate::f2fs::sending::Writes;
+use super::checkpoints::Checkpoints;
+use super::cleaner::Cleaner;
+use super::inode_table::InodeTable;
+use super::mount_info::MountInfo;
+use super::nat::Nodes;
+use super::operations::Operations;
+use super::segment_manager::SegmentManager;
+use super::sending::Writes;
 use std::rc::{Rc, Weak};
 
 /// A mounted volume.
@@ -17,7 +15,7 @@ pub(crate) struct Volume {
     pub(crate) mount: Rc<MountInfo>,
     pub(crate) segments: SegmentManager,
     /// NAT, and node pages.
-    pub(crate) nodes: Nodes,
+    pub(crate) nodes: Rc<Nodes>,
     /// The last checkpoint, and what the next one needs beside SIT and NAT.
     pub(crate) checkpoints: Checkpoints,
     pub(crate) inodes: InodeTable,
