@@ -1,6 +1,6 @@
-//! No circles: within a crate, files take names from each other one way. A folder and what is in it count
-//! as one, so a `mod.rs` and its parts may know each other; unit tests do not count. Names are followed
-//! through `use` alone, to the innermost module that their path names.
+//! No circles: among the modules of one folder, names are taken one way, where a folder counts with all that is in it.
+//! What a `mod.rs` takes from its own parts, and they from it, does not count; neither do unit tests. A name that a
+//! module passes on (`use` in it binds the name) leads to where it comes from.
 
 use super::source::words;
 use super::tree::File;
@@ -11,13 +11,13 @@ use std::collections::{BTreeMap, BTreeSet};
 type Module = Vec<String>;
 
 /// The files of a crate, by module.
-type Crate<'a> = BTreeMap<Module, &'a File>;
+type Files<'a> = BTreeMap<Module, &'a File>;
 
-/// Modules that each module leads to.
-type Arrows = BTreeMap<Module, BTreeSet<Module>>;
+/// What the modules of a folder take from each other: for each pair, a file that takes, and from which module.
+type Arrows<'a> = BTreeMap<(Module, Module), (&'a File, Module)>;
 
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {
-    let mut crates: BTreeMap<&str, Crate<'_>> = BTreeMap::new();
+    let mut crates: BTreeMap<&str, Files<'_>> = BTreeMap::new();
     for file in tree.rust() {
         if let Some((name, module)) = module_of(&file.path) {
             crates.entry(name).or_default().insert(module, file);
@@ -34,43 +34,77 @@ fn module_of(path: &str) -> Option<(&str, Module)> {
     Some((name, module))
 }
 
-/// A finding for each set of files that all lead to each other.
-fn circles(files: &Crate<'_>) -> Vec<Finding> {
-    let own = |(module, file): (&Module, &&File)| (module.clone(), arrows(module, file, files));
-    let own: Arrows = files.iter().map(own).collect();
-    let reached: Arrows = own.keys().map(|from| (from.clone(), reach(from, &own))).collect();
+/// A finding for each set of modules of a folder that all lead to each other.
+fn circles(files: &Files<'_>) -> Vec<Finding> {
+    let names = Names::of(files);
+    let mut folders: BTreeMap<Module, Arrows<'_>> = BTreeMap::new();
+    // Unit tests may stand in a file of their own.
+    let product_files = files.iter().filter(|(module, _)| !is_tests(module));
+    for (module, file) in product_files {
+        for path in paths(product(&file.code)) {
+            let Some(to) = names.resolve(module, &path, 0) else { continue };
+            let shared = module.iter().zip(&to).take_while(|(a, b)| a == b).count();
+            if shared == module.len() || shared == to.len() {
+                continue;
+            }
+            let arrow = (module[..=shared].to_vec(), to[..=shared].to_vec());
+            let arrows = folders.entry(module[..shared].to_vec()).or_default();
+            arrows.entry(arrow).or_insert((file, to));
+        }
+    }
+    folders.values().flat_map(circles_of_folder).collect()
+}
+
+fn is_tests(module: &Module) -> bool {
+    module.iter().any(|part| part == "tests")
+}
+
+fn circles_of_folder(arrows: &Arrows<'_>) -> Vec<Finding> {
+    let mut leads: BTreeMap<&Module, BTreeSet<&Module>> = BTreeMap::new();
+    for (from, to) in arrows.keys() {
+        leads.entry(from).or_default().insert(to);
+    }
+    let reached: BTreeMap<&Module, BTreeSet<&Module>> =
+        leads.keys().map(|from| (*from, reach(from, &leads))).collect();
+    let leads_to =
+        |from: &Module, to: &Module| reached.get(from).is_some_and(|all| all.contains(to));
     let mut reported = BTreeSet::new();
     let mut findings = Vec::new();
-    for (from, file) in files {
-        let leads_back = |to: &&Module| reached[*to].contains(from);
-        let circle: Vec<&Module> = reached[from].iter().filter(leads_back).collect();
+    for from in leads.keys() {
+        let circle: Vec<&Module> =
+            reached[*from].iter().copied().filter(|to| leads_to(to, from)).collect();
         if circle.is_empty() || !reported.insert(circle.clone()) {
             continue;
         }
+        let inside =
+            |(from, to): &&(Module, Module)| circle.contains(&from) && circle.contains(&to);
+        let mut example = None;
+        let of_circle = arrows.iter().filter(|(arrow, _)| inside(arrow)).map(|(_, (file, to))| {
+            example.get_or_insert(*file);
+            format!("{} takes from {}", file.path, to.join("::"))
+        });
+        let of_circle = of_circle.collect::<Vec<_>>().join("; ");
         let names: Vec<_> = circle.iter().map(|module| module.join("::")).collect();
-        let message = format!("a circle of modules: {}", names.join(", "));
-        findings.push(Finding::at(file, 0, "circles", message));
+        let message = format!("a circle of modules: {} ({of_circle})", names.join(", "));
+        findings.extend(example.map(|file| Finding::at(file, 0, "circles", message)));
     }
     findings
 }
 
 /// Everything that arrows lead to from a module; itself only where they lead back.
-fn reach(from: &Module, arrows: &Arrows) -> BTreeSet<Module> {
-    let mut waiting: Vec<&Module> = arrows[from].iter().collect();
+fn reach<'a>(
+    from: &Module,
+    leads: &BTreeMap<&'a Module, BTreeSet<&'a Module>>,
+) -> BTreeSet<&'a Module> {
+    let next = |module: &Module| leads.get(module).into_iter().flatten().copied();
+    let mut waiting: Vec<&Module> = next(from).collect();
     let mut reached = BTreeSet::new();
     while let Some(module) = waiting.pop() {
-        if reached.insert(module.clone()) {
-            waiting.extend(&arrows[module]);
+        if reached.insert(module) {
+            waiting.extend(next(module));
         }
     }
     reached
-}
-
-/// The modules of the crate that a file takes names from, without those that it is in or that are in it.
-fn arrows(module: &Module, file: &File, files: &Crate<'_>) -> BTreeSet<Module> {
-    let apart = |to: &Module| !to.starts_with(module) && !module.starts_with(to);
-    let paths = uses(product(&file.code));
-    paths.iter().filter_map(|path| resolve(module, path, files)).filter(apart).collect()
 }
 
 /// The code without unit tests, which stand at its end.
@@ -79,50 +113,108 @@ fn product(code: &str) -> &str {
     &code[..tests.unwrap_or(code.len())]
 }
 
-/// The innermost module that a path names, or nothing if it leads out of the crate.
-fn resolve(module: &Module, path: &[&str], files: &Crate<'_>) -> Option<Module> {
-    let mut found = module.clone();
-    for (index, part) in path.iter().enumerate() {
-        match *part {
-            "crate" => found.clear(),
-            "self" => {}
-            "super" => drop(found.pop()),
-            name => {
-                found.push(name.to_owned());
-                if !files.contains_key(&found) {
+/// What the names of a crate mean.
+struct Names<'a> {
+    /// For each module, the names that its `use` binds, with their paths.
+    bound: BTreeMap<&'a Module, BTreeMap<&'a str, Vec<&'a str>>>,
+}
+
+/// Modules that a name is passed on through; more are a circle of `use`.
+const PASSED_ON: u32 = 8;
+
+impl<'a> Names<'a> {
+    fn of(files: &'a Files<'a>) -> Self {
+        let bound = files.iter().map(|(module, file)| {
+            let names = uses(product(&file.code)).into_iter();
+            let of_module = names.map(|used| (used.name, used.path)).collect();
+            (module, of_module)
+        });
+        Self { bound: bound.collect() }
+    }
+
+    /// The innermost module that a path names, or nothing if it leads out of the crate.
+    fn resolve(&self, module: &Module, path: &[&str], depth: u32) -> Option<Module> {
+        let mut found = module.clone();
+        for (index, part) in path.iter().enumerate() {
+            match *part {
+                "crate" => found.clear(),
+                "self" => {}
+                "super" => drop(found.pop()),
+                name => {
+                    found.push(name.to_owned());
+                    if self.bound.contains_key(&found) {
+                        continue;
+                    }
                     found.pop();
-                    return (index > 0).then_some(found);
+                    if index == 0 {
+                        return None;
+                    }
+                    let passed_on = self.bound.get(&found).and_then(|names| names.get(name));
+                    let passed_on = passed_on.filter(|_| depth < PASSED_ON);
+                    return match passed_on {
+                        // One that leads out of the crate is taken from where it is passed on.
+                        Some(path) => self.resolve(&found, path, depth + 1).or(Some(found)),
+                        None => Some(found),
+                    };
                 }
             }
         }
+        Some(found)
     }
-    Some(found)
 }
 
-/// The path of every name that is used, groups taken apart.
-fn uses(code: &str) -> Vec<Vec<&str>> {
+/// A name that a `use` binds.
+struct Used<'a> {
+    name: &'a str,
+    path: Vec<&'a str>,
+}
+
+/// The names that every `use` binds, groups taken apart.
+fn uses(code: &str) -> Vec<Used<'_>> {
     let is_use = |&(_, word): &(usize, &str)| word == "use";
     let ends = |(at, _): (usize, &str)| {
         let text = &code[at + "use".len()..];
         &text[..text.find(';').unwrap_or(text.len())]
     };
-    let mut paths = Vec::new();
-    words(code).filter(is_use).map(ends).for_each(|text| take_apart(text, &[], &mut paths));
-    paths
+    let mut found = Vec::new();
+    words(code).filter(is_use).map(ends).for_each(|text| take_apart(text, &[], &mut found));
+    found
+}
+
+/// The paths that code names: those of `use`, and those that begin with `crate` or `super` elsewhere.
+fn paths(code: &str) -> Vec<Vec<&str>> {
+    let begins = |&(_, word): &(usize, &str)| ["crate", "super"].contains(&word);
+    let path = |(at, _): (usize, &str)| {
+        let is_of_path = |c: char| c.is_alphanumeric() || c == '_' || c == ':';
+        let text = &code[at..];
+        let text = &text[..text.find(|c| !is_of_path(c)).unwrap_or(text.len())];
+        text.split("::").filter(|part| !part.is_empty()).collect()
+    };
+    // A path that ends where a group begins names the module alone, and `use` has the rest.
+    let elsewhere = words(code).filter(begins).map(path).filter(|path: &Vec<&str>| path.len() > 1);
+    uses(code).into_iter().map(|used| used.path).chain(elsewhere).collect()
 }
 
 /// Adds what a path with groups names, behind `prefix`.
-fn take_apart<'a>(text: &'a str, prefix: &[&'a str], paths: &mut Vec<Vec<&'a str>>) {
+fn take_apart<'a>(text: &'a str, prefix: &[&'a str], found: &mut Vec<Used<'a>>) {
     let (own, group) = match text.split_once('{') {
         Some((own, group)) => (own, Some(group.rsplit_once('}').map_or(group, |(group, _)| group))),
         None => (text, None),
     };
-    let parts = own.split("::").map(|part| part.split_whitespace().next().unwrap_or_default());
+    let (own, alias) = match own.split_once(" as ") {
+        Some((own, alias)) => (own, Some(alias.trim())),
+        None => (own, None),
+    };
+    let parts = own.split("::").map(str::trim);
     let path: Vec<_> =
         prefix.iter().copied().chain(parts.filter(|part| !part.is_empty())).collect();
     match group {
-        Some(group) => members(group).for_each(|member| take_apart(member, &path, paths)),
-        None => paths.push(path),
+        Some(group) => members(group).for_each(|member| take_apart(member, &path, found)),
+        None => {
+            let is_self = |part: &&&str| **part != "self";
+            let name = alias.or(path.iter().rev().find(is_self).copied());
+            found.extend(name.map(|name| Used { name, path }));
+        }
     }
 }
 
@@ -153,8 +245,43 @@ mod tests {
             ("crates/a/src/d/inner.rs", "//! Inner.\nuse crate::{self, b::B};"),
             ("crates/a/src/e.rs", "//! E."),
         ];
-        let expected = ["crates/a/src/b.rs:1: circles: a circle of modules: b, c, d::inner"];
-        assert_eq!(found(&files), expected);
+        let expected = "crates/a/src/b.rs:1: circles: a circle of modules: b, c, d (crates/a/src/b.rs takes \
+            from c; crates/a/src/c.rs takes from d; crates/a/src/d/inner.rs takes from b)";
+        assert_eq!(found(&files), [expected]);
+    }
+
+    /// `report` takes a name that `coupled` passes on from its part, and that part takes from `report`: files alone make
+    /// no circle.
+    #[test]
+    fn names_are_followed_to_where_they_come_from() {
+        let report = ("crates/a/src/report.rs", "//! R.\nuse crate::coupled::Counts as C;");
+        let coupled =
+            ("crates/a/src/coupled/mod.rs", "//! C.\nmod counts;\npub use counts::Counts;");
+        let counts = ("crates/a/src/coupled/counts.rs", "//! C.\nuse crate::Gc;");
+        let root =
+            ("crates/a/src/lib.rs", "//! A.\nmod report;\nmod coupled;\npub use report::Gc;");
+        let files = [root, report, coupled, counts];
+        let expected = "crates/a/src/coupled/counts.rs:1: circles: a circle of modules: coupled, report \
+            (crates/a/src/coupled/counts.rs takes from report; crates/a/src/report.rs takes from coupled::counts)";
+        assert_eq!(found(&files), [expected]);
+        let elsewhere = ("crates/a/src/coupled/counts.rs", "//! C.\nfn f() { crate::report::f() }");
+        assert_eq!(found(&[root, report, coupled, elsewhere]).len(), 1);
+    }
+
+    /// Circles within a folder are found, too, and those of folders between crates' parts.
+    #[test]
+    fn each_folder_has_its_own_order() {
+        let files = [
+            ("crates/a/src/d/mod.rs", "//! D.\nmod b;\nmod c;"),
+            ("crates/a/src/d/b.rs", "//! B.\nuse super::c::C;"),
+            ("crates/a/src/d/c/mod.rs", "//! C.\nmod e;"),
+            ("crates/a/src/d/c/e.rs", "//! E.\nuse crate::d::b::B;"),
+        ];
+        assert!(
+            found(&files)[0].contains("a circle of modules: d::b, d::c ("),
+            "{:?}",
+            found(&files)
+        );
     }
 
     #[test]
