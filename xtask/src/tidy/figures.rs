@@ -18,33 +18,12 @@ use std::collections::BTreeMap;
 const DIGITS: usize = 3;
 /// Begins the comment of a section.
 const MARK: &str = "<!-- figures: ";
-/// Sections whose numbers no command makes yet, by page and heading; this list only becomes shorter.
-const UNMADE: &str = "xtask/unmade.txt";
 
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     let made = Numbers::of(tree);
-    let unmade = tree.files.iter().find(|file| file.path == UNMADE);
-    let unmade: Vec<&str> = unmade.map_or(Vec::new(), |file| file.text.lines().collect());
     let pages = tree.files.iter().filter(|file| is_page(&file.path));
-    let (mut findings, mut used) = (Vec::new(), Vec::new());
-    for page in pages {
-        for section in sections(page) {
-            let name = format!("{}: {}", page.path, section.heading);
-            let found = section.check(page, &made);
-            match unmade.iter().find(|line| **line == name) {
-                Some(line) if !found.is_empty() => used.push(*line),
-                _ => findings.extend(found),
-            }
-        }
-    }
-    let file = tree.files.iter().find(|file| file.path == UNMADE);
-    let rest = unmade.iter().filter(|line| !used.contains(line));
-    findings.extend(file.into_iter().flat_map(|file| {
-        let message = |line| format!("nothing is left to make of \"{line}\": remove the line");
-        let at = |line: &str| file.text.find(line).unwrap_or(0);
-        rest.clone().map(move |line| Finding::at(file, at(line), "figures", message(line)))
-    }));
-    findings
+    let of_page = |page| sections(page).into_iter().flat_map(|section| section.check(page, &made));
+    pages.flat_map(of_page).collect()
 }
 
 /// Pages of measured numbers: results, what begins with them, and notes of papers. Others of that folder are written by
@@ -66,7 +45,9 @@ impl Numbers {
             let name = file.path.strip_prefix(FOLDER)?.strip_prefix('/')?.strip_suffix(".txt")?;
             let body = file.text.split_once("\n\n").map_or("", |(_, body)| body);
             let numbers = tokens(body).chain(written(body));
-            let numbers = numbers.filter_map(|(_, number)| value(number));
+            // Some programs write a unit without a space.
+            let bare = |number: &str| value(number.trim_end_matches(char::is_alphabetic));
+            let numbers = numbers.filter_map(|(_, number)| bare(number));
             Some((name.to_owned(), numbers.collect()))
         });
         Self(made.collect())
@@ -75,7 +56,6 @@ impl Numbers {
 
 /// A part of a page from a heading to the next.
 struct Section<'a> {
-    heading: &'a str,
     /// Where it begins in the page.
     from: usize,
     text: &'a str,
@@ -87,15 +67,13 @@ fn sections(page: &File) -> Vec<Section<'_>> {
     for line in page.text.split_inclusive('\n') {
         code ^= line.starts_with("```");
         if line.starts_with('#') && !code {
-            starts.push((offset, line.trim_start_matches('#').trim()));
+            starts.push(offset);
         }
         offset += line.len();
     }
-    let ends = starts.iter().skip(1).map(|(at, _)| *at).chain([page.text.len()]);
+    let ends = starts.iter().skip(1).copied().chain([page.text.len()]);
     let ranges = starts.iter().zip(ends);
-    ranges
-        .map(|(&(from, heading), end)| Section { heading, from, text: &page.text[from..end] })
-        .collect()
+    ranges.map(|(&from, end)| Section { from, text: &page.text[from..end] }).collect()
 }
 
 impl Section<'_> {
@@ -264,11 +242,11 @@ fn is_among(number: &str, units: &[&str], known: &[f64]) -> bool {
 mod tests {
     use super::*;
 
-    const MADE: &str = "commit: 1\ncommand: nandscape sweep a.toml\n\nkey,iops,lat\n1,42741.23,1095000\n2,0.98362,\n";
+    const MADE: &str = "commit: 1\ncommand: nandscape sweep a.toml\n\nkey,iops,lat\n1,42741.23,1095000\n2,0.98362,\nfill 3.86M\n";
 
-    fn found(page: &str, unmade: &str) -> Vec<String> {
+    fn found(page: &str) -> Vec<String> {
         let file = "docs/results/figures/a.txt";
-        let tree = Tree::of(&[(file, MADE), ("docs/results/README.md", page), (UNMADE, unmade)]);
+        let tree = Tree::of(&[(file, MADE), ("docs/results/README.md", page)]);
         check(&tree).iter().map(ToString::to_string).collect()
     }
 
@@ -278,13 +256,13 @@ mod tests {
         let page = |text: &str| format!("# A\n\n<!-- figures: a -->\n\n{text}\n");
         for good in [
             "It makes 42,741 a second, 42.7 k, with 1.095 ms.",
-            "Busy 0.984, 98.4 %, `1.234` of 12 and 1,200",
+            "Busy 0.984, 98.4 %, `1.234` of 12 and 1,200; 3.86 M",
             "| IOPS | p99, ms |\n|---|---|\n| 42,741 | 1.095 |",
         ] {
-            assert_eq!(found(&page(good), ""), [""; 0], "{good}");
+            assert_eq!(found(&page(good)), [""; 0], "{good}");
         }
         let expected = "42,742 is made by no command: a does not have it";
-        let all = found(&page("It makes 42,742 a second, 1.095 us."), "");
+        let all = found(&page("It makes 42,742 a second, 1.095 us."));
         assert_eq!(all[0], format!("docs/results/README.md:5: figures: {expected}"));
         assert_eq!(all.len(), 2);
     }
@@ -292,21 +270,13 @@ mod tests {
     /// What no command makes is given or has no place; a file that is not there, and what is given in vain, are named.
     #[test]
     fn sections_name_what_is_there() {
-        assert_eq!(found("# A\n\n<!-- figures: a; given: 225.96 -->\n\n225.96 us", ""), [""; 0]);
-        let given = found("# A\n\n<!-- figures: a; given: 225.96 -->\n\n42,741", "");
+        assert_eq!(found("# A\n\n<!-- figures: a; given: 225.96 -->\n\n225.96 us"), [""; 0]);
+        let given = found("# A\n\n<!-- figures: a; given: 225.96 -->\n\n42,741");
         assert!(
             given[0].ends_with("225.96 is given, but the section does not have it"),
             "{given:?}"
         );
-        assert!(found("# A\n\n<!-- figures: b -->\n", "")[0].ends_with("has no b.txt"));
-        assert!(found("# A\n\n1.234", "")[0].ends_with("no file does not have it"));
-    }
-
-    /// A section that is not made yet is left out until it is.
-    #[test]
-    fn sections_that_are_not_made_are_listed() {
-        let line = "docs/results/README.md: A";
-        assert_eq!(found("# A\n\n1.234", line), [""; 0]);
-        assert!(found("# A\n\n<!-- figures: a -->\n\n42,741", line)[0].contains("remove the line"));
+        assert!(found("# A\n\n<!-- figures: b -->\n")[0].ends_with("has no b.txt"));
+        assert!(found("# A\n\n1.234")[0].ends_with("no file does not have it"));
     }
 }
