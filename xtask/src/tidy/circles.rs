@@ -76,17 +76,16 @@ fn circles_of_folder(arrows: &Arrows<'_>) -> Vec<Finding> {
         if circle.is_empty() || !reported.insert(circle.clone()) {
             continue;
         }
-        let inside =
-            |(from, to): &&(Module, Module)| circle.contains(&from) && circle.contains(&to);
-        let mut example = None;
-        let of_circle = arrows.iter().filter(|(arrow, _)| inside(arrow)).map(|(_, (file, to))| {
-            example.get_or_insert(*file);
-            format!("{} takes from {}", file.path, to.join("::"))
-        });
-        let of_circle = of_circle.collect::<Vec<_>>().join("; ");
+        let inside = |(from, to): &(Module, Module)| circle.contains(&from) && circle.contains(&to);
+        let of_circle: Vec<_> =
+            arrows.iter().filter(|(arrow, _)| inside(arrow)).map(|(_, taken)| taken).collect();
+        let takes =
+            |(file, to): &&(&File, Module)| format!("{} takes from {}", file.path, to.join("::"));
+        let examples: Vec<_> = of_circle.iter().map(takes).collect();
         let names: Vec<_> = circle.iter().map(|module| module.join("::")).collect();
-        let message = format!("a circle of modules: {} ({of_circle})", names.join(", "));
-        findings.extend(example.map(|file| Finding::at(file, 0, "circles", message)));
+        let message =
+            format!("a circle of modules: {} ({})", names.join(", "), examples.join("; "));
+        findings.push(Finding::at(of_circle[0].0, 0, "circles", message));
     }
     findings
 }
